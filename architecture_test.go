@@ -22,27 +22,28 @@ const module = "github.com/penstock-go/penstock"
 // themselves. A package imports only packages of lower layers, and its own internal
 // packages. Folders of the root module that are not listed are kinds of rules.
 var layers = map[string]int{
-	"clock":      0,
-	"match":      0,
-	"stat":       1,
-	"warmup":     1,
-	"list":       1, // addresses and texts to look up
-	"fleet":      1, // limits of a whole fleet: what an instance decides by itself
-	"internal":   1, // parts that several kinds of rules have in common
-	"rule":       2, // the contract between the engine and a kind of rule
-	"rules":      4,
-	"core":       5,
-	".":          5, // the root package, the thin facade of core
-	"datasource": 6,
-	"adapters":   6,
-	"metrics":    6,
-	"signal":     6, // how busy the process, its container and its machine are
-	"simulate":   6,
-	"inspect":    6,
-	"examples":   7,
-	"soak":       7,
-	"bench":      7,
-	"tools":      7,
+	"clock":               0,
+	"match":               0,
+	"stat":                1,
+	"warmup":              1,
+	"list":                1, // addresses and texts to look up
+	"fleet":               1, // limits of a whole fleet: what an instance decides by itself
+	"internal":            1, // parts that several kinds of rules have in common
+	"rule":                2, // the contract between the engine and a kind of rule
+	"internal/standalone": 3, // what limiters of several kinds need without an engine
+	"rules":               4,
+	"core":                5,
+	".":                   5, // the root package, the thin facade of core
+	"datasource":          6,
+	"adapters":            6,
+	"metrics":             6,
+	"signal":              6, // how busy the process, its container and its machine are
+	"simulate":            6,
+	"inspect":             6,
+	"examples":            7,
+	"soak":                7,
+	"bench":               7,
+	"tools":               7,
 
 	// What the instances of a fleet share, in servers.
 	"fleet/redis": 6,
@@ -94,6 +95,10 @@ var sameLayer = map[string][]string{
 	"adapters/sql/sqltest": {"adapters/sql"},
 
 	"metrics/prometheus": {"adapters/outgoing"},
+
+	"flow":      {"internal/standalone"},
+	"isolation": {"internal/standalone"},
+	"breaker":   {"internal/standalone"},
 
 	"fleet/memory": {"fleet"},
 

@@ -117,7 +117,7 @@ const (
 )
 
 func waitOrderOf(limiter versionedLimiter) waitOrder {
-	switch l, isFlow := limiter.Limiter.(*flow.Limiter); {
+	switch l, isFlow := limiter.Limiter.(*flow.RuleLimiter); {
 	case !isFlow:
 		return asksFirst
 	case l.CanWait():
@@ -128,15 +128,15 @@ func waitOrderOf(limiter versionedLimiter) waitOrder {
 
 // The types of package flow that other files of this package use, by names without the kind.
 type (
-	rateMember       = flow.Member
-	rateReservations = flow.Reservations
-	rateAdmission    = flow.Admission
+	rateMember    = flow.Member
+	rateTurns     = flow.Turns
+	rateAdmission = flow.Admission
 )
 
 // add adds a rule to the chain, and returns the members with it if it is a flow rule. wide
 // says that several resources share its limit.
 func (c *chain) add(members []rateMember, entry *plannedEntry, wide bool) []rateMember {
-	limiter, isFlow := entry.limiter.Limiter.(*flow.Limiter)
+	limiter, isFlow := entry.limiter.Limiter.(*flow.RuleLimiter)
 	if !isFlow {
 		c.steps = append(c.steps, newStep(entry))
 		return members
@@ -209,8 +209,8 @@ func (r *resource) tryPass(
 
 // takenRates is what a call that has passed at once took of the flow rules.
 type takenRates struct {
-	ticket   flow.Reservation
-	reserved rateReservations
+	ticket   flow.Turn
+	reserved rateTurns
 }
 
 // tryRates is tryPass for the flow rules, once all steps have let the call pass. It notes in rates
@@ -218,7 +218,7 @@ type takenRates struct {
 func (r *resource) tryRates(
 	ctx context.Context, q *request, opts []Option, c *chain, tickets []rule.Ticket, rates *takenRates,
 ) (by *refusals, wait time.Duration, decision rule.Decision) {
-	var reserved rateReservations
+	var reserved rateTurns
 	ticket, which, decision := c.rates.TryTake(q.Now, q.Tokens, q.Priority(), q.noWait, &reserved)
 	if decision == rule.Pass {
 		if r.pass(q.Now, q.Tokens) {
@@ -235,7 +235,7 @@ func (r *resource) tryRates(
 		return nil, 0, decision
 	}
 	patience := r.engine.patience(ctx, q.noWait)
-	wait = c.rates.RetryAfterReservation(which, ticket, q.Now, q.Tokens, q.Priority(), patience)
+	wait = c.rates.RetryAfterTurn(which, ticket, q.Now, q.Tokens, q.Priority(), patience)
 	return c.refusals[which], c.longest(-1, wait, q, opts, nil), rule.Block
 }
 

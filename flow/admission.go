@@ -30,12 +30,12 @@ type Admission struct {
 	waiter     *Waiter
 }
 
-// grant is a reservation that has come due, with the queue that granted it and the
+// grant is a turn that has come due, with the queue that granted it and the
 // version of the rule under which it was asked for.
 type grant struct {
 	queueRule
-	reservation Reservation
-	waited      bool // for it
+	turn   Turn
+	waited bool // for it
 }
 
 // admissionPlace is the place of a call in one of several queues, with the version of
@@ -70,9 +70,9 @@ func (a *Admission) retryWindow(c *Chain, which int, now clock.Instant, patience
 	return c.longest(which, wait, a.blocked(now, patience))
 }
 
-// retryQueue returns when a call can pass that a queue refuses with a reservation that is too late.
-func (a *Admission) retryQueue(c *Chain, which int, reservation Reservation, now clock.Instant, patience time.Duration) time.Duration {
-	wait := c.queues[which].compiled.RetryAfter(reservation, now, patience)
+// retryQueue returns when a call can pass that a queue refuses with a turn that is too late.
+func (a *Admission) retryQueue(c *Chain, which int, turn Turn, now clock.Instant, patience time.Duration) time.Duration {
+	wait := c.queues[which].compiled.RetryAfter(turn, now, patience)
 	return c.longest(which, wait, a.blocked(now, patience))
 }
 
@@ -103,42 +103,42 @@ func (a *Admission) acquireQueues(
 	if a.isGranted(q, now) {
 		return 0, 0, rule.Pass
 	}
-	reservation, decision := a.tryQueue(c, q, now)
+	turn, decision := a.tryQueue(c, q, now)
 	switch decision {
 	case rule.Pass:
-		a.granted.add(grant{*q, reservation, false})
+		a.granted.add(grant{*q, turn, false})
 	case rule.Block:
-		retryAfter = a.retryQueue(c, 0, reservation, now, patience)
+		retryAfter = a.retryQueue(c, 0, turn, now, patience)
 	case rule.Wait:
-		return a.mayJoin(c, 0, reservation, now, patience)
+		return a.mayJoin(c, 0, turn, now, patience)
 	}
 	return 0, retryAfter, decision
 }
 
 // tryQueue asks a queue to let the call pass at now, unless a window is full: then it
-// says Wait instead, with the reservation that the call would get.
-func (a *Admission) tryQueue(c *Chain, q *queueRule, now clock.Instant) (Reservation, rule.Decision) {
+// says Wait instead, with the turn that the call would get.
+func (a *Admission) tryQueue(c *Chain, q *queueRule, now clock.Instant) (Turn, rule.Decision) {
 	if c.fullWindow(now, a.Tokens) < 0 {
 		return q.queue.take(q.compiled, now, a.Tokens, a.Priority, q.compiled.rule.MaxWait)
 	}
-	reservation, decision := q.queue.expect(q.compiled, now, a.Tokens, a.Priority, endless)
+	turn, decision := q.queue.expect(q.compiled, now, a.Tokens, a.Priority, endless)
 	if decision == rule.Pass {
 		decision = rule.Wait
 	}
-	return reservation, decision
+	return turn, decision
 }
 
 // mayJoin says Wait to a call that is to join a queue which lets it pass at the instant
-// of the reservation, unless a window will refuse it then, or it does not want to wait.
+// of the turn, unless a window will refuse it then, or it does not want to wait.
 func (a *Admission) mayJoin(
-	c *Chain, which int, reservation Reservation, now clock.Instant, patience time.Duration,
+	c *Chain, which int, turn Turn, now clock.Instant, patience time.Duration,
 ) (int, time.Duration, rule.Decision) {
-	if full := c.fullAt(now, reservation.at, a.Tokens); full >= 0 {
+	if full := c.fullAt(now, turn.at, a.Tokens); full >= 0 {
 		full += len(c.queues)
 		return full, a.retryWindow(c, full, now, patience), rule.Block
 	}
 	if a.NoWait {
-		return which, a.retryQueue(c, which, reservation, now, 0), rule.Block
+		return which, a.retryQueue(c, which, turn, now, 0), rule.Block
 	}
 	return which, 0, rule.Wait
 }
@@ -154,7 +154,7 @@ func (a *Admission) isGranted(q *queueRule, now clock.Instant) bool {
 	if g.compiled == q.compiled || g.waited && q.compiled.rule.Limit > 0 {
 		return true
 	}
-	q.queue.GiveBack(now, g.reservation)
+	q.queue.GiveBack(now, g.turn)
 	a.granted.remove(g)
 	return false
 }
@@ -194,31 +194,31 @@ func (a *Admission) isGrantedByAll(c *Chain, now clock.Instant) bool {
 func (a *Admission) tryAll(
 	c *Chain, now clock.Instant, patience time.Duration,
 ) (which int, retryAfter time.Duration, decision rule.Decision) {
-	var few [len(a.granted.few)]Reservation
-	reservations := few[:]
-	if len(c.queues) > len(reservations) {
-		reservations = make([]Reservation, len(c.queues))
+	var few [len(a.granted.few)]Turn
+	turns := few[:]
+	if len(c.queues) > len(turns) {
+		turns = make([]Turn, len(c.queues))
 	}
 	joint := a.jointPatience(c, now, patience)
 	isFull := c.fullWindow(now, a.Tokens) >= 0
-	var reservation Reservation
+	var turn Turn
 	if isFull {
-		which, reservation, decision = expectAll(c.queues, now, a.Tokens, a.Priority, joint)
+		which, turn, decision = expectAll(c.queues, now, a.Tokens, a.Priority, joint)
 	} else {
-		which, reservation, decision = takeAll(c.queues, now, a.Tokens, a.Priority, joint, reservations)
+		which, turn, decision = takeAll(c.queues, now, a.Tokens, a.Priority, joint, turns)
 	}
 	switch {
 	case decision == rule.Block:
-		return which, a.retryQueue(c, which, reservation, now, joint), rule.Block
+		return which, a.retryQueue(c, which, turn, now, joint), rule.Block
 	case decision == rule.Stale:
 		return which, 0, rule.Stale
 	case decision == rule.Pass && !isFull:
 		for i, q := range c.queues {
-			a.granted.add(grant{q, reservations[i], false})
+			a.granted.add(grant{q, turns[i], false})
 		}
 		return 0, 0, rule.Pass
 	}
-	return a.mayJoin(c, which, reservation, now, patience)
+	return a.mayJoin(c, which, turn, now, patience)
 }
 
 // Join has the call wait that Acquire said Wait to. Wait: it waits, see
@@ -232,12 +232,12 @@ func (a *Admission) Join(
 	}
 	q := c.queues[0]
 	waiter := NewWaiter(wake).WithPriority(a.Priority)
-	reservation, decision := q.queue.Join(q.compiled, now, a.Tokens, patience, waiter)
+	turn, decision := q.queue.Join(q.compiled, now, a.Tokens, patience, waiter)
 	switch decision {
 	case rule.Pass:
-		a.granted.add(grant{q, reservation, false})
+		a.granted.add(grant{q, turn, false})
 	case rule.Block:
-		retryAfter = a.retryQueue(c, 0, reservation, now, patience)
+		retryAfter = a.retryQueue(c, 0, turn, now, patience)
 	case rule.Wait:
 		a.beginWait(c, now)
 		a.queue, a.waiter = q, waiter
@@ -257,17 +257,17 @@ func (a *Admission) joinSeveral(
 	for i := len(a.places); i < len(c.queues); i++ {
 		q := c.queues[i]
 		joint := a.jointPatience(c, now, patience)
-		place, reservation, decision := q.queue.takePlace(q.compiled, now, a.since, a.Tokens, joint, NewWaiter(wake).WithPriority(a.Priority))
+		place, turn, decision := q.queue.takePlace(q.compiled, now, a.since, a.Tokens, joint, NewWaiter(wake).WithPriority(a.Priority))
 		switch decision {
 		case rule.Block:
-			return i, a.retryQueue(c, i, reservation, now, joint), rule.Block
+			return i, a.retryQueue(c, i, turn, now, joint), rule.Block
 		case rule.Stale:
 			return i, 0, rule.Stale
 		}
 		a.places = append(a.places, admissionPlace{q, place})
 		if decision == rule.Wait {
 			for _, before := range a.places[:i] {
-				before.expect(reservation.at)
+				before.expect(turn.at)
 			}
 			return i, 0, rule.Wait
 		}
@@ -277,17 +277,17 @@ func (a *Admission) joinSeveral(
 
 // passSeveral passes the queues, in all of which the call has a place.
 func (a *Admission) passSeveral(c *Chain, now clock.Instant) (which int, retryAfter time.Duration, decision rule.Decision) {
-	places, reservations := make([]queuePlace, len(a.places)), make([]Reservation, len(a.places))
+	places, turns := make([]queuePlace, len(a.places)), make([]Turn, len(a.places))
 	for i, p := range a.places {
 		places[i] = p.queuePlace
 	}
-	if passAll(c.queues, places, a.freed, now, reservations) != rule.Pass {
+	if passAll(c.queues, places, a.freed, now, turns) != rule.Pass {
 		return 0, 0, rule.Wait
 	}
 	a.places = a.places[:0]
 	a.leaveQueues(now)
 	for i, q := range c.queues {
-		a.granted.add(grant{q, reservations[i], true})
+		a.granted.add(grant{q, turns[i], true})
 	}
 	return 0, 0, rule.Pass
 }
@@ -303,7 +303,7 @@ func (a *Admission) Poll(now clock.Instant) (after time.Duration, waits bool) {
 	if q.queue == nil {
 		return 0, false
 	}
-	reservation, after, decision := q.queue.Poll(now, a.waiter)
+	turn, after, decision := q.queue.Poll(now, a.waiter)
 	if decision == rule.Wait {
 		return after, true
 	}
@@ -311,7 +311,7 @@ func (a *Admission) Poll(now clock.Instant) (after time.Duration, waits bool) {
 	a.leaveQueues(now)
 	switch decision {
 	case rule.Pass:
-		a.granted.add(grant{q, reservation, true})
+		a.granted.add(grant{q, turn, true})
 	case rule.Block:
 		a.refusedBy = q.queue
 	}
@@ -408,8 +408,8 @@ func (a *Admission) beginWait(c *Chain, now clock.Instant) {
 func (a *Admission) leaveQueues(now clock.Instant) {
 	a.leavePlaces(0, now)
 	if q := a.queue.queue; q != nil {
-		if reservation, left := q.Leave(now, a.waiter); !left {
-			q.GiveBack(now, reservation)
+		if turn, left := q.Leave(now, a.waiter); !left {
+			q.GiveBack(now, turn)
 		}
 		a.queue = queueRule{}
 	}
@@ -439,7 +439,7 @@ func (a *Admission) Leave(now clock.Instant) {
 // if there is none.
 func (a *Admission) Granted(now clock.Instant) clock.Instant {
 	for i := range a.granted.count {
-		now = min(now, a.granted.at(i).reservation.at)
+		now = min(now, a.granted.at(i).turn.at)
 	}
 	return now
 }
@@ -492,7 +492,7 @@ func (g *grants) remove(which *grant) {
 // giveBack returns all of them to their queues, the last first.
 func (g *grants) giveBack(now clock.Instant) {
 	for i := g.count - 1; i >= 0; i-- {
-		g.at(i).queue.GiveBack(now, g.at(i).reservation)
+		g.at(i).queue.GiveBack(now, g.at(i).turn)
 	}
 	g.count = 0
 }

@@ -31,7 +31,7 @@ type Chain struct {
 
 // Member is a rule of a chain.
 type Member struct {
-	Limiter *Limiter
+	Limiter *RuleLimiter
 
 	// Shared is set if calls of other resources take from the limiter, too.
 	Shared bool
@@ -181,7 +181,7 @@ func (c *Chain) giveBackWindows(count int, now clock.Instant, n int32) {
 
 // Settle adds tokens at now to what a call took of every rule, or gives some back if
 // the number is negative. The call passed at start, and took of queues at the instant
-// queued, or later. See [Limiter.Settle].
+// queued, or later. See [RuleLimiter.Settle].
 func (c *Chain) Settle(now, start, queued clock.Instant, tokens int32) {
 	for i := range c.queues {
 		c.queues[i].queue.settle(now, queued, tokens)
@@ -267,23 +267,23 @@ func (c *Chain) RetryAfter(which int, now clock.Instant, n int32, p rule.Priorit
 	return c.longest(which, wait, &blockedCall{now: now, tokens: n, priority: p, patience: patience})
 }
 
-// RetryAfterReservation is RetryAfter for a call that TryTake refused
-// perhaps with a reservation that is too late.
-func (c *Chain) RetryAfterReservation(
-	which int, reservation Reservation, now clock.Instant, n int32, p rule.Priority, patience time.Duration,
+// RetryAfterTurn is RetryAfter for a call that TryTake refused
+// perhaps with a turn that is too late.
+func (c *Chain) RetryAfterTurn(
+	which int, turn Turn, now clock.Instant, n int32, p rule.Priority, patience time.Duration,
 ) time.Duration {
 	switch {
 	case len(c.queues) == 0:
 		return c.RetryAfter(which, now, n, p, patience)
 	case c.Len() == 1:
-		return c.queues[which].compiled.RetryAfter(reservation, now, patience)
+		return c.queues[which].compiled.RetryAfter(turn, now, patience)
 	case which >= len(c.queues):
 		return c.RetryAfter(which, now, n, p, patience)
 	}
 	if len(c.queues) > 1 {
 		patience = c.patience(patience)
 	}
-	wait := c.queues[which].compiled.RetryAfter(reservation, now, patience)
+	wait := c.queues[which].compiled.RetryAfter(turn, now, patience)
 	return c.longest(which, wait, &blockedCall{now: now, tokens: n, priority: p, patience: patience})
 }
 
@@ -303,8 +303,8 @@ func (c *Chain) longest(which int, wait time.Duration, r *blockedCall) time.Dura
 		if i == which || r.has != nil && r.has.hasIn(q.queue) {
 			continue
 		}
-		if reservation, decision := q.queue.expect(q.compiled, r.now, r.tokens, r.priority, r.patience); decision == rule.Block {
-			wait = max(wait, q.compiled.RetryAfter(reservation, r.now, r.patience))
+		if turn, decision := q.queue.expect(q.compiled, r.now, r.tokens, r.priority, r.patience); decision == rule.Block {
+			wait = max(wait, q.compiled.RetryAfter(turn, r.now, r.patience))
 		}
 	}
 	for i := range c.windows {
@@ -333,22 +333,22 @@ func (c *Chain) indexOf(queue *Queue) int {
 	return -1
 }
 
-// Reservations are what TryTake gets of the queues of one call. The zero value has nothing.
-type Reservations struct{ list [4]Reservation }
+// Turns are what TryTake gets of the queues of one call. The zero value has nothing.
+type Turns struct{ list [4]Turn }
 
 // TryTake takes n tokens of every rule at now, for a call that has to wait for none. Its
 // priority matters where others wait.
-// Pass: all is taken; the reservation is for [Chain.GiveBackAll], as is what is put into
+// Pass: all is taken; the turn is for [Chain.GiveBackAll], as is what is put into
 // reserved. Block: the rule of the index which refuses, see
-// [Chain.RetryAfterReservation]. Wait: the call may be able to wait, which an
+// [Chain.RetryAfterTurn]. Wait: the call may be able to wait, which an
 // [Admission] finds out. Stale: see [Chain.Take]. With these nothing is taken.
 func (c *Chain) TryTake(
-	now clock.Instant, n int32, p rule.Priority, noWait bool, reserved *Reservations,
-) (reservation Reservation, which int, decision rule.Decision) {
+	now clock.Instant, n int32, p rule.Priority, noWait bool, reserved *Turns,
+) (turn Turn, which int, decision rule.Decision) {
 	switch len(c.queues) {
 	case 0:
 		which, decision = c.Take(now, n)
-		return Reservation{}, which, decision
+		return Turn{}, which, decision
 	case 1:
 		return c.tryTakeOne(now, n, p, noWait)
 	}
@@ -356,10 +356,10 @@ func (c *Chain) TryTake(
 }
 
 // tryTakeOne takes n tokens of every rule of a chain with one queue at now, for a call
-// that has to wait for none. Pass: all is taken; the reservation is for [Chain.GiveBackAll].
-// Block: the rule of the index which refuses, see [Chain.RetryAfterReservation]. Wait: the
+// that has to wait for none. Pass: all is taken; the turn is for [Chain.GiveBackAll].
+// Block: the rule of the index which refuses, see [Chain.RetryAfterTurn]. Wait: the
 // call may be able to wait, which an [Admission] finds out; nothing is taken.
-func (c *Chain) tryTakeOne(now clock.Instant, n int32, p rule.Priority, noWait bool) (reservation Reservation, which int, decision rule.Decision) {
+func (c *Chain) tryTakeOne(now clock.Instant, n int32, p rule.Priority, noWait bool) (turn Turn, which int, decision rule.Decision) {
 	q := &c.queues[0]
 	if len(c.windows) > 0 && c.fullWindow(now, n) >= 0 {
 		return c.refuseOrWait(q, now, n, p)
@@ -368,60 +368,60 @@ func (c *Chain) tryTakeOne(now clock.Instant, n int32, p rule.Priority, noWait b
 	if noWait {
 		maxWait = 0
 	}
-	reservation, decision = q.queue.take(q.compiled, now, n, p, maxWait)
+	turn, decision = q.queue.take(q.compiled, now, n, p, maxWait)
 	if decision == rule.Pass && len(c.windows) > 0 {
 		if _, said := c.Take(now, n); said != rule.Pass {
-			q.queue.GiveBack(now, reservation)
-			return Reservation{}, 0, rule.Wait
+			q.queue.GiveBack(now, turn)
+			return Turn{}, 0, rule.Wait
 		}
 	}
-	return reservation, 0, decision
+	return turn, 0, decision
 }
 
 // refuseOrWait decides on a call while a window is full: it is refused unless tokens may
 // remain when the queue would let it pass.
-func (c *Chain) refuseOrWait(q *queueRule, now clock.Instant, n int32, p rule.Priority) (reservation Reservation, which int, decision rule.Decision) {
-	reservation, decision = q.queue.expect(q.compiled, now, n, p, endless)
+func (c *Chain) refuseOrWait(q *queueRule, now clock.Instant, n int32, p rule.Priority) (turn Turn, which int, decision rule.Decision) {
+	turn, decision = q.queue.expect(q.compiled, now, n, p, endless)
 	if decision == rule.Pass || decision == rule.Wait {
-		if full := c.fullAt(now, reservation.at, n); full >= 0 {
-			return reservation, 1 + full, rule.Block
+		if full := c.fullAt(now, turn.at, n); full >= 0 {
+			return turn, 1 + full, rule.Block
 		}
 		decision = rule.Wait
 	}
-	return reservation, 0, decision
+	return turn, 0, decision
 }
 
 // tryTakeAll is tryTakeOne for a chain with several queues. What they give is put into
 // reserved. If there are more than reserved has space for, it says Wait.
 func (c *Chain) tryTakeAll(
-	now clock.Instant, n int32, p rule.Priority, noWait bool, reserved *Reservations,
-) (reservation Reservation, which int, decision rule.Decision) {
+	now clock.Instant, n int32, p rule.Priority, noWait bool, reserved *Turns,
+) (turn Turn, which int, decision rule.Decision) {
 	if len(c.queues) > len(reserved.list) || c.fullWindow(now, n) >= 0 {
-		return Reservation{}, 0, rule.Wait
+		return Turn{}, 0, rule.Wait
 	}
 	patience := endless
 	if noWait {
 		patience = 0
 	}
-	which, reservation, decision = takeAll(c.queues, now, n, p, patience, reserved.list[:])
+	which, turn, decision = takeAll(c.queues, now, n, p, patience, reserved.list[:])
 	if decision == rule.Pass {
 		if _, said := c.Take(now, n); said != rule.Pass {
-			c.giveBackReserved(now, Reservation{}, reserved)
-			return Reservation{}, 0, rule.Wait
+			c.giveBackReserved(now, Turn{}, reserved)
+			return Turn{}, 0, rule.Wait
 		}
 	}
-	return reservation, which, decision
+	return turn, which, decision
 }
 
 // GiveBackAll returns what TryTake took at now.
-func (c *Chain) GiveBackAll(now clock.Instant, n int32, reservation Reservation, reserved *Reservations) {
+func (c *Chain) GiveBackAll(now clock.Instant, n int32, turn Turn, reserved *Turns) {
 	c.GiveBack(now, n)
-	c.giveBackReserved(now, reservation, reserved)
+	c.giveBackReserved(now, turn, reserved)
 }
 
-func (c *Chain) giveBackReserved(now clock.Instant, reservation Reservation, reserved *Reservations) {
+func (c *Chain) giveBackReserved(now clock.Instant, turn Turn, reserved *Turns) {
 	if len(c.queues) == 1 {
-		c.queues[0].queue.GiveBack(now, reservation)
+		c.queues[0].queue.GiveBack(now, turn)
 		return
 	}
 	for i, q := range slices.Backward(c.queues) {

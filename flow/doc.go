@@ -14,7 +14,7 @@
 // with a higher version. The same limiter then goes over to it and keeps what it has
 // counted, as long as the algorithm stays the same.
 //
-// [Limiter], [Chain], [Member], [Admission] and [Reservations] are for the engine,
+// [RuleLimiter], [Chain], [Member], [Admission] and [Turns] are for the engine,
 // which asks all flow rules of a call at once and without an interface call.
 //
 // Time is a parameter: nothing here reads a clock or waits. Limiters are safe for

@@ -35,30 +35,30 @@ func rulesOf(queues []QueueRule) []queueRule {
 	return of
 }
 
-func TakeAll(queues []QueueRule, now clock.Instant, n int32, patience time.Duration, reservations []Reservation) (int, Reservation, rule.Decision) {
-	return takeAll(rulesOf(queues), now, n, rule.PriorityNormal, patience, reservations)
+func TakeAll(queues []QueueRule, now clock.Instant, n int32, patience time.Duration, turns []Turn) (int, Turn, rule.Decision) {
+	return takeAll(rulesOf(queues), now, n, rule.PriorityNormal, patience, turns)
 }
 
-func ExpectAll(queues []QueueRule, now clock.Instant, n int32, patience time.Duration) (int, Reservation, rule.Decision) {
+func ExpectAll(queues []QueueRule, now clock.Instant, n int32, patience time.Duration) (int, Turn, rule.Decision) {
 	return expectAll(rulesOf(queues), now, n, rule.PriorityNormal, patience)
 }
 
-func PassAll(queues []QueueRule, places []Place, notBefore, now clock.Instant, reservations []Reservation) rule.Decision {
+func PassAll(queues []QueueRule, places []Place, notBefore, now clock.Instant, turns []Turn) rule.Decision {
 	of := make([]queuePlace, len(places))
 	for i, p := range places {
 		of[i] = p.queuePlace
 	}
-	return passAll(rulesOf(queues), of, notBefore, now, reservations)
+	return passAll(rulesOf(queues), of, notBefore, now, turns)
 }
 
 func (q *Queue) TakePlace(
 	r *Compiled, now, since clock.Instant, n int32, patience time.Duration, w *Waiter,
-) (Place, Reservation, rule.Decision) {
-	p, reservation, decision := q.takePlace(r, now, since, n, patience, w)
-	return Place{p}, reservation, decision
+) (Place, Turn, rule.Decision) {
+	p, turn, decision := q.takePlace(r, now, since, n, patience, w)
+	return Place{p}, turn, decision
 }
 
-func (q *Queue) Expect(r *Compiled, now clock.Instant, n int32, patience time.Duration) (Reservation, rule.Decision) {
+func (q *Queue) Expect(r *Compiled, now clock.Instant, n int32, patience time.Duration) (Turn, rule.Decision) {
 	return q.expect(r, now, n, rule.PriorityNormal, patience)
 }
 
@@ -99,7 +99,7 @@ func (q *Queue) CheckWaiters(want int) error {
 		count++
 	}
 	head := q.waiters.head
-	if s, ok := q.schedule.(*leakyBucket); ok && count > 0 && head.reservation.at <= s.lastPass.at {
+	if s, ok := q.schedule.(*leakyBucket); ok && count > 0 && head.turn.at <= s.lastPass.at {
 		return fmt.Errorf("the head does not pass after the last one")
 	}
 	switch {
@@ -118,7 +118,7 @@ func (q *Queue) CheckWaiters(want int) error {
 }
 
 // Tokens returns how many tokens the ticket took.
-func (r Reservation) Tokens() int32 { return r.tokens }
+func (r Turn) Tokens() int32 { return r.tokens }
 
 // Logged returns how many entries the window keeps of what has passed, for other
 // shapes of its rule.

@@ -13,7 +13,7 @@ import (
 //	lease, window   budgetLimiter: takes tokens that the instance has leased
 //	                queueLimiter: the same, and calls may wait for tokens, or are evenly spaced
 //	ask             askLimiter: each call waits for the answer of the backend
-//	share           shareLimiter, shareQueue: a [Limiter] whose limit is the instance's share
+//	share           shareLimiter, shareQueue: a [RuleLimiter] whose limit is the instance's share
 
 // fleetVersion is one version of a rule of the fleet. It never changes.
 type fleetVersion struct {

@@ -10,10 +10,10 @@ import (
 	"github.com/penstock-go/penstock/rule"
 )
 
-// shareLimiter is one version of a rule of mode share with a window: an ordinary [Limiter]
+// shareLimiter is one version of a rule of mode share with a window: an ordinary [RuleLimiter]
 // whose limit is what the instance has of that of the fleet. Its calls are counted as demand.
 type shareLimiter struct {
-	*Limiter
+	*RuleLimiter
 	shared  *sharedLimit
 	share   *fleet.Share // that of shared
 	version *fleetVersion
@@ -28,7 +28,7 @@ type sharedLimit struct {
 
 	mu       sync.Mutex // guards what follows
 	versions versions
-	last     Reservation // that a queue has granted: only that one can be undone in a throttle
+	last     Turn // that a queue has granted: only that one can be undone in a throttle
 }
 
 var (
@@ -76,9 +76,9 @@ func (r *Compiled) withShare(share *fleet.Share) *Compiled {
 func newShareLimiter(v *fleetVersion, env *rule.Env) rule.Limiter {
 	share := env.Fleet.Share(v.terms, v.rule.Fleet.OnOutage, env.Now)
 	l := &shareLimiter{
-		Limiter: newLimiter(compiledFor(*env).withShare(share), env.Now),
-		shared:  &sharedLimit{share: share, versions: versions{latest: v.number, inForce: v.number}},
-		share:   share, version: v,
+		RuleLimiter: newLimiter(compiledFor(*env).withShare(share), env.Now),
+		shared:      &sharedLimit{share: share, versions: versions{latest: v.number, inForce: v.number}},
+		share:       share, version: v,
 	}
 	return l.asQueue()
 }
@@ -93,7 +93,7 @@ func (l *shareLimiter) asQueue() rule.Limiter {
 
 // Acquire takes what the call takes. It may be a shadow rule that is asked, which never waits.
 func (l *shareLimiter) Acquire(c rule.Call) (rule.Ticket, rule.Decision) {
-	ticket, decision := l.Limiter.Acquire(c)
+	ticket, decision := l.RuleLimiter.Acquire(c)
 	l.count(c, decision)
 	return ticket, decision
 }
@@ -107,19 +107,19 @@ func (l *shareLimiter) count(c rule.Call, decision rule.Decision) {
 
 // GiveBack returns what Acquire took.
 func (l *shareLimiter) GiveBack(now clock.Instant, t rule.Ticket, tokens int32) {
-	l.Limiter.GiveBack(now, t, tokens)
+	l.RuleLimiter.GiveBack(now, t, tokens)
 	l.share.Count(now, -tokens, true)
 }
 
 // Settle corrects what a call took.
 func (l *shareLimiter) Settle(now, start clock.Instant, t rule.Ticket, tokens int32) {
-	l.Limiter.Settle(now, start, t, tokens)
+	l.RuleLimiter.Settle(now, start, t, tokens)
 	l.share.Count(now, tokens, true)
 }
 
 // CountPass counts a call that passed on the resource that the rule is related to.
 func (l *shareLimiter) CountPass(now clock.Instant, tokens int32) {
-	l.Limiter.CountPass(now, tokens)
+	l.RuleLimiter.CountPass(now, tokens)
 	l.share.Count(now, tokens, true)
 }
 
@@ -127,16 +127,16 @@ func (l *shareLimiter) CountPass(now clock.Instant, tokens int32) {
 func (l *shareLimiter) Inherit(shared rule.Limiter, now clock.Instant) {
 	switch from := shared.(type) {
 	case *shareLimiter:
-		l.Limiter.Inherit(from.Limiter, now)
+		l.RuleLimiter.Inherit(from.RuleLimiter, now)
 	case *shareQueue:
-		l.Limiter.Inherit(from.Limiter, now)
+		l.RuleLimiter.Inherit(from.RuleLimiter, now)
 	}
 }
 
 // Status tells the share of the limit, and what remains of it.
 func (l *shareLimiter) Status(now clock.Instant) rule.Status {
 	of := l.share.Status(now)
-	status, own := l.version.status(&of), l.Limiter.Status(now)
+	status, own := l.version.status(&of), l.RuleLimiter.Status(now)
 	own.Quota.Limit = l.version.rule.Limit
 	if math.IsInf(of.Granted, 1) {
 		own.Quota.Effective = of.Granted
@@ -146,7 +146,9 @@ func (l *shareLimiter) Status(now clock.Instant) rule.Status {
 }
 
 // Idle says whether nothing would be missed if the limiter were made anew.
-func (l *shareLimiter) Idle(now clock.Instant) bool { return l.Limiter.Idle(now) && l.share.Idle(now) }
+func (l *shareLimiter) Idle(now clock.Instant) bool {
+	return l.RuleLimiter.Idle(now) && l.share.Idle(now)
+}
 
 // Activate puts this version in force, unless a newer one is.
 func (l *shareLimiter) Activate(now clock.Instant) {
@@ -155,7 +157,7 @@ func (l *shareLimiter) Activate(now clock.Instant) {
 	if l.shared.versions.activate(l.version.number) {
 		l.share.Change(l.version.terms, l.version.rule.Fleet.OnOutage, now)
 	}
-	l.Limiter.Activate(now)
+	l.RuleLimiter.Activate(now)
 }
 
 // Retire lets go of calls that wait, for the rule is gone.
@@ -163,7 +165,7 @@ func (l *shareLimiter) Retire(now clock.Instant) {
 	l.shared.mu.Lock()
 	defer l.shared.mu.Unlock()
 	if l.shared.versions.retire(l.version.number) {
-		l.Limiter.Retire(now)
+		l.RuleLimiter.Retire(now)
 		l.share.Release(now)
 	}
 }
@@ -179,10 +181,10 @@ func (l *shareLimiter) adopted(v *fleetVersion, env *rule.Env) rule.Limiter {
 	compiled := compiledFor(*env).withShare(l.share)
 	next := &shareLimiter{shared: l.shared, share: l.share, version: v}
 	if compiled.canFollow(l.compiled) {
-		next.Limiter = l.withVersion(compiled)
+		next.RuleLimiter = l.withVersion(compiled)
 	} else {
-		next.Limiter = newLimiter(compiled, env.Now)
-		next.follow(l.Limiter)
+		next.RuleLimiter = newLimiter(compiled, env.Now)
+		next.follow(l.RuleLimiter)
 	}
 	return next.asQueue()
 }
@@ -193,24 +195,24 @@ func (l *shareQueue) Acquire(c rule.Call) (rule.Ticket, rule.Decision) {
 	if l.version.rule.Shadow {
 		return l.shareLimiter.Acquire(c)
 	}
-	reservation, decision := l.queue.take(l.compiled, c.Now, c.Tokens, c.Priority(), l.version.rule.MaxWait)
+	turn, decision := l.queue.take(l.compiled, c.Now, c.Tokens, c.Priority(), l.version.rule.MaxWait)
 	if decision != rule.Wait { // else it counts when it joins
 		l.count(c, decision)
 	}
-	return l.shared.ticketOf(reservation, decision), decision
+	return l.shared.ticketOf(turn, decision), decision
 }
 
 // Join has a call wait.
 func (l *shareQueue) Join(c rule.Call, patience rule.Patience) (rule.Waiter, rule.Ticket, rule.Decision) {
 	longest := min(patience.Until.Sub(c.Now), patience.Since.Add(l.version.rule.MaxWait).Sub(c.Now))
 	w := &shareWaiter{limiter: l, waiter: NewWaiter(patience.Wake).WithPriority(c.Priority()), tokens: c.Tokens}
-	reservation, decision := l.queue.Join(l.compiled, c.Now, c.Tokens, longest, w.waiter)
+	turn, decision := l.queue.Join(l.compiled, c.Now, c.Tokens, longest, w.waiter)
 	if decision == rule.Wait {
 		l.share.Count(c.Now, c.Tokens, true) // taken back if it leaves
 		return w, 0, decision
 	}
 	l.count(c, decision)
-	return nil, l.shared.ticketOf(reservation, decision), decision
+	return nil, l.shared.ticketOf(turn, decision), decision
 }
 
 // GiveBack returns what the queue has granted.
@@ -227,19 +229,19 @@ func (l *shareQueue) GiveBack(now clock.Instant, t rule.Ticket, tokens int32) {
 }
 
 // ticketOf returns the ticket of a call that has passed a queue, by which it can give back.
-func (s *sharedLimit) ticketOf(reservation Reservation, decision rule.Decision) rule.Ticket {
+func (s *sharedLimit) ticketOf(turn Turn, decision rule.Decision) rule.Ticket {
 	if decision != rule.Pass {
 		return 0
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.last = reservation
-	return reservation.ticket()
+	s.last = turn
+	return turn.ticket()
 }
 
-// ticket is the instant at which the tokens of a reservation were taken; of a throttle, which
+// ticket is the instant at which the tokens of a turn were taken; of a throttle, which
 // may grant an instant to come, that of the call before.
-func (r Reservation) ticket() rule.Ticket { return rule.Ticket(r.undoAt) }
+func (r Turn) ticket() rule.Ticket { return rule.Ticket(r.undoAt) }
 
 // shareWaiter is a call that waits in the queue of a shareQueue.
 type shareWaiter struct {
@@ -250,7 +252,7 @@ type shareWaiter struct {
 
 // Poll implements [rule.Waiter].
 func (w *shareWaiter) Poll(now clock.Instant) (rule.Ticket, time.Duration, rule.Decision) {
-	reservation, after, decision := w.limiter.queue.Poll(now, w.waiter)
+	turn, after, decision := w.limiter.queue.Poll(now, w.waiter)
 	switch decision {
 	case rule.Block:
 		w.limiter.share.Count(now, -w.tokens, true)
@@ -258,14 +260,14 @@ func (w *shareWaiter) Poll(now clock.Instant) (rule.Ticket, time.Duration, rule.
 	case rule.Stale:
 		w.limiter.share.Count(now, -w.tokens, true)
 	}
-	return w.limiter.shared.ticketOf(reservation, decision), after, decision
+	return w.limiter.shared.ticketOf(turn, decision), after, decision
 }
 
 // Leave implements [rule.Waiter].
 func (w *shareWaiter) Leave(now clock.Instant) {
 	q := w.limiter.queue
-	if reservation, left := q.Leave(now, w.waiter); !left {
-		q.GiveBack(now, reservation)
+	if turn, left := q.Leave(now, w.waiter); !left {
+		q.GiveBack(now, turn)
 	}
 	w.limiter.share.Count(now, -w.tokens, true)
 }

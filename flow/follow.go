@@ -178,7 +178,7 @@ const lookAgain = 250 * time.Millisecond
 // untilHeadPasses returns how long the first call in the queue waits before it polls
 // again: until it may pass, or until it looks whether it may pass earlier.
 func (q *Queue) untilHeadPasses(now clock.Instant) time.Duration {
-	left := q.waiters.head.reservation.at.Sub(now)
+	left := q.waiters.head.turn.at.Sub(now)
 	if q.compiled.follower != nil {
 		left = min(left, lookAgain)
 	}

@@ -87,14 +87,14 @@ func TestThrottleKeepsItsDistanceWhileTheSignalMoves(t *testing.T) {
 				}
 				w := unwoken()
 				at := func() clock.Instant { return epoch.Add(time.Duration(now.Load())) }
-				reservation, decision := q.Join(compiled, at(), 1, time.Hour, w)
+				turn, decision := q.Join(compiled, at(), 1, time.Hour, w)
 				for decision == rule.Wait {
 					now.Add(int64(time.Millisecond) / 5)
-					reservation, _, decision = q.Poll(at(), w)
+					turn, _, decision = q.Poll(at(), w)
 				}
 				if decision == rule.Pass {
 					mu.Lock()
-					passes = append(passes, int64(reservation.Time()))
+					passes = append(passes, int64(turn.Time()))
 					mu.Unlock()
 				}
 			}

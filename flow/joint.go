@@ -27,53 +27,53 @@ type queuePlace struct {
 	waiter *Waiter
 }
 
-// takeAll takes n tokens of several queues at now. Pass: reservations has theirs, in
+// takeAll takes n tokens of several queues at now. Pass: turns has theirs, in
 // the same order. Otherwise nothing was taken. Block and Stale are said by the queue of
 // the index which; Block if the wait for it would be longer than patience. Wait: the call
-// may wait, see [Queue.takePlace]. The reservation tells when that queue, or with Wait
+// may wait, see [Queue.takePlace]. The turn tells when that queue, or with Wait
 // the last of the queues, would let the call pass.
 func takeAll(
-	queues []queueRule, now clock.Instant, n int32, p rule.Priority, patience time.Duration, reservations []Reservation,
-) (which int, reservation Reservation, decision rule.Decision) {
+	queues []queueRule, now clock.Instant, n int32, p rule.Priority, patience time.Duration, turns []Turn,
+) (which int, turn Turn, decision rule.Decision) {
 	lockAll(queues)
-	which, reservation, decision = planAll(queues, now, n, p, patience)
+	which, turn, decision = planAll(queues, now, n, p, patience)
 	switch decision {
 	case rule.Pass:
 		for i, q := range queues {
-			reservations[i] = q.queue.grant(now, now, n)
+			turns[i] = q.queue.grant(now, now, n)
 			if q.queue.waiters.head != nil {
 				q.queue.overtake(now)
 			}
 		}
 	case rule.Block:
-		queues[which].queue.schedule.delay(now, reservation.at, n)
+		queues[which].queue.schedule.delay(now, turn.at, n)
 	}
 	unlockAll(queues)
-	return which, reservation, decision
+	return which, turn, decision
 }
 
 func planAll(
 	queues []queueRule, now clock.Instant, n int32, p rule.Priority, patience time.Duration,
-) (which int, reservation Reservation, decision rule.Decision) {
+) (which int, turn Turn, decision rule.Decision) {
 	for i, q := range queues {
 		passAt, said := q.queue.plan(q.compiled, now, n, p, min(patience, q.compiled.rule.MaxWait))
 		switch said {
 		case rule.Block, rule.Stale:
-			return i, Reservation{at: passAt}, said
+			return i, Turn{at: passAt}, said
 		case rule.Wait:
 			decision = rule.Wait
 		}
-		if i == 0 || passAt > reservation.at {
-			which, reservation.at = i, passAt
+		if i == 0 || passAt > turn.at {
+			which, turn.at = i, passAt
 		}
 	}
-	return which, reservation, decision
+	return which, turn, decision
 }
 
 // expectAll says what [takeAll] would say, and takes nothing.
 func expectAll(
 	queues []queueRule, now clock.Instant, n int32, p rule.Priority, patience time.Duration,
-) (which int, reservation Reservation, decision rule.Decision) {
+) (which int, turn Turn, decision rule.Decision) {
 	lockAll(queues)
 	defer unlockAll(queues)
 	return planAll(queues, now, n, p, patience)
@@ -83,10 +83,10 @@ func expectAll(
 // to pass other queues, too. Pass: it is the first and may pass now, but has not passed
 // yet. Wait: it has to wait, see [queuePlace.ready]. Block: that would take longer than
 // patience, which has to allow for all of the queues. Stale as for Take. The
-// reservation tells when the call is expected to pass.
+// turn tells when the call is expected to pass.
 func (q *Queue) takePlace(
 	r *Compiled, now, since clock.Instant, n int32, patience time.Duration, w *Waiter,
-) (queuePlace, Reservation, rule.Decision) {
+) (queuePlace, Turn, rule.Decision) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	passAt, decision := q.plan(r, now, n, w.priority, patience)
@@ -101,7 +101,7 @@ func (q *Queue) takePlace(
 		}
 		q.push(w, now)
 	}
-	return queuePlace{q, w}, Reservation{at: passAt}, decision
+	return queuePlace{q, w}, Turn{at: passAt}, decision
 }
 
 // longAfter is the deadline of a call that has none.
@@ -122,7 +122,7 @@ func (p queuePlace) ready(now clock.Instant) (after time.Duration, decision rule
 		return 0, rule.Block
 	case w.state != queued: // its rule is gone, is for others, or has become a shadow
 		return 0, rule.Stale
-	case w == q.waiters.head && w.reservation.at <= now:
+	case w == q.waiters.head && w.turn.at <= now:
 		return 0, rule.Pass
 	case w == q.waiters.head:
 		return q.untilHeadPasses(now), rule.Wait
@@ -144,30 +144,30 @@ func (p queuePlace) expect(passAt clock.Instant) {
 func (p queuePlace) leave(now clock.Instant) {
 	// Nothing was granted, except by a rule that has become a shadow: then no other
 	// call depends on it.
-	if reservation, left := p.queue.Leave(now, p.waiter); !left {
-		p.queue.GiveBack(now, reservation)
+	if turn, left := p.queue.Leave(now, p.waiter); !left {
+		p.queue.GiveBack(now, turn)
 	}
 }
 
 // passAll lets a call pass that is the first in all of its queues, at the instant at
-// which the last of them lets it pass, but not before the given one. Pass: reservations
+// which the last of them lets it pass, but not before the given one. Pass: turns
 // has theirs. Wait: the time of one has not come by now, or a place was lost; see
 // [queuePlace.ready].
-func passAll(queues []queueRule, places []queuePlace, notBefore, now clock.Instant, reservations []Reservation) rule.Decision {
+func passAll(queues []queueRule, places []queuePlace, notBefore, now clock.Instant, turns []Turn) rule.Decision {
 	lockAll(queues)
 	defer unlockAll(queues)
 	passAt := min(notBefore, now)
 	for _, p := range places {
 		w := p.waiter
-		if w != p.queue.waiters.head || w.reservation.at > now {
+		if w != p.queue.waiters.head || w.turn.at > now {
 			return rule.Wait
 		}
-		passAt = max(passAt, w.reservation.at)
+		passAt = max(passAt, w.turn.at)
 	}
 	for i, p := range places {
 		w := p.waiter
-		w.reservation = p.queue.grant(passAt, passAt, w.tokens)
-		reservations[i] = w.reservation
+		w.turn = p.queue.grant(passAt, passAt, w.tokens)
+		turns[i] = w.turn
 		p.queue.finish(w, granted)
 		p.queue.promote(passAt)
 	}

@@ -14,10 +14,10 @@ func askOften(rounds int, lists ...[]flow.QueueRule) {
 	begin := make(chan struct{})
 	for _, queues := range lists {
 		callers.Go(func() {
-			reservations := make([]flow.Reservation, len(queues))
+			turns := make([]flow.Turn, len(queues))
 			<-begin
 			for range rounds {
-				flow.TakeAll(queues, epoch, 1, time.Hour, reservations)
+				flow.TakeAll(queues, epoch, 1, time.Hour, turns)
 			}
 		})
 	}

@@ -15,15 +15,15 @@ func TestSeveralQueuesLetACallPassAtOneInstant(t *testing.T) {
 	t.Parallel()
 	slow, fast := newTestQueue(t, throttle(1, time.Minute)), newTestQueue(t, throttle(10, time.Minute))
 	queues := []flow.QueueRule{{Queue: slow.queue, Compiled: slow.compiled}, {Queue: fast.queue, Compiled: fast.compiled}}
-	reservations := make([]flow.Reservation, 2)
+	turns := make([]flow.Turn, 2)
 
-	_, _, decision := flow.TakeAll(queues, epoch, 1, time.Hour, reservations)
+	_, _, decision := flow.TakeAll(queues, epoch, 1, time.Hour, turns)
 	require.Equal(t, rule.Pass, decision)
-	which, latest, decision := flow.TakeAll(queues, epoch, 1, time.Hour, reservations)
+	which, latest, decision := flow.TakeAll(queues, epoch, 1, time.Hour, turns)
 	require.Equal(t, rule.Wait, decision)
 	assert.Equal(t, 0, which)
 	assert.Equal(t, epoch.Add(time.Second), latest.Time(), "that of the slow one")
-	which, _, decision = flow.TakeAll(queues, epoch, 1, 500*time.Millisecond, reservations)
+	which, _, decision = flow.TakeAll(queues, epoch, 1, 500*time.Millisecond, turns)
 	assert.Equal(t, rule.Block, decision, "it cannot wait so long")
 	assert.Equal(t, 0, which)
 
@@ -34,7 +34,7 @@ func TestSeveralQueuesLetACallPassAtOneInstant(t *testing.T) {
 	inFast, _, decision := fast.queue.TakePlace(fast.compiled, now, now, 1, time.Minute, flow.NewWaiter(func() {}))
 	require.Equal(t, rule.Pass, decision)
 	places := []flow.Place{inSlow, inFast}
-	assert.Equal(t, rule.Wait, flow.PassAll(queues, places, epoch, now, reservations))
+	assert.Equal(t, rule.Wait, flow.PassAll(queues, places, epoch, now, turns))
 	inFast.Expect(epoch.Add(time.Second))
 	behind, decision := fast.queue.Expect(fast.compiled, now, 1, time.Hour)
 	assert.Equal(t, rule.Wait, decision)
@@ -43,9 +43,9 @@ func TestSeveralQueuesLetACallPassAtOneInstant(t *testing.T) {
 	after, decision := inSlow.Ready(now)
 	assert.Equal(t, rule.Wait, decision)
 	now = now.Add(after + 7) // woken late
-	require.Equal(t, rule.Pass, flow.PassAll(queues, places, epoch, now, reservations))
-	for _, reservation := range reservations {
-		assert.Equal(t, epoch.Add(time.Second), reservation.Time())
+	require.Equal(t, rule.Pass, flow.PassAll(queues, places, epoch, now, turns))
+	for _, turn := range turns {
+		assert.Equal(t, epoch.Add(time.Second), turn.Time())
 	}
 	_, latest, _ = flow.ExpectAll(queues[1:], now, 1, time.Hour)
 	assert.Equal(t, epoch.Add(1100*time.Millisecond), latest.Time())

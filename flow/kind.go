@@ -59,7 +59,7 @@ func adopt(present rule.Limiter, r Rule, env rule.Env) rule.Limiter {
 	if isOfFleet(r) && env.Fleet != nil {
 		return adoptFleet(present, r, env)
 	}
-	before, ok := present.(*Limiter)
+	before, ok := present.(*RuleLimiter)
 	if !ok {
 		return nil
 	}

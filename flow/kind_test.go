@@ -12,11 +12,11 @@ import (
 )
 
 var ( // a limiter does all that the engine can ask of one
-	_ rule.Settler     = (*flow.Limiter)(nil)
-	_ rule.Activator   = (*flow.Limiter)(nil)
-	_ rule.Retirer     = (*flow.Limiter)(nil)
-	_ rule.Inheritor   = (*flow.Limiter)(nil)
-	_ rule.PassCounter = (*flow.Limiter)(nil)
+	_ rule.Settler     = (*flow.RuleLimiter)(nil)
+	_ rule.Activator   = (*flow.RuleLimiter)(nil)
+	_ rule.Retirer     = (*flow.RuleLimiter)(nil)
+	_ rule.Inheritor   = (*flow.RuleLimiter)(nil)
+	_ rule.PassCounter = (*flow.RuleLimiter)(nil)
 )
 
 func TestExamplesOfTheKindShowEveryField(t *testing.T) {
@@ -96,7 +96,7 @@ func TestSettledTokensAreThoseThatCount(t *testing.T) {
 		"fixed window": {Resource: "r", Limit: 100, Algorithm: flow.FixedWindow},
 		"bucket":       {Resource: "r", Limit: 100, Algorithm: flow.TokenBucket},
 	} {
-		l := flow.Kind().Of(r).WithDefaults().NewLimiter(rule.Env{Version: 1, Now: epoch}).(*flow.Limiter)
+		l := flow.Kind().Of(r).WithDefaults().NewLimiter(rule.Env{Version: 1, Now: epoch}).(*flow.RuleLimiter)
 		remaining := func() int64 { return l.Status(epoch).Quota.Remaining }
 		reserved, decision := l.Acquire(rule.Call{Now: epoch, Tokens: 10})
 		require.Equal(t, rule.Pass, decision)
@@ -119,7 +119,7 @@ func TestSettledTokensAreThoseThatCount(t *testing.T) {
 // A call that cost more than it took puts off those behind it.
 func TestThrottleIsPutOffByWhatACallCostMore(t *testing.T) {
 	t.Parallel()
-	l := flow.Kind().Of(throttle(10, 0)).WithDefaults().NewLimiter(rule.Env{Version: 1, Now: epoch}).(*flow.Limiter)
+	l := flow.Kind().Of(throttle(10, 0)).WithDefaults().NewLimiter(rule.Env{Version: 1, Now: epoch}).(*flow.RuleLimiter)
 	reserved, decision := l.Acquire(rule.Call{Now: epoch, Tokens: 1})
 	require.Equal(t, rule.Pass, decision)
 	next := rule.Call{Now: epoch, Tokens: 1}

@@ -81,25 +81,25 @@ func (s *leakyBucket) delay(now, passAt clock.Instant, n int32) {
 	s.warmUp.delayed(s.compiled, int64(n), now, passAt)
 }
 
-func (s *leakyBucket) grant(_, passAt clock.Instant, n int32) Reservation {
+func (s *leakyBucket) grant(_, passAt clock.Instant, n int32) Turn {
 	s.warmUp.queueLimit(s.compiled, passAt) // enter the step that it falls in
 	s.warmUp.passed(s.compiled, int64(n), passAt)
-	reservation := Reservation{at: passAt, tokens: n, undoAt: s.lastPass.at, undoAmount: s.lastPass.by}
+	turn := Turn{at: passAt, tokens: n, undoAt: s.lastPass.at, undoAmount: s.lastPass.by}
 	s.lastPass = rounded{at: passAt}
 	if s.plannedPass.at == passAt {
 		s.lastPass = s.plannedPass
 	}
-	return reservation
+	return turn
 }
 
-// takeBack takes back the last reservation. An earlier one cannot be given to another
+// takeBack takes back the last turn. An earlier one cannot be given to another
 // call: the call behind it has kept its distance already.
-func (s *leakyBucket) takeBack(reservation Reservation) bool {
-	if s.lastPass.at != reservation.at {
+func (s *leakyBucket) takeBack(turn Turn) bool {
+	if s.lastPass.at != turn.at {
 		return false
 	}
-	s.lastPass = rounded{reservation.undoAt, reservation.undoAmount}
-	s.warmUp.passed(s.compiled, -int64(reservation.tokens), reservation.at)
+	s.lastPass = rounded{turn.undoAt, turn.undoAmount}
+	s.warmUp.passed(s.compiled, -int64(turn.tokens), turn.at)
 	return true
 }
 

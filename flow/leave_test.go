@@ -11,7 +11,7 @@ import (
 )
 
 // A waiter whose time has come, but that has not polled, gives up, or another
-// one does, or a reservation is given back: those behind lose no time.
+// one does, or a turn is given back: those behind lose no time.
 func TestDueWaitersPassBeforeAWaiterLeaves(t *testing.T) {
 	t.Parallel()
 	rules := map[string]flow.Rule{"throttle": throttle(1, time.Hour), "bucket": patient(bucket(1, 1), time.Hour)}
@@ -25,18 +25,18 @@ func TestDueWaitersPassBeforeAWaiterLeaves(t *testing.T) {
 				return l
 			}
 			passAt := func(l *testQueue, id int) time.Duration {
-				reservation, until, decision := l.queue.Poll(l.now, l.waiting[id-1].waiter)
+				turn, until, decision := l.queue.Poll(l.now, l.waiting[id-1].waiter)
 				if decision == rule.Pass {
-					return reservation.Time().Sub(epoch)
+					return turn.Time().Sub(epoch)
 				}
 				return l.now.Add(until).Sub(epoch)
 			}
 			t.Run("the first", func(t *testing.T) {
 				t.Parallel()
 				l := start()
-				reservation, left := l.queue.Leave(l.now, l.waiting[0].waiter)
+				turn, left := l.queue.Leave(l.now, l.waiting[0].waiter)
 				assert.False(t, left, "it could pass at 1 s")
-				assert.Equal(t, epoch.Add(time.Second), reservation.Time())
+				assert.Equal(t, epoch.Add(time.Second), turn.Time())
 				assert.Equal(t, 2*time.Second, passAt(l, 2))
 				assert.Equal(t, 3*time.Second, passAt(l, 3))
 			})
@@ -56,10 +56,10 @@ func TestDueWaitersPassBeforeAWaiterLeaves(t *testing.T) {
 				assert.Equal(t, 2*time.Second, passAt(l, 2))
 				assert.Equal(t, 3*time.Second, passAt(l, 4), "it moves up")
 			})
-			t.Run("a reservation is given back", func(t *testing.T) {
+			t.Run("a turn is given back", func(t *testing.T) {
 				t.Parallel()
 				l := start()
-				l.queue.GiveBack(l.now, l.passes[0].reservation)
+				l.queue.GiveBack(l.now, l.passes[0].turn)
 				assert.Equal(t, time.Second, passAt(l, 1))
 				assert.Equal(t, 2*time.Second, passAt(l, 2))
 			})

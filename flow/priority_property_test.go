@@ -158,13 +158,13 @@ func (q *rankedMachine) arrive(t *rapid.T) {
 		c.n = int64(rapid.IntRange(1, 3).Draw(t, "n"))
 	}
 	c.waiter = unwoken().WithPriority(c.priority)
-	reservation, decision := q.queue.Join(q.compiled, q.now, int32(c.n), time.Hour, c.waiter)
+	turn, decision := q.queue.Join(q.compiled, q.now, int32(c.n), time.Hour, c.waiter)
 	isTop := !slices.ContainsFunc(m.waiting, func(w *rankedModelCall) bool { return w.priority > c.priority })
 	switch decision {
 	case rule.Pass:
 		assert.True(t, m.overtakes(c.priority))
 		assert.GreaterOrEqual(t, q.now, m.last.Add(m.cost(c.n)))
-		assert.Equal(t, q.now, reservation.Time())
+		assert.Equal(t, q.now, turn.Time())
 		m.last = q.now
 		if len(m.waiting) > 0 {
 			m.passedOver++
@@ -198,11 +198,11 @@ func (q *rankedMachine) poll(t *rapid.T) {
 			c.refused = true
 			m.remove(c)
 		}
-		reservation, after, decision := q.queue.Poll(q.now, c.waiter)
+		turn, after, decision := q.queue.Poll(q.now, c.waiter)
 		switch {
 		case c.passed:
 			assert.Equal(t, rule.Pass, decision)
-			assert.Equal(t, c.passAt, reservation.Time())
+			assert.Equal(t, c.passAt, turn.Time())
 			assert.LessOrEqual(t, c.passAt.Sub(c.arrived), m.maxWait)
 			continue
 		case c.refused:

@@ -59,9 +59,9 @@ func (q *rankedQueue) run(d, step time.Duration) {
 		q.now = q.now.Add(step)
 		still := q.waiting[:0]
 		for _, c := range q.waiting {
-			switch reservation, _, decision := q.queue.Poll(q.now, c.waiter); decision {
+			switch turn, _, decision := q.queue.Poll(q.now, c.waiter); decision {
 			case rule.Pass:
-				q.pass(c.name, reservation.Time())
+				q.pass(c.name, turn.Time())
 			case rule.Wait:
 				still = append(still, c)
 			default:
@@ -204,15 +204,15 @@ func TestCallWithSeveralQueuesKeepsItsFirstPlace(t *testing.T) {
 	w, high := unwoken().WithPriority(rule.PriorityLow), unwoken().WithPriority(rule.PriorityHigh)
 	place, _, decision := q.TakePlace(compiled, epoch, epoch, 1, time.Minute, w)
 	require.Equal(t, rule.Wait, decision)
-	reservation, decision := q.Join(compiled, epoch, 1, time.Minute, high)
+	turn, decision := q.Join(compiled, epoch, 1, time.Minute, high)
 	require.Equal(t, rule.Wait, decision)
-	assert.Equal(t, epoch.Add(200*time.Millisecond), reservation.Time())
+	assert.Equal(t, epoch.Add(200*time.Millisecond), turn.Time())
 	_, decision = place.Ready(epoch.Add(time.Second))
 	assert.Equal(t, rule.Pass, decision, "it is still the first")
 	place.Leave(epoch.Add(time.Second))
-	reservation, _, decision = q.Poll(epoch.Add(time.Second), high)
+	turn, _, decision = q.Poll(epoch.Add(time.Second), high)
 	require.Equal(t, rule.Pass, decision)
-	assert.Equal(t, epoch.Add(time.Second), reservation.Time())
+	assert.Equal(t, epoch.Add(time.Second), turn.Time())
 }
 
 func TestStatusCountsBehindAllCallsThatWait(t *testing.T) {

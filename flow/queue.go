@@ -36,23 +36,23 @@ func NewQueue(r *Compiled, now clock.Instant) *Queue {
 }
 
 // Take takes n tokens at now under a version of the rule, for a call of normal priority.
-// Pass: they are taken, by the reservation. Wait: the call may pass later, see Join. Block:
-// it would have to wait longer than the rule's MaxWait; the reservation is for
+// Pass: they are taken, by the turn. Wait: the call may pass later, see Join. Block:
+// it would have to wait longer than the rule's MaxWait; the turn is for
 // [Compiled.RetryAfter].
 // Stale: there is a newer version of the rule, or the rule is gone.
-func (q *Queue) Take(r *Compiled, now clock.Instant, n int32) (Reservation, rule.Decision) {
+func (q *Queue) Take(r *Compiled, now clock.Instant, n int32) (Turn, rule.Decision) {
 	return q.take(r, now, n, rule.PriorityNormal, r.rule.MaxWait)
 }
 
 // take is Take for a call of a priority that waits no longer than maxWait, which is the rule's
 // MaxWait or shorter.
-func (q *Queue) take(r *Compiled, now clock.Instant, n int32, p rule.Priority, maxWait time.Duration) (Reservation, rule.Decision) {
+func (q *Queue) take(r *Compiled, now clock.Instant, n int32, p rule.Priority, maxWait time.Duration) (Turn, rule.Decision) {
 	q.mu.Lock()
 	passAt, decision := q.plan(r, now, n, p, maxWait)
-	reservation := Reservation{at: passAt}
+	turn := Turn{at: passAt}
 	switch decision {
 	case rule.Pass:
-		reservation = q.grant(now, passAt, n)
+		turn = q.grant(now, passAt, n)
 		if q.waiters.head != nil {
 			q.overtake(now)
 		}
@@ -60,31 +60,31 @@ func (q *Queue) take(r *Compiled, now clock.Instant, n int32, p rule.Priority, m
 		q.schedule.delay(now, passAt, n)
 	}
 	q.mu.Unlock() // not deferred: 2 ns
-	return reservation, decision
+	return turn, decision
 }
 
-// expect says what Join would say to such a call, and takes nothing. The reservation
+// expect says what Join would say to such a call, and takes nothing. The turn
 // tells when the call would pass.
-func (q *Queue) expect(r *Compiled, now clock.Instant, n int32, p rule.Priority, patience time.Duration) (Reservation, rule.Decision) {
+func (q *Queue) expect(r *Compiled, now clock.Instant, n int32, p rule.Priority, patience time.Duration) (Turn, rule.Decision) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	passAt, decision := q.plan(r, now, n, p, min(patience, r.rule.MaxWait))
-	return Reservation{at: passAt}, decision
+	return Turn{at: passAt}, decision
 }
 
 // Join is Take for a call that can wait, for no longer than the rule's MaxWait nor
 // patience. Wait: w is in the queue.
-func (q *Queue) Join(r *Compiled, now clock.Instant, n int32, patience time.Duration, w *Waiter) (Reservation, rule.Decision) {
+func (q *Queue) Join(r *Compiled, now clock.Instant, n int32, patience time.Duration, w *Waiter) (Turn, rule.Decision) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	passAt, decision := q.plan(r, now, n, w.priority, min(patience, r.rule.MaxWait))
 	switch decision {
 	case rule.Pass:
-		reservation := q.grant(now, passAt, n)
+		turn := q.grant(now, passAt, n)
 		if q.waiters.head != nil {
 			q.overtake(now)
 		}
-		return reservation, rule.Pass
+		return turn, rule.Pass
 	case rule.Block:
 		q.schedule.delay(now, passAt, n)
 	case rule.Wait:
@@ -92,7 +92,7 @@ func (q *Queue) Join(r *Compiled, now clock.Instant, n int32, patience time.Dura
 		w.join(now, n)
 		q.push(w, now)
 	}
-	return Reservation{at: passAt}, decision
+	return Turn{at: passAt}, decision
 }
 
 // Reserve takes n tokens for a call that does not wait for them, because its rule is a
@@ -105,55 +105,61 @@ func (q *Queue) Reserve(r *Compiled, now clock.Instant, n int32) rule.Decision {
 
 // reserve is Reserve, and returns when the tokens were taken.
 func (q *Queue) reserve(r *Compiled, now clock.Instant, n int32) (taken clock.Instant, decision rule.Decision) {
+	turn, decision := q.book(r, now, n)
+	return turn.undoAt, decision
+}
+
+// book is Reserve, and returns what was granted or, with Block, would be.
+func (q *Queue) book(r *Compiled, now clock.Instant, n int32) (Turn, rule.Decision) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	passAt, decision := q.plan(r, now, n, rule.PriorityNormal, r.rule.MaxWait)
 	switch {
 	case decision == rule.Block || decision == rule.Stale:
-		return 0, decision
+		return Turn{at: passAt}, decision
 	case q.waiters.head != nil:
 		q.admitAll(now)
 		passAt, _ = q.schedule.next(now, n)
 	}
-	return q.grant(now, passAt, n).undoAt, rule.Pass
+	return q.grant(now, passAt, n), rule.Pass
 }
 
-// Poll tells how a waiter stands at now. Pass: it has its reservation. Wait: the
+// Poll tells how a waiter stands at now. Pass: it has its turn. Wait: the
 // duration is how long it takes until it can pass, if it is the first in the queue;
 // else until it has waited for as long as it may, or 0 if it can pass before that. It is
 // woken when it has become the first. Block: a changed rule, or more important calls,
 // would make it wait longer than it may. Stale: the rule is gone or has become one for other
 // calls.
-func (q *Queue) Poll(now clock.Instant, w *Waiter) (Reservation, time.Duration, rule.Decision) {
+func (q *Queue) Poll(now clock.Instant, w *Waiter) (Turn, time.Duration, rule.Decision) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.catchUp(now)
 	switch w.state {
 	case granted:
-		return w.reservation, 0, rule.Pass
+		return w.turn, 0, rule.Pass
 	case refused:
-		return Reservation{}, 0, rule.Block
+		return Turn{}, 0, rule.Block
 	case released:
-		return Reservation{}, 0, rule.Stale
+		return Turn{}, 0, rule.Stale
 	}
 	if w == q.waiters.head {
-		return Reservation{}, q.untilHeadPasses(now), rule.Wait
+		return Turn{}, q.untilHeadPasses(now), rule.Wait
 	}
 	if !q.waiters.mixed {
-		return Reservation{}, 0, rule.Wait
+		return Turn{}, 0, rule.Wait
 	}
 	left := w.since.Add(q.compiled.rule.MaxWait).Sub(now)
 	if left <= 0 { // what passes at this instant has passed
 		q.finish(w, refused)
-		return Reservation{}, 0, rule.Block
+		return Turn{}, 0, rule.Block
 	}
-	return Reservation{}, left, rule.Wait
+	return Turn{}, left, rule.Wait
 }
 
 // Leave takes a waiter that gives up at now out of the queue; those behind it move up.
-// It returns false if the time of the waiter had come first: then the reservation is
+// It returns false if the time of the waiter had come first: then the turn is
 // valid. All calls whose time has come by now pass.
-func (q *Queue) Leave(now clock.Instant, w *Waiter) (Reservation, bool) {
+func (q *Queue) Leave(now clock.Instant, w *Waiter) (Turn, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.catchUp(now)
@@ -164,20 +170,20 @@ func (q *Queue) Leave(now clock.Instant, w *Waiter) (Reservation, bool) {
 			q.promote(now)
 		}
 	}
-	return w.reservation, w.state != granted
+	return w.turn, w.state != granted
 }
 
-// GiveBack returns at now a reservation that was not used after all; those behind move
+// GiveBack returns at now a turn that was not used after all; those behind move
 // up. A token bucket gets its tokens back. What a throttle has granted can go to
 // another call only as long as nothing later was granted.
-func (q *Queue) GiveBack(now clock.Instant, reservation Reservation) {
+func (q *Queue) GiveBack(now clock.Instant, turn Turn) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.catchUp(now)
 	if q.log != nil {
-		q.log.giveBack(reservation.at, int64(reservation.tokens))
+		q.log.giveBack(turn.at, int64(turn.tokens))
 	}
-	if q.schedule.takeBack(reservation) {
+	if q.schedule.takeBack(turn) {
 		q.promote(now)
 	}
 }
@@ -210,13 +216,13 @@ func (q *Queue) retryAfter(now clock.Instant, n int32, p rule.Priority, patience
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	passAt, _ := q.passTimeOf(now, n, p)
-	return q.compiled.RetryAfter(Reservation{at: passAt}, now, patience)
+	return q.compiled.RetryAfter(Turn{at: passAt}, now, patience)
 }
 
 // RetryAfter is [Queue.RetryAfter] for a call that the queue refused at now, under this
-// version of the rule and with that reservation. It does not ask the queue again, which
+// version of the rule and with that turn. It does not ask the queue again, which
 // saves 15 ns.
-func (r *Compiled) RetryAfter(refused Reservation, now clock.Instant, patience time.Duration) time.Duration {
+func (r *Compiled) RetryAfter(refused Turn, now clock.Instant, patience time.Duration) time.Duration {
 	if refused.at == 0 {
 		return Never
 	}

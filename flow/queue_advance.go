@@ -7,10 +7,10 @@ import (
 	"github.com/penstock-go/penstock/rule"
 )
 
-// Reservation is what a queue has granted a call: tokens, and the instant at which the
+// Turn is what a queue has granted a call: tokens, and the instant at which the
 // call may pass. It has four words, which the compiler keeps in registers: that saves
 // 30 ns a call.
-type Reservation struct {
+type Turn struct {
 	at     clock.Instant
 	tokens int32
 
@@ -21,9 +21,9 @@ type Reservation struct {
 	undoAmount float64
 }
 
-// Time returns when the call may pass; 0 if it never can, in a reservation that comes
+// Time returns when the call may pass; 0 if it never can, in a turn that comes
 // with Block.
-func (r Reservation) Time() clock.Instant { return r.at }
+func (r Turn) Time() clock.Instant { return r.at }
 
 // plan decides on a call of a priority that comes at now, and returns when it
 // could pass, 0 if never. It takes nothing.
@@ -93,9 +93,9 @@ func (q *Queue) wakeAll() {
 
 // advance lets the waiting calls pass whose time has come by now, in order.
 func (q *Queue) advance(now clock.Instant) {
-	for w := q.waiters.head; w != nil && !w.joint && w.reservation.at <= now; w = q.waiters.head {
-		passAt := w.reservation.at
-		w.reservation = q.grant(passAt, passAt, w.tokens)
+	for w := q.waiters.head; w != nil && !w.joint && w.turn.at <= now; w = q.waiters.head {
+		passAt := w.turn.at
+		w.turn = q.grant(passAt, passAt, w.tokens)
 		q.finish(w, granted)
 		q.promote(passAt)
 	}
@@ -116,7 +116,7 @@ func (q *Queue) place(now clock.Instant) {
 	for w := q.waiters.head; w != nil; w = q.waiters.head {
 		passAt, ok := q.schedule.next(max(now, w.arrived), w.tokens)
 		if ok && passAt.Sub(w.since) <= q.compiled.rule.MaxWait && (!w.joint || passAt <= w.deadline) {
-			w.reservation = Reservation{at: passAt}
+			w.turn = Turn{at: passAt}
 			q.schedule.delay(max(now, w.arrived), passAt, w.tokens)
 			return
 		}
@@ -146,7 +146,7 @@ func (q *Queue) adopt(r *Compiled, now clock.Instant) {
 	q.promote(now)
 }
 
-// admitAll grants all waiting calls their reservations at now, before their time: the
+// admitAll grants all waiting calls their turns at now, before their time: the
 // rule does not make calls wait any longer.
 func (q *Queue) admitAll(now clock.Instant) {
 	for w := q.waiters.head; w != nil; w = q.waiters.head {
@@ -154,12 +154,12 @@ func (q *Queue) admitAll(now clock.Instant) {
 		if !ok {
 			passAt = now
 		}
-		w.reservation = q.grant(now, passAt, w.tokens)
+		w.turn = q.grant(now, passAt, w.tokens)
 		q.finish(w, granted)
 	}
 }
 
-// releaseAll takes all calls out of the queue, without reservations.
+// releaseAll takes all calls out of the queue, without turns.
 func (q *Queue) releaseAll() {
 	for w := q.waiters.head; w != nil; w = q.waiters.head {
 		q.finish(w, released)

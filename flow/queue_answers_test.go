@@ -62,9 +62,9 @@ func TestQueueWaiterCanBeUsedAgain(t *testing.T) {
 		}
 		assert.Equal(t, rule.Wait, decision)
 		l.now = l.now.Add(time.Second)
-		reservation, _, decision := l.queue.Poll(l.now, w)
+		turn, _, decision := l.queue.Poll(l.now, w)
 		assert.Equal(t, rule.Pass, decision)
-		assert.Equal(t, l.now, reservation.Time())
+		assert.Equal(t, l.now, turn.Time())
 	}
 }
 
@@ -74,9 +74,9 @@ func TestQueueLetsDueWaitersPassThoughTheyDidNotPoll(t *testing.T) {
 	l.call(4)
 	l.now = epoch.Add(10 * time.Second)
 	for i, c := range l.waiting {
-		reservation, _, decision := l.queue.Poll(l.now, c.waiter)
+		turn, _, decision := l.queue.Poll(l.now, c.waiter)
 		assert.Equal(t, rule.Pass, decision)
-		assert.Equal(t, epoch.Add(time.Duration(i+1)*time.Second), reservation.Time(), "woken late or not")
+		assert.Equal(t, epoch.Add(time.Duration(i+1)*time.Second), turn.Time(), "woken late or not")
 	}
 }
 

@@ -90,7 +90,7 @@ func TestRetiredQueueReleasesItsWaiters(t *testing.T) {
 		_, _, decision := l.queue.Poll(l.now, c.waiter)
 		assert.Equal(t, rule.Stale, decision)
 		_, left := l.queue.Leave(l.now, c.waiter)
-		assert.True(t, left, "there is no reservation to give back")
+		assert.True(t, left, "there is no turn to give back")
 	}
 	assert.NoError(t, l.queue.CheckWaiters(0))
 	_, decision := l.queue.Take(l.compiled, l.now, 1)

@@ -48,7 +48,7 @@ func TestQueueCancelledWaits(t *testing.T) {
 	}
 }
 
-func TestWaiterCancelledTooLateHasItsReservation(t *testing.T) {
+func TestWaiterCancelledTooLateHasItsTurn(t *testing.T) {
 	t.Parallel()
 	l := newTestQueue(t, throttle(1, time.Minute))
 	l.call(3)
@@ -56,10 +56,10 @@ func TestWaiterCancelledTooLateHasItsReservation(t *testing.T) {
 	_, decision := l.queue.Take(l.compiled, l.now, 1)
 	assert.Equal(t, rule.Wait, decision)
 
-	reservation, left := l.queue.Leave(l.now, l.waiting[0].waiter)
+	turn, left := l.queue.Leave(l.now, l.waiting[0].waiter)
 	assert.False(t, left, "its time had come before")
-	assert.Equal(t, epoch.Add(time.Second), reservation.Time())
-	l.queue.GiveBack(l.now, reservation)
+	assert.Equal(t, epoch.Add(time.Second), turn.Time())
+	l.queue.GiveBack(l.now, turn)
 	l.waiting = l.waiting[1:]
 	l.moveTo(time.Minute)
 	assert.Equal(t, []time.Duration{0, time.Second}, l.times(), "the one behind took it")
@@ -115,12 +115,12 @@ func TestQueueGiveBack(t *testing.T) {
 		assert.Equal(t, rule.Pass, l.arrive(1))
 		assert.Equal(t, rule.Wait, l.arrive(1))
 	})
-	t.Run("not once a later reservation was granted", func(t *testing.T) {
+	t.Run("not once a later turn was granted", func(t *testing.T) {
 		t.Parallel()
 		l := newTestQueue(t, throttle(1, time.Minute))
 		l.call(3)
 		l.moveTo(time.Second)
-		l.queue.GiveBack(l.now, l.passes[0].reservation)
+		l.queue.GiveBack(l.now, l.passes[0].turn)
 		l.moveTo(time.Minute)
 		assert.Equal(t, every(time.Second, 3), l.times())
 	})

@@ -19,9 +19,9 @@ type caller struct {
 
 // passedCall is when a call went.
 type passedCall struct {
-	id          int
-	at          time.Duration // since the epoch
-	reservation flow.Reservation
+	id   int
+	at   time.Duration // since the epoch
+	turn flow.Turn
 }
 
 // testQueue is a queue with all of its callers.
@@ -54,18 +54,18 @@ func (l *testQueue) arriveFor(n int32, patience time.Duration) rule.Decision {
 	waiter, woken := newWaiter()
 	id := l.calls
 	l.calls++
-	reservation, decision := l.queue.Join(l.compiled, l.now, n, patience, waiter)
+	turn, decision := l.queue.Join(l.compiled, l.now, n, patience, waiter)
 	switch decision {
 	case rule.Pass:
-		l.went(id, reservation)
+		l.went(id, turn)
 	case rule.Wait:
 		l.waiting = append(l.waiting, caller{id, waiter, woken})
 	}
 	return decision
 }
 
-func (l *testQueue) went(id int, reservation flow.Reservation) {
-	l.passes = append(l.passes, passedCall{id, l.now.Sub(epoch), reservation})
+func (l *testQueue) went(id int, turn flow.Turn) {
+	l.passes = append(l.passes, passedCall{id, l.now.Sub(epoch), turn})
 }
 
 // call makes so many calls of one token.
@@ -79,10 +79,10 @@ func (l *testQueue) call(times int) {
 func (l *testQueue) moveTo(d time.Duration) {
 	end := epoch.Add(d)
 	for len(l.waiting) > 0 {
-		reservation, until, decision := l.queue.Poll(l.now, l.waiting[0].waiter)
+		turn, until, decision := l.queue.Poll(l.now, l.waiting[0].waiter)
 		if decision != rule.Wait {
 			if decision == rule.Pass {
-				l.went(l.waiting[0].id, reservation)
+				l.went(l.waiting[0].id, turn)
 			}
 			l.waiting = l.waiting[1:]
 			continue
@@ -109,10 +109,10 @@ func (l *testQueue) cancel(id int) {
 	require.Fail(l.t, "nobody to cancel")
 }
 
-// giveBackLast returns the reservation that was granted last.
+// giveBackLast returns the turn that was granted last.
 func (l *testQueue) giveBackLast() {
 	last := len(l.passes) - 1
-	l.queue.GiveBack(l.now, l.passes[last].reservation)
+	l.queue.GiveBack(l.now, l.passes[last].turn)
 	l.passes = l.passes[:last]
 }
 

@@ -15,12 +15,12 @@ import (
 
 // modelCall is a call as the model sees it: waiting, or passed.
 type modelCall struct {
-	waiter      *flow.Waiter
-	n           int64
-	arrived     clock.Instant
-	passAt      clock.Instant
-	reservation flow.Reservation
-	notified    bool // the call knows that it has passed
+	waiter   *flow.Waiter
+	n        int64
+	arrived  clock.Instant
+	passAt   clock.Instant
+	turn     flow.Turn
+	notified bool // the call knows that it has passed
 }
 
 // queueModel computes every pass anew, one call after the other.
@@ -137,10 +137,10 @@ func (q *queueMachine) poll(t *rapid.T) {
 		if c.notified {
 			continue
 		}
-		reservation, _, decision := q.queue.Poll(q.now, c.waiter)
+		turn, _, decision := q.queue.Poll(q.now, c.waiter)
 		assert.Equal(t, rule.Pass, decision)
-		assert.Equal(t, c.passAt, reservation.Time())
-		c.reservation, c.notified = reservation, true
+		assert.Equal(t, c.passAt, turn.Time())
+		c.turn, c.notified = turn, true
 	}
 	for _, c := range q.model.refused {
 		_, _, decision := q.queue.Poll(q.now, c.waiter)
@@ -153,11 +153,11 @@ func (q *queueMachine) arrive(t *rapid.T) {
 	c := &modelCall{waiter: unwoken(), n: int64(rapid.IntRange(1, 3).Draw(t, "n")), arrived: q.now}
 	patience := rapid.SampledFrom([]time.Duration{0, time.Second, time.Hour}).Draw(t, "patience")
 	want := q.model.arrive(c, patience)
-	reservation, decision := q.queue.Join(q.compiled, q.now, int32(c.n), patience, c.waiter)
+	turn, decision := q.queue.Join(q.compiled, q.now, int32(c.n), patience, c.waiter)
 	assert.Equal(t, want, decision)
 	if decision == rule.Pass {
-		assert.Equal(t, c.passAt, reservation.Time())
-		c.reservation, c.notified = reservation, true
+		assert.Equal(t, c.passAt, turn.Time())
+		c.turn, c.notified = turn, true
 	}
 }
 
@@ -182,7 +182,7 @@ func (q *queueMachine) giveBack(t *rapid.T) {
 		t.Skip("nothing has passed")
 	}
 	i := rapid.IntRange(max(0, last-1), last).Draw(t, "who")
-	q.queue.GiveBack(q.now, q.model.granted[i].reservation)
+	q.queue.GiveBack(q.now, q.model.granted[i].turn)
 	if i == last {
 		q.model.granted = q.model.granted[:last]
 		q.model.replan(q.now)
@@ -207,11 +207,11 @@ func (q *queueMachine) letTimePass(t *rapid.T) {
 	q.now = q.now.Add(time.Duration(ms) * time.Millisecond)
 }
 
-// take asks for a reservation without waiting.
+// take asks for a turn without waiting.
 func (q *queueMachine) take(n int32) rule.Decision {
-	reservation, decision := q.queue.Take(q.compiled, q.now, n)
+	turn, decision := q.queue.Take(q.compiled, q.now, n)
 	if decision == rule.Pass {
-		c := &modelCall{n: int64(n), arrived: q.now, reservation: reservation, notified: true}
+		c := &modelCall{n: int64(n), arrived: q.now, turn: turn, notified: true}
 		q.model.advance(q.now)
 		c.passAt = q.model.planned(c)
 		q.model.granted = append(q.model.granted, c)

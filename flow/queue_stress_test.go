@@ -19,16 +19,16 @@ import (
 
 // await is how a goroutine gets through a queue: it joins, and waits for its
 // pass or the end of its context.
-func await(ctx context.Context, c clock.Clock, q *flow.Queue, compiled *flow.Compiled) (flow.Reservation, bool) {
+func await(ctx context.Context, c clock.Clock, q *flow.Queue, compiled *flow.Compiled) (flow.Turn, bool) {
 	w, woken := newWaiter()
-	reservation, decision := q.Join(compiled, c.Now(), 1, time.Hour, w)
+	turn, decision := q.Join(compiled, c.Now(), 1, time.Hour, w)
 	if decision != rule.Wait {
-		return reservation, decision == rule.Pass
+		return turn, decision == rule.Pass
 	}
 	for {
-		reservation, until, decision := q.Poll(c.Now(), w)
+		turn, until, decision := q.Poll(c.Now(), w)
 		if decision != rule.Wait {
-			return reservation, decision == rule.Pass
+			return turn, decision == rule.Pass
 		}
 		var over <-chan time.Time
 		if until > 0 {
@@ -40,10 +40,10 @@ func await(ctx context.Context, c clock.Clock, q *flow.Queue, compiled *flow.Com
 		case <-woken:
 		case <-over:
 		case <-ctx.Done():
-			if reservation, left := q.Leave(c.Now(), w); !left {
-				q.GiveBack(c.Now(), reservation)
+			if turn, left := q.Leave(c.Now(), w); !left {
+				q.GiveBack(c.Now(), turn)
 			}
-			return flow.Reservation{}, false
+			return flow.Turn{}, false
 		}
 	}
 }
@@ -60,9 +60,9 @@ func TestQueueServesGoroutinesInOrder(t *testing.T) {
 		var calling sync.WaitGroup
 		for i := range callers {
 			calling.Go(func() {
-				reservation, ok := await(t.Context(), c, q, compiled)
+				turn, ok := await(t.Context(), c, q, compiled)
 				assert.True(t, ok)
-				assert.Equal(t, c.Now(), reservation.Time(), "it passes when it may")
+				assert.Equal(t, c.Now(), turn.Time(), "it passes when it may")
 				went[i] = c.Now().Sub(start)
 			})
 			synctest.Wait() // they come one after the other
@@ -151,26 +151,26 @@ func (j *jostle) call(i int) {
 	if j.ranked {
 		w = w.WithPriority(rule.Priority(i%5) + rule.PrioritySheddable)
 	}
-	reservation, decision := j.queue.Join(j.compiled.Load(), j.time(), 1, time.Hour, w)
+	turn, decision := j.queue.Join(j.compiled.Load(), j.time(), 1, time.Hour, w)
 	for polls := 0; decision == rule.Wait; polls++ {
 		if i%5 == 0 && polls == 3 {
 			var left bool
-			if reservation, left = j.queue.Leave(j.time(), w); left {
+			if turn, left = j.queue.Leave(j.time(), w); left {
 				return
 			}
 			decision = rule.Pass
 			break
 		}
 		j.now.Add(int64(100 * time.Microsecond))
-		reservation, _, decision = j.queue.Poll(j.time(), w)
+		turn, _, decision = j.queue.Poll(j.time(), w)
 	}
 	switch {
 	case decision != rule.Pass:
 	case i%7 == 0:
-		j.queue.GiveBack(j.time(), reservation)
+		j.queue.GiveBack(j.time(), turn)
 	default:
 		j.mu.Lock()
-		j.passes = append(j.passes, reservation.Time())
+		j.passes = append(j.passes, turn.Time())
 		j.mu.Unlock()
 	}
 }

@@ -151,8 +151,8 @@ func TestQueueAllocatesNothing(t *testing.T) {
 	w := unwoken()
 	assert.Zero(t, testing.AllocsPerRun(1000, func() {
 		l.now = l.now.Add(700 * time.Microsecond)
-		if reservation, decision := l.queue.Take(l.compiled, l.now, 1); decision == rule.Pass {
-			l.queue.GiveBack(l.now, reservation)
+		if turn, decision := l.queue.Take(l.compiled, l.now, 1); decision == rule.Pass {
+			l.queue.GiveBack(l.now, turn)
 		}
 		if _, decision := l.queue.Join(l.compiled, l.now, 1, time.Second, w); decision == rule.Wait {
 			l.queue.Poll(l.now, w)

@@ -48,8 +48,8 @@ func passesOf(t *testing.T, rule flow.Rule, calls int, within time.Duration) (pa
 	l.call(calls)
 	l.moveTo(within)
 	for _, p := range l.passes {
-		assert.Equal(t, p.reservation.Time(), epoch.Add(p.at))
-		passes = append(passes, p.reservation.Time())
+		assert.Equal(t, p.turn.Time(), epoch.Add(p.at))
+		passes = append(passes, p.turn.Time())
 	}
 	return passes
 }

@@ -42,7 +42,7 @@ func TestReserveDecidesLikeJoin(t *testing.T) {
 					}
 					if name == "warming throttle" {
 						// Who waits is planned with the effective limit at which it becomes the
-						// first; a reservation with that of the present.
+						// first; a turn with that of the present.
 						pretended.Reserve(l.compiled, l.now, n)
 						continue
 					}
@@ -65,8 +65,8 @@ func TestReserveOfAnOlderVersionIsStale(t *testing.T) {
 }
 
 // A rule that becomes a shadow lets everyone go; one that ceases to be one goes
-// on behind the reservations.
-func TestWaitersPassAfterReservations(t *testing.T) {
+// on behind the turns.
+func TestWaitersPassAfterTurns(t *testing.T) {
 	t.Parallel()
 	for name, of := range queues(time.Minute) {
 		t.Run(name, func(t *testing.T) {

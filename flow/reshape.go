@@ -148,15 +148,15 @@ func (q *Queue) takeOver(now clock.Instant) {
 }
 
 // grant takes n tokens at now for a call that passes then, or at a later instant.
-func (q *Queue) grant(now, passAt clock.Instant, n int32) Reservation {
-	reservation := q.schedule.grant(now, passAt, n)
+func (q *Queue) grant(now, passAt clock.Instant, n int32) Turn {
+	turn := q.schedule.grant(now, passAt, n)
 	if q.log != nil {
 		q.log.add(passAt, int64(n))
 		if len(q.log.entries) > max(q.log.most, minLog) {
 			q.log.trim(now)
 		}
 	}
-	return reservation
+	return turn
 }
 
 // handOver implements [predecessor]. Calls that still wait get Stale.

@@ -145,13 +145,13 @@ func (l *limiterUnderTest) take(t *rapid.T, n int32) rule.Decision {
 		return decision
 	}
 	queue := l.queue
-	reservation, decision := queue.Take(compiled, now, n)
+	turn, decision := queue.Take(compiled, now, n)
 	if decision == rule.Pass {
 		if last := len(l.passes) - 1; l.rule.Algorithm == flow.Throttle && last >= 0 && l.now.Sub(l.passes[last].at) < l.reach {
 			gap := float64(n) * float64(l.rule.Window) / l.rule.Limit
 			require.Greater(t, float64(now.Sub(l.passes[last].at)), gap-1, "%+v at %v", l.rule, now.Sub(epoch))
 		}
-		l.passes = append(l.passes, pass{now, int64(n), func() { queue.GiveBack(now, reservation) }})
+		l.passes = append(l.passes, pass{now, int64(n), func() { queue.GiveBack(now, turn) }})
 	}
 	return decision
 }

@@ -25,11 +25,11 @@ type schedule interface {
 	delay(now, turn clock.Instant, n int32)
 
 	// grant takes n tokens at now for a call that passes then, or at a later instant.
-	grant(now, turn clock.Instant, n int32) Reservation
+	grant(now, turn clock.Instant, n int32) Turn
 
-	// takeBack takes back a reservation that was not used. It returns whether calls
+	// takeBack takes back a turn that was not used. It returns whether calls
 	// that wait may pass earlier for it.
-	takeBack(ticket Reservation) bool
+	takeBack(ticket Turn) bool
 
 	// adopt returns the schedule of a newer version of the rule, which goes on from
 	// this one.

@@ -31,7 +31,7 @@ func (q *Queue) settle(now, taken clock.Instant, n int32) {
 	} else if n > 0 {
 		q.grant(now, now, n)
 	} else {
-		q.schedule.takeBack(Reservation{tokens: -n, undoAt: taken})
+		q.schedule.takeBack(Turn{tokens: -n, undoAt: taken})
 		if q.log != nil {
 			q.log.giveBack(taken, -int64(n))
 		}

@@ -107,7 +107,7 @@ func (b *tokenBucket) passTime(now clock.Instant, ahead int64, n int32) (clock.I
 
 func (*tokenBucket) delay(clock.Instant, clock.Instant, int32) {}
 
-func (b *tokenBucket) grant(now, passAt clock.Instant, n int32) Reservation {
+func (b *tokenBucket) grant(now, passAt clock.Instant, n int32) Turn {
 	flowed := b.flowed(now)
 	tokens := min(b.compiled.rule.Burst, b.tokens+flowed)
 	b.given.tokens = min(b.given.most, b.given.tokens+flowed) - float64(n)
@@ -116,15 +116,15 @@ func (b *tokenBucket) grant(now, passAt clock.Instant, n int32) Reservation {
 		b.full = b.at
 	}
 	b.tokens = tokens - float64(n)
-	return Reservation{at: passAt, tokens: n, undoAt: b.at}
+	return Turn{at: passAt, tokens: n, undoAt: b.at}
 }
 
 // takeBack returns the tokens as though they had never been taken. If the bucket has been
 // full since, they would have overflowed.
-func (b *tokenBucket) takeBack(reservation Reservation) bool {
-	if reservation.undoAt >= b.full {
-		b.tokens += float64(reservation.tokens)
-		b.given = b.given.after(float64(reservation.tokens))
+func (b *tokenBucket) takeBack(turn Turn) bool {
+	if turn.undoAt >= b.full {
+		b.tokens += float64(turn.tokens)
+		b.given = b.given.after(float64(turn.tokens))
 	}
 	return true
 }

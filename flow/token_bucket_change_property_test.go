@@ -42,7 +42,7 @@ func TestChangingTheBurstYieldsNoTokens(t *testing.T) {
 				if len(l.passes) == 0 || l.passes[len(l.passes)-1].at != l.now.Sub(epoch) {
 					t.Skip("nothing was taken just now")
 				}
-				given += float64(l.passes[len(l.passes)-1].reservation.Tokens())
+				given += float64(l.passes[len(l.passes)-1].turn.Tokens())
 				l.giveBackLast()
 			},
 			"time passes": func(t *rapid.T) {

@@ -138,8 +138,8 @@ func TestBucketKnowsOverAChangedRuleThatItWasFull(t *testing.T) {
 	l.moveTo(10 * time.Second)
 	l.arrive(5)
 	l.change(func(r *flow.Rule) { r.Limit = 2 })
-	l.queue.GiveBack(l.now, l.passes[0].reservation)
+	l.queue.GiveBack(l.now, l.passes[0].turn)
 	assert.Equal(t, rule.Block, l.arrive(1), "it would have flowed over")
-	l.queue.GiveBack(l.now, l.passes[1].reservation)
+	l.queue.GiveBack(l.now, l.passes[1].turn)
 	assert.Equal(t, rule.Pass, l.arrive(5))
 }

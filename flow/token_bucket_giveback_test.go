@@ -108,7 +108,7 @@ func TestBucketGiveBack(t *testing.T) {
 		l := newTestQueue(t, bucket(1, 5))
 		l.arrive(3)
 		l.arrive(2)
-		l.queue.GiveBack(l.now, l.passes[0].reservation)
+		l.queue.GiveBack(l.now, l.passes[0].turn)
 		assert.Equal(t, int64(3), room(l))
 	})
 	t.Run("no more than the bucket holds", func(t *testing.T) {
@@ -127,7 +127,7 @@ func TestBucketGiveBack(t *testing.T) {
 		l.arrive(5)
 		l.moveTo(10 * time.Second)
 		l.arrive(5)
-		l.queue.GiveBack(l.now, l.passes[0].reservation)
+		l.queue.GiveBack(l.now, l.passes[0].turn)
 		assert.Zero(t, room(l), "five have passed in this instant")
 	})
 	t.Run("those who wait move up", func(t *testing.T) {
@@ -137,7 +137,7 @@ func TestBucketGiveBack(t *testing.T) {
 		l.arrive(2)
 		l.call(4)
 		l.moveTo(500 * time.Millisecond)
-		l.queue.GiveBack(l.now, l.passes[0].reservation)
+		l.queue.GiveBack(l.now, l.passes[0].turn)
 		l.moveTo(time.Minute)
 		assert.Equal(t, []int{0, 1, 2, 3, 4, 5}, l.ids())
 		assert.Equal(t, []time.Duration{0, 0, seconds(0.5), seconds(0.5), seconds(0.5), seconds(1)}, l.times())

@@ -39,11 +39,11 @@ func (m *bucketMachine) arrive(t *rapid.T) {
 	c := &modelCall{waiter: unwoken(), n: rapid.Int64Range(1, 5).Draw(t, "n"), arrived: m.now}
 	patience := rapid.SampledFrom([]time.Duration{0, time.Second, time.Hour}).Draw(t, "patience")
 	want := m.model.arrive(c, patience)
-	reservation, decision := m.queue.Join(m.compiled, m.now, int32(c.n), patience, c.waiter)
+	turn, decision := m.queue.Join(m.compiled, m.now, int32(c.n), patience, c.waiter)
 	assert.Equal(t, want, decision)
 	if decision == rule.Pass {
-		assert.Equal(t, c.passAt, reservation.Time())
-		c.reservation, c.notified = reservation, true
+		assert.Equal(t, c.passAt, turn.Time())
+		c.turn, c.notified = turn, true
 	}
 }
 
@@ -63,10 +63,10 @@ func (m *bucketMachine) poll(t *rapid.T) {
 		if c.notified {
 			continue
 		}
-		reservation, _, decision := m.queue.Poll(m.now, c.waiter)
+		turn, _, decision := m.queue.Poll(m.now, c.waiter)
 		assert.Equal(t, rule.Pass, decision)
-		assert.Equal(t, c.passAt, reservation.Time())
-		c.reservation, c.notified = reservation, true
+		assert.Equal(t, c.passAt, turn.Time())
+		c.turn, c.notified = turn, true
 	}
 	assert.Empty(t, m.model.refused, "nobody who may wait is refused")
 	assert.NoError(t, m.queue.CheckWaiters(len(m.model.waiting)))
@@ -89,7 +89,7 @@ func (m *bucketMachine) giveBack(t *rapid.T) {
 		t.Skip("nothing has passed")
 	}
 	i := rapid.IntRange(0, len(m.model.granted)-1).Draw(t, "who")
-	m.queue.GiveBack(m.now, m.model.granted[i].reservation)
+	m.queue.GiveBack(m.now, m.model.granted[i].turn)
 	m.model.giveBack(i)
 }
 

@@ -34,11 +34,11 @@ func TestBucketPassesItsTokensToManyGoroutinesExactly(t *testing.T) {
 				for c := range callers {
 					calling.Go(func() {
 						for i := range 40 {
-							reservation, decision := q.Take(compiled, now, 1)
+							turn, decision := q.Take(compiled, now, 1)
 							switch {
 							case decision != rule.Pass:
 							case (c+i)%4 == 0:
-								q.GiveBack(now, reservation)
+								q.GiveBack(now, turn)
 							default:
 								taken.Add(1)
 							}

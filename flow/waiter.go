@@ -12,12 +12,12 @@ type Waiter struct {
 	priority rule.Priority
 
 	// The queue's mutex guards what follows.
-	state       waiterState
-	tokens      int32
-	arrived     clock.Instant
-	since       clock.Instant // the call's wait began: when it arrived here, or in another queue
-	reservation Reservation   // planned for the head, then granted
-	place       waitqueue.Node[Waiter]
+	state   waiterState
+	tokens  int32
+	arrived clock.Instant
+	since   clock.Instant // the call's wait began: when it arrived here, or in another queue
+	turn    Turn          // planned for the head, then granted
+	place   waitqueue.Node[Waiter]
 
 	// Of a call that has to pass several queues at one instant:
 	joint    bool          // it passes all queues at once, see passAll, and is not advanced here
@@ -31,7 +31,7 @@ type waiterState uint8
 const (
 	notQueued waiterState = iota
 	queued                // it waits
-	granted               // its reservation is valid
+	granted               // its turn is valid
 	refused               // it would have to wait too long
 	released              // the rule is gone, or is for other calls
 )

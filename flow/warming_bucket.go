@@ -70,7 +70,7 @@ func (z *warmingBucket) passTime(now clock.Instant, ahead int64, _ int32) (clock
 
 func (*warmingBucket) delay(clock.Instant, clock.Instant, int32) {}
 
-func (z *warmingBucket) grant(now, passAt clock.Instant, n int32) Reservation {
+func (z *warmingBucket) grant(now, passAt clock.Instant, n int32) Turn {
 	stored, owed := z.balance(now)
 	taken := min(stored, float64(n)) // the others are fresh
 	z.stored, z.owed = stored-taken, owed+z.costs.Cost(stored, float64(n))*1e9
@@ -79,17 +79,17 @@ func (z *warmingBucket) grant(now, passAt clock.Instant, n int32) Reservation {
 	if owed == 0 {
 		z.idle = z.at
 	}
-	return Reservation{at: passAt, tokens: n, undoAt: z.at, undoAmount: taken}
+	return Turn{at: passAt, tokens: n, undoAt: z.at, undoAmount: taken}
 }
 
 // takeBack returns the tokens that were stored, and the time that all of them cost, unless
 // that has passed and no call had to wait for it.
-func (z *warmingBucket) takeBack(reservation Reservation) bool {
-	returned := min(reservation.undoAmount, z.costs.Maximum()-z.stored)
+func (z *warmingBucket) takeBack(turn Turn) bool {
+	returned := min(turn.undoAmount, z.costs.Maximum()-z.stored)
 	z.stored += returned
 	z.given = z.given.after(returned)
-	if reservation.undoAt >= z.idle {
-		fresh := float64(reservation.tokens) - reservation.undoAmount
+	if turn.undoAt >= z.idle {
+		fresh := float64(turn.tokens) - turn.undoAmount
 		z.owed -= (z.costs.Cost(z.stored, returned) + z.costs.Cost(0, fresh)) * 1e9
 	}
 	return true

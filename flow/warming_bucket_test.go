@@ -240,11 +240,11 @@ func TestWarmingBucketGiveBack(t *testing.T) {
 		}
 		_, before, _ := l.queue.Poll(l.now, joined(l))
 		other := newTestQueue(t, warmingBucket(5, 1500*time.Millisecond))
-		reservation, _ := other.queue.Take(other.compiled, other.now, 1)
+		turn, _ := other.queue.Take(other.compiled, other.now, 1)
 		for range 4 {
 			other.queue.Reserve(other.compiled, other.now, 1)
 		}
-		other.queue.GiveBack(other.now, reservation)
+		other.queue.GiveBack(other.now, turn)
 		_, after, _ := other.queue.Poll(other.now, joined(other))
 		assert.InDelta(t, before, after, 2, "four have gone")
 	})
@@ -254,7 +254,7 @@ func TestWarmingBucketGiveBack(t *testing.T) {
 		l.arrive(5)
 		l.moveTo(10 * time.Second)
 		l.arrive(1)
-		l.queue.GiveBack(l.now, l.passes[0].reservation)
+		l.queue.GiveBack(l.now, l.passes[0].turn)
 		limit, _, _ := l.queue.Status(l.now)
 		assert.InDelta(t, 5.0/3, limit, 1e-9, "it is no colder than cold")
 		assert.Equal(t, rule.Wait, l.arrive(1), "the second is still to be paid")

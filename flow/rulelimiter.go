@@ -28,14 +28,14 @@ func (r Rule) limiterKind() limiterKind {
 	return windowLimiter
 }
 
-// Limiter enforces one version of a flow rule, on one resource or on all that share the
+// RuleLimiter enforces one version of a flow rule, on one resource or on all that share the
 // rule. What has been counted is in a window or a queue that the versions of the rule
 // have in common.
 //
 // The engine asks the rules of a call together, by a [Chain]. By itself, through the
-// methods of [rule.Limiter], it asks a Limiter for a shadow rule: a call never waits
+// methods of [rule.Limiter], it asks a RuleLimiter for a shadow rule: a call never waits
 // for that.
-type Limiter struct {
+type RuleLimiter struct {
 	compiled *Compiled
 	window   *Window // nil if the rule has a queue
 	queue    *Queue  // nil if it has a window
@@ -44,8 +44,8 @@ type Limiter struct {
 
 // newLimiter returns a limiter that has counted nothing yet, cold at now if the rule
 // warms up.
-func newLimiter(r *Compiled, now clock.Instant) *Limiter {
-	l := &Limiter{compiled: r, related: r.rule.Related != ""}
+func newLimiter(r *Compiled, now clock.Instant) *RuleLimiter {
+	l := &RuleLimiter{compiled: r, related: r.rule.Related != ""}
 	if r.rule.limiterKind() == windowLimiter {
 		l.window = NewWindow(r, now)
 	} else {
@@ -56,17 +56,17 @@ func newLimiter(r *Compiled, now clock.Instant) *Limiter {
 
 // withVersion returns the limiter of another version of the rule, which goes on from
 // what this one has counted. See [Compiled.canFollow].
-func (l *Limiter) withVersion(r *Compiled) *Limiter {
+func (l *RuleLimiter) withVersion(r *Compiled) *RuleLimiter {
 	if l.compiled == r {
 		return l
 	}
-	return &Limiter{compiled: r, window: l.window, queue: l.queue, related: l.related}
+	return &RuleLimiter{compiled: r, window: l.window, queue: l.queue, related: l.related}
 }
 
 // follow makes a new limiter take over what has passed under the limiter of another version
 // of the rule, see [Compiled.countsLike]. The other one goes on until the first call comes to
 // this one, or until Activate; from then on it says Stale.
-func (l *Limiter) follow(before *Limiter) {
+func (l *RuleLimiter) follow(before *RuleLimiter) {
 	if l.queue != nil {
 		l.queue.follow(before.asPredecessor())
 	} else {
@@ -74,7 +74,7 @@ func (l *Limiter) follow(before *Limiter) {
 	}
 }
 
-func (l *Limiter) asPredecessor() predecessor {
+func (l *RuleLimiter) asPredecessor() predecessor {
 	if l.queue != nil {
 		return l.queue
 	}
@@ -82,11 +82,11 @@ func (l *Limiter) asPredecessor() predecessor {
 }
 
 // CanWait says whether calls can wait for the rule.
-func (l *Limiter) CanWait() bool { return l.queue != nil }
+func (l *RuleLimiter) CanWait() bool { return l.queue != nil }
 
 // Acquire decides on a call that does not wait, as of a shadow rule: if a queue would let it
 // pass later, within MaxWait, it takes that later place and passes.
-func (l *Limiter) Acquire(c rule.Call) (rule.Ticket, rule.Decision) {
+func (l *RuleLimiter) Acquire(c rule.Call) (rule.Ticket, rule.Decision) {
 	if l.queue != nil {
 		since, decision := l.queue.reserve(l.compiled, c.Now, c.Tokens)
 		return rule.Ticket(since), decision
@@ -100,7 +100,7 @@ func (l *Limiter) Acquire(c rule.Call) (rule.Ticket, rule.Decision) {
 	return rule.Ticket(now), decision
 }
 
-func (l *Limiter) takeWindow(now clock.Instant, n int32) rule.Decision {
+func (l *RuleLimiter) takeWindow(now clock.Instant, n int32) rule.Decision {
 	if l.related {
 		return l.window.Check(l.compiled, now, n)
 	}
@@ -108,7 +108,7 @@ func (l *Limiter) takeWindow(now clock.Instant, n int32) rule.Decision {
 }
 
 // GiveBack returns what Acquire took.
-func (l *Limiter) GiveBack(now clock.Instant, t rule.Ticket, tokens int32) {
+func (l *RuleLimiter) GiveBack(now clock.Instant, t rule.Ticket, tokens int32) {
 	l.Settle(now, clock.Instant(t), t, -tokens)
 }
 
@@ -116,7 +116,7 @@ func (l *Limiter) GiveBack(now clock.Instant, t rule.Ticket, tokens int32) {
 // negative. What is added counts from now on, whatever remains of the limit. What is
 // given back is given back as of the moment at which the call took it; a throttle
 // gives nothing back, as the calls behind have kept their distance already.
-func (l *Limiter) Settle(now, _ clock.Instant, t rule.Ticket, tokens int32) {
+func (l *RuleLimiter) Settle(now, _ clock.Instant, t rule.Ticket, tokens int32) {
 	switch taken := clock.Instant(t); {
 	case l.queue != nil:
 		l.queue.settle(now, taken, tokens)
@@ -127,7 +127,7 @@ func (l *Limiter) Settle(now, _ clock.Instant, t rule.Ticket, tokens int32) {
 
 // RetryAfter returns how long it takes until such a call passes the rule, for a call
 // that can wait as long as the rule lets it.
-func (l *Limiter) RetryAfter(c rule.Call) time.Duration {
+func (l *RuleLimiter) RetryAfter(c rule.Call) time.Duration {
 	if l.queue != nil {
 		if _, decision := l.queue.expect(l.compiled, c.Now, c.Tokens, c.Priority(), endless); decision != rule.Block {
 			return 0
@@ -141,7 +141,7 @@ func (l *Limiter) RetryAfter(c rule.Call) time.Duration {
 }
 
 // Status returns the effective limit and what remains of it. See [rule.Quota].
-func (l *Limiter) Status(now clock.Instant) rule.Status {
+func (l *RuleLimiter) Status(now clock.Instant) rule.Status {
 	quota := rule.Quota{Limit: l.compiled.rule.Limit, Window: l.compiled.rule.Window}
 	if l.queue != nil {
 		quota.Effective, quota.Remaining, quota.Reset = l.queue.Status(now)
@@ -153,7 +153,7 @@ func (l *Limiter) Status(now clock.Instant) rule.Status {
 
 // Idle says whether the limiter holds nothing at now that would be missed if it were
 // made anew.
-func (l *Limiter) Idle(now clock.Instant) bool {
+func (l *RuleLimiter) Idle(now clock.Instant) bool {
 	if l.queue != nil {
 		return l.queue.Idle(now)
 	}
@@ -162,7 +162,7 @@ func (l *Limiter) Idle(now clock.Instant) bool {
 
 // Activate goes over to this version of the rule at once, rather than with the next
 // call.
-func (l *Limiter) Activate(now clock.Instant) {
+func (l *RuleLimiter) Activate(now clock.Instant) {
 	if l.queue != nil {
 		l.queue.Adopt(l.compiled, now)
 	} else {
@@ -171,7 +171,7 @@ func (l *Limiter) Activate(now clock.Instant) {
 }
 
 // Retire lets go of the calls that wait, for the rule is gone.
-func (l *Limiter) Retire(clock.Instant) {
+func (l *RuleLimiter) Retire(clock.Instant) {
 	if l.queue != nil {
 		l.queue.Retire()
 	}
@@ -179,8 +179,8 @@ func (l *Limiter) Retire(clock.Instant) {
 
 // Inherit has a limiter that is new, and that no call has reached yet, begin with what
 // one of the same rule has counted.
-func (l *Limiter) Inherit(shared rule.Limiter, now clock.Instant) {
-	from, ok := shared.(*Limiter)
+func (l *RuleLimiter) Inherit(shared rule.Limiter, now clock.Instant) {
+	from, ok := shared.(*RuleLimiter)
 	switch {
 	case !ok:
 	case l.queue != nil:
@@ -191,6 +191,6 @@ func (l *Limiter) Inherit(shared rule.Limiter, now clock.Instant) {
 }
 
 // CountPass counts a call that passed on the resource that the rule is related to.
-func (l *Limiter) CountPass(now clock.Instant, tokens int32) {
+func (l *RuleLimiter) CountPass(now clock.Instant, tokens int32) {
 	l.window.Count(l.compiled, now, tokens)
 }
