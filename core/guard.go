@@ -438,7 +438,12 @@ func (g *Guard) exitRecord(now clock.Instant, word uint32) {
 	}
 	chain := record.chain
 	record.done(chain, len(chain.steps)+len(chain.shadows), &exit)
-	g.extras = &chain.extras
+	g.dropRecord(record)
+}
+
+// dropRecord returns the record of a call that has ended to the pool.
+func (g *Guard) dropRecord(record *guardRecord) {
+	g.extras = &record.chain.extras
 	if would := record.refusal.Load(); would != nil {
 		g.extras = &would.extras
 		record.refusal.Store(nil)

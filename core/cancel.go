@@ -1,0 +1,74 @@
+package core
+
+import (
+	"sync/atomic"
+
+	"github.com/penstock-go/penstock/rule"
+)
+
+// Cancel ends a call that is not made after all, in place of Exit: what its rules counted is given
+// back as of the instant at which the call passed, its places are free, no breaker hears of it, and
+// the statistics of the resource do not have it. So a caller can take what a call needs now, and
+// decide later whether to make it.
+//
+// A throttle gives nothing back, as the calls behind have waited already, and rules that relate the
+// resource to others stay with what they counted; so does a kind of rule of the program that neither
+// learns how calls end nor counts tokens. A call whose cost was settled has been made: end it by
+// Exit. Only the first Exit or Cancel counts. It must not run at the same time as Exit.
+func (g *Guard) Cancel() {
+	if g.resource == nil {
+		return
+	}
+	now := g.resource.engine.clock.Now()
+	word := atomic.SwapUint32(&g.state.word, exited)
+	record, chain := g.extras.record, g.extras.chain
+	switch {
+	case word&stateMask == exited:
+		return
+	case word&whereMask != recorded:
+		record = nil
+	case !record.claim(word >> generationShift):
+		return // a copy of the guard has ended
+	}
+	tokens := int32(g.state.rest)
+	if word&whereMask == wide {
+		tokens &= tokenMask
+	}
+	q := request{Call: rule.Call{Now: now, Tokens: tokens}}
+	g.resource.node.TakeBack(g.start, tokens)
+	if chain == nil {
+		return
+	}
+	if record != nil {
+		defer g.dropRecord(record)
+		defer record.leaveShadows(&q, len(chain.shadows))
+	}
+	if word&whereMask != 0 {
+		defer g.cancelSteps(&q, word)
+	}
+	queued := g.extras.queued
+	if queued == 0 {
+		queued = g.start
+	}
+	chain.rates.Settle(now, g.start, queued, -tokens)
+}
+
+// cancelSteps gives back the tickets of the steps.
+func (g *Guard) cancelSteps(q *request, word uint32) {
+	chain, record := g.extras.chain, g.extras.record
+	var few [inlineSlots]rule.Ticket
+	tickets := few[:]
+	if len(chain.steps) > len(few) {
+		list := g.resource.engine.newTicketList(len(chain.steps))
+		defer g.resource.engine.ticketLists.Put(list)
+		tickets = *list
+	}
+	for i := range chain.steps {
+		if word&whereMask == recorded {
+			tickets[i] = record.slot(i).ticket
+		} else {
+			tickets[i] = ticketIn(word, g.state.rest, i)
+		}
+	}
+	chain.giveBack(len(chain.steps), q, tickets)
+}
