@@ -42,6 +42,8 @@ type wait struct {
 	since clock.Instant
 	wake  func()        // limiters call it when the call may go on
 	woken chan struct{} // receives then; nil if a core.Arrival has set wake
+
+	within within // the calls that wait with it
 }
 
 // admit decides on a call that arrived at q.Now, and waits if rules make it wait.
@@ -167,7 +169,7 @@ func (a *admission) walk(ctx context.Context, opts []Option, c *chain) (rule.Dec
 			return rule.Wait, nil // it has its turn already, and need not wait
 		}
 		if decision == rule.Wait {
-			a.beginWait()
+			a.beginWait(ctx)
 		}
 	}
 	if decision == rule.Block {
@@ -193,8 +195,8 @@ func (a *admission) stopAt(ctx context.Context, opts []Option, c *chain, i int, 
 			a.held.add(s, ticket)
 			return rule.Wait, nil // it has its ticket already, and need not wait
 		case rule.Wait:
-			a.beginWait()
 			a.waiter, a.waitsFor = waiter, s
+			a.beginWait(ctx)
 			return rule.Wait, nil
 		}
 	}
@@ -279,6 +281,7 @@ func (a *admission) end() {
 	if a.wait.node != nil {
 		a.wait.node.EndWait(a.wait.since, a.Now)
 		a.wait.node = nil
+		defer a.wait.within.resume()
 	}
 	if a.handed {
 		return
@@ -296,11 +299,16 @@ func (a *admission) end() {
 	}
 }
 
-func (a *admission) beginWait() {
+func (a *admission) beginWait(ctx context.Context) {
 	a.held.suspend(a.Now)
+	if a.waitsFor == nil || a.waitsFor.suspends == nil || !a.Inbound() { // else it is within no other, as a rule
+		a.resource.engine.noteWait(a.Now)
+	}
 	if a.wait.node == nil {
 		a.wait.node, a.wait.since = &a.resource.node, a.Now
 		a.wait.node.BeginWait()
+		a.wait.within = callsAround(ctx)
+		a.wait.within.suspend()
 	}
 }
 

@@ -33,6 +33,7 @@ type chain struct {
 	counters []rule.PassCounter // of rules on other resources that count the passes
 	tickets  bool               // steps need their tickets when the call ends, or by Guard.Settle
 	injects  bool               // a step or a shadow injects faults: calls get a number
+	suspends bool               // a step or a shadow has to know that a call waits within the call
 	ends     []end              // of steps that learn how calls end, the last first
 
 	extras guardExtras // of guards that need no others
@@ -159,7 +160,9 @@ func (c *chain) finish(members []rateMember) {
 		c.tickets = c.tickets || s.finisher != nil || s.settler != nil
 	}
 	for i := range len(c.steps) + len(c.shadows) {
-		c.injects = c.injects || c.slotStep(i).injects
+		s := c.slotStep(i)
+		c.injects = c.injects || s.injects
+		c.suspends = c.suspends || s.suspends != nil && s.finisher != nil
 	}
 	c.isOneStep = len(c.steps) == 1 && c.rates.Len()+len(c.shadows)+len(c.counters) == 0 && !c.injects &&
 		len(c.steps[0].keys) <= 1
