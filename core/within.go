@@ -14,21 +14,25 @@ import (
 // not under way for adaptive rules that measure response times: the service does not work for it.
 // [Engine.Do] and [Call] hand such a context on, and so do the adapters of servers.
 //
-// It returns ctx itself where that makes no difference: unless the call has passed such a rule, and
-// calls of the engine have had to wait for others of late. So it allocates only then. It must not
-// run at the same time as another method of the guard.
+// It returns ctx itself where that makes no difference, see [Guard.HasContext]; so it allocates
+// only where it does. It must not run at the same time as another method of the guard.
 func (g *Guard) Context(ctx context.Context) context.Context {
-	if g.extras == nil || g.extras.chain == nil || !g.extras.chain.suspends {
+	if !g.HasContext() {
 		return ctx
 	}
 	return g.link(ctx)
 }
 
-// link is Context for a call that has passed a [rule.Suspender].
+// HasContext says whether [Guard.Context] returns a context of its own: if the call has passed a
+// rule to which that matters, and calls of the engine have had to wait in the last hour. It is for
+// those to whom a context costs something, such as adapters that have to copy the request.
+func (g *Guard) HasContext() bool {
+	return g.extras != nil && g.extras.chain != nil && g.extras.chain.suspends &&
+		int64(g.start) < g.resource.engine.linksUntil.Load()
+}
+
+// link is Context for a guard that has one.
 func (g *Guard) link(ctx context.Context) context.Context {
-	if e := g.resource.engine; int64(g.start) >= e.linksUntil.Load() {
-		return ctx
-	}
 	o := g.extras.outer
 	if o != nil {
 		return &callContext{orBackground(ctx), o}
