@@ -38,7 +38,7 @@ type class struct {
 // nothing is known of any class, that of the first call.
 func (c *class) referTo(exit rule.Exit) float64 {
 	if c.reference == 0 && !c.group.Load().control.Known() {
-		c.reference = max(exit.Took().Seconds(), minResponse)
+		c.reference = max(worked(exit).Seconds(), minResponse)
 	}
 	return c.reference
 }

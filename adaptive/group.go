@@ -131,18 +131,36 @@ func (g *group) begin(c *class, now clock.Instant, limit uint64) bool {
 	}
 }
 
-// leave counts a call of a class out, and lets others pass.
+// leave counts a call of a class that was counted here out, and lets others pass.
 func (g *group) leave(c *class, now clock.Instant) {
 	c.leave(now)
 	if g.calls == &g.own {
 		g.calls.Add(units(now)<<callsBits - 1)
 	}
-	if g.word.Load()&full != 0 {
-		g.lock(now)
-		g.serve(now)
-		g.unlock()
+	to := c.group.Load()
+	g.letPass(now, g != to)
+	if g != to {
+		to.letPass(now, true)
 	}
 }
+
+// letPass lets calls pass that wait, now that one has left. Moved says that this was of a class that
+// is counted here but belongs to another group, or the other way round.
+func (g *group) letPass(now clock.Instant, moved bool) {
+	if g.word.Load()&full == 0 {
+		return
+	}
+	g.lock(now)
+	defer g.unlock()
+	if moved {
+		g.countStrangers()
+	}
+	g.serve(now)
+}
+
+// worked returns for how long the service worked for a call: its response time, but for what it
+// waited within.
+func worked(exit rule.Exit) time.Duration { return max(exit.Took()-exit.Waited, 0) }
 
 // done counts the end of a call of a class that was counted here. The class may be in another
 // group by now.
@@ -150,17 +168,14 @@ func (g *group) done(c *class, exit rule.Exit) {
 	failed := exit.Failed || exit.Ignored
 	to := c.group.Load()
 	if !exit.LongLived {
-		c.end(exit.Took(), failed, time.Duration(to.late.Load()))
+		c.end(worked(exit), failed, time.Duration(to.late.Load()))
 	}
 	c.leave(exit.Now)
 	if g.calls == &g.own {
 		g.calls.Add(units(exit.Now)<<callsBits - 1)
 	}
-	if g != to && g.word.Load()&full != 0 {
-		g.lock(exit.Now)
-		g.countStrangers()
-		g.serve(exit.Now)
-		g.unlock()
+	if g != to {
+		g.letPass(exit.Now, true)
 	}
 	if to.word.Load()&full != 0 {
 		to.lock(exit.Now)
@@ -185,9 +200,9 @@ func (g *group) learnTest(c *class, exit rule.Exit, failed bool) {
 		return
 	case !failed:
 		c.tested.ends++
-		c.tested.took += exit.Took().Seconds()
-		g.control.Ended(exit.Start, max(exit.Took().Seconds(), minResponse), c.referTo(exit))
-	case exit.Took() >= time.Duration(g.late.Load()):
+		c.tested.took += worked(exit).Seconds()
+		g.control.Ended(exit.Start, max(worked(exit).Seconds(), minResponse), c.referTo(exit))
+	case worked(exit) >= time.Duration(g.late.Load()):
 		g.control.FailedLate()
 	}
 	g.test(exit.Now)

@@ -41,6 +41,8 @@ type wait struct {
 	since clock.Instant
 	wake  func()        // limiters call it when the call may go on
 	woken chan struct{} // receives then; nil if a core.Arrival has set wake
+
+	within within // the calls that wait with it
 }
 
 // admit decides on a call that arrived at q.Now, and waits if rules make it wait.
@@ -166,7 +168,7 @@ func (a *admission) walk(ctx context.Context, opts []Option, c *chain) (rule.Dec
 			return rule.Wait, nil // it has its turn already, and need not wait
 		}
 		if decision == rule.Wait {
-			a.beginWait()
+			a.beginWait(ctx)
 		}
 	}
 	if decision == rule.Block {
@@ -192,8 +194,8 @@ func (a *admission) stopAt(ctx context.Context, opts []Option, c *chain, i int, 
 			a.held.add(i, ticket)
 			return rule.Wait, nil // it has its ticket already, and need not wait
 		case rule.Wait:
-			a.beginWait()
 			a.waiter, a.waitsAt = waiter, i
+			a.beginWait(ctx)
 			return rule.Wait, nil
 		}
 	}
@@ -278,6 +280,7 @@ func (a *admission) end() {
 	if a.wait.node != nil {
 		a.wait.node.EndWait(a.wait.since, a.Now)
 		a.wait.node = nil
+		defer a.wait.within.resume()
 	}
 	if a.handed {
 		return
@@ -295,11 +298,16 @@ func (a *admission) end() {
 	}
 }
 
-func (a *admission) beginWait() {
+func (a *admission) beginWait(ctx context.Context) {
 	a.held.suspend(a.Now)
+	if a.waiter == nil || a.held.chain.steps[a.waitsAt].suspends == nil || !a.Inbound() { // else it is within no other, as a rule
+		a.resource.engine.noteWait(a.Now)
+	}
 	if a.wait.node == nil {
 		a.wait.node, a.wait.since = &a.resource.node, a.Now
 		a.wait.node.BeginWait()
+		a.wait.within = callsAround(ctx)
+		a.wait.within.suspend()
 	}
 }
 

@@ -39,6 +39,11 @@ func (g *Guard) Cancel() {
 	if chain == nil {
 		return
 	}
+	outer := g.extras.outer
+	if record != nil {
+		record.outer = nil
+	}
+	outer.end(now)
 	if record != nil {
 		defer g.dropRecord(record)
 		defer record.leaveShadows(&q, len(chain.shadows))

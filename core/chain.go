@@ -33,6 +33,7 @@ type chain struct {
 	counters []rule.PassCounter // of rules on other resources that count the passes
 	tickets  bool               // steps need their tickets when the call ends, or by Guard.Settle
 	injects  bool               // a step or a shadow injects faults: calls get a number
+	suspends bool               // a step or a shadow has to know that a call waits within the call
 	ends     []end              // of steps that learn how calls end, the last first
 
 	extras guardExtras // of guards that need no others
@@ -61,6 +62,7 @@ type step struct {
 	settler    rule.Settler      // nil if it counts no tokens
 	prefetcher rule.Prefetcher   // nil if it has nothing to prefetch
 	late       rule.LateReader   // nil if it cannot decide without the attribute
+	suspends   rule.Suspender    // nil if it need not know that the call waits for another rule
 	sources    rule.SourceReader // nil if it does not judge calls by where they come from
 	keys       []string          // of the attributes that the rule looks at
 	evidence   *evidence         // whether calls have them; nil if nobody wants to know
@@ -91,6 +93,7 @@ func newStep(entry *plannedEntry) step {
 	s.finisher, _ = limiter.(rule.Finisher)
 	s.settler, _ = limiter.(rule.Settler)
 	s.late, _ = limiter.(rule.LateReader)
+	s.suspends, _ = limiter.(rule.Suspender)
 	s.sources, _ = limiter.(rule.SourceReader)
 	if p, ok := limiter.(rule.Prefetcher); ok && len(s.keys) == 1 && p.Prefetches() {
 		s.prefetcher = p
@@ -157,7 +160,9 @@ func (c *chain) finish(members []rateMember) {
 		c.tickets = c.tickets || s.finisher != nil || s.settler != nil
 	}
 	for i := range len(c.steps) + len(c.shadows) {
-		c.injects = c.injects || c.slotStep(i).injects
+		s := c.slotStep(i)
+		c.injects = c.injects || s.injects
+		c.suspends = c.suspends || s.suspends != nil && s.finisher != nil
 	}
 	c.isOneStep = len(c.steps) == 1 && c.rates.Len()+len(c.shadows)+len(c.counters) == 0 && !c.injects &&
 		len(c.steps[0].keys) <= 1

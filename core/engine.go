@@ -37,6 +37,7 @@ type Engine struct {
 	// generation numbers the rule set in force; a call acts by one generation
 	// throughout. It is what swaps a set as a whole: see plan.
 	generation atomic.Uint64
+	linksUntil atomic.Int64  // the clock.Instant from which on Guard.Context links no calls
 	closed     chan struct{} // closed by Close, to wake what waits
 	resources  registry
 
@@ -81,6 +82,7 @@ func New(config Config) *Engine {
 
 		foreignClock: isForeign(config.Clock),
 	}
+	e.linksUntil.Store(math.MinInt64)
 	if e.isFailure = config.IsFailure; e.isFailure == nil {
 		e.isFailure = isFailure
 	}

@@ -29,6 +29,8 @@ type guardState struct {
 	rest uint32 // the tokens that the call is charged with, and the upper bits of a wide ticket
 }
 
+func (s *guardState) load() uint32 { return atomic.LoadUint32(&s.word) }
+
 // noCopy has go vet find copies of guards.
 type noCopy struct{}
 
@@ -74,6 +76,7 @@ type guardExtras struct {
 	wouldBlock *BlockError   // with which a shadow rule would have refused the call
 	queued     clock.Instant // when the call took its place in queues, if that was before it passed; else 0
 	record     *guardRecord  // that the extras are of; nil for guards without one
+	outer      *outerCall    // of a call to which those within it are linked, see Guard.Context; else nil
 	longLived  bool          // only of guards with a record
 }
 
@@ -290,7 +293,7 @@ func (g *Guard) moveToRecord() *guardRecord {
 	for i := range chain.steps {
 		*record.slot(i) = ticketSlot{ticketIn(word, g.state.rest, i), true}
 	}
-	record.queued, record.longLived = g.extras.queued, false
+	record.queued, record.outer, record.longLived = g.extras.queued, g.extras.outer, false
 	g.extras, g.state.rest = &record.guardExtras, uint32(tokens)
 	atomic.StoreUint32(&g.state.word, record.word()|word&stateMask)
 	return record
@@ -366,7 +369,17 @@ func (g *Guard) exitCarried(now clock.Instant, word uint32) {
 // reverse of the order in which they let it pass.
 func (g *Guard) exitSteps(now clock.Instant, word uint32) {
 	exit := rule.Exit{Now: now, Start: g.start, Failed: word&stateMask == failed, Ignored: word&stateMask == ignored}
+	if g.extras.outer != nil {
+		g.exitOuter(word, exit)
+		return
+	}
 	g.extras.chain.done(0, word, g.state.rest, &exit)
+}
+
+// exitOuter is exitSteps for a call to which those within it are linked.
+func (g *Guard) exitOuter(word uint32, exit rule.Exit) {
+	defer g.extras.chain.done(0, word, g.state.rest, &exit) // also if a limiter panics
+	exit.Waited = g.extras.outer.end(exit.Now)
 }
 
 // done tells the rules from an index on how a call ended, also those behind one that panics.
@@ -437,7 +450,7 @@ func (g *Guard) exitRecord(now clock.Instant, word uint32) {
 		g.resource.node.Done(g.start, now, exit.Failed)
 	}
 	chain := record.chain
-	record.done(chain, len(chain.steps)+len(chain.shadows), &exit)
+	record.exit(chain, exit)
 	g.dropRecord(record)
 }
 
@@ -522,6 +535,14 @@ func (r *guardRecord) wouldBlock(generation uint32) *BlockError {
 		return nil
 	}
 	return &would.err
+}
+
+// exit tells the rules how the call ended.
+func (r *guardRecord) exit(c *chain, exit rule.Exit) {
+	defer r.done(c, len(c.steps)+len(c.shadows), &exit)
+	outer := r.outer
+	r.outer = nil
+	exit.Waited = outer.end(exit.Now)
 }
 
 // done tells so many rules how the call ended, in the reverse of the order in which they let it

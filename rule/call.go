@@ -173,6 +173,10 @@ type Exit struct {
 	// response time. It is set for calls with [Call.LongLived], and for those that turned out to
 	// be long-lived once they had passed.
 	LongLived bool
+
+	// Waited is for how long calls within this one waited for rules, as far as they are linked
+	// to it. Limiters other than a [Suspender] may find it 0.
+	Waited time.Duration
 }
 
 // Took returns the response time. It is 0 if the goroutine that ended the call has read an earlier

@@ -80,12 +80,14 @@ type Waiter interface {
 }
 
 // Suspender is a queue that limits the calls under way. A call that waits for a later rule
-// keeps its ticket, but is not under way meanwhile. The engine calls the methods in turn, and
+// keeps its ticket, but is not under way meanwhile; neither is one within which another call
+// waits for a rule, as far as they are linked. The engine calls the methods in turn, and
 // never gives back or ends a call that is suspended.
 type Suspender interface {
 	Queue
 
-	// Suspend is called when the call that has the ticket begins to wait for another rule.
+	// Suspend is called when the call that has the ticket begins to wait for another rule, or a
+	// call within it.
 	Suspend(now clock.Instant, t Ticket)
 
 	// Resume is called when it goes on. It has been let pass already: this cannot fail.

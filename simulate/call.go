@@ -159,7 +159,11 @@ func (s *simulation) comeTo(c *call) error {
 		return s.beginWork(c.server.accept(s.now, c))
 	}
 	c.nested = true
-	c.arrival = c.instance.engine.Arrive(context.Background(), c.server.of.Guard, func() { s.wake(c) }, c.stream.nested...)
+	ctx := context.Background()
+	if c.guard != nil {
+		ctx = c.guard.Context(ctx)
+	}
+	c.arrival = c.instance.engine.Arrive(ctx, c.server.of.Guard, func() { s.wake(c) }, c.stream.nested...)
 	return s.proceed(c)
 }
 

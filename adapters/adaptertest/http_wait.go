@@ -22,6 +22,7 @@ func httpWaitTests() []httpTest {
 		{"waiting requests pass on time", nil, waitingRequestsPassOnTime},
 		{"clients that leave while they wait free their places", []Feature{Disconnects}, clientsThatLeaveFreeTheirPlaces},
 		{"clients with a body that leave while they wait free their places", []Feature{Disconnects, BodyBuffering}, clientsWithABody},
+		{"requests whose handlers wait are not under way for an adaptive rule", nil, requestsWhoseHandlersWait},
 		{"requests that wait when the engine is closed are answered with 503", nil, waitingWhenClosed},
 	}
 }
@@ -41,6 +42,15 @@ func (h *HTTPHarness) limitedOrders(t *testing.T, set func(resource string) rule
 		call:      func(ctx context.Context) error { return c.served(ctx, "/orders/7") },
 		isRefusal: func(err error) bool { return errors.Is(err, nethttp.StatusError(refusal)) },
 	}
+}
+
+func requestsWhoseHandlersWait(t *testing.T, h *HTTPHarness) {
+	engine := enginePool(t)
+	c := h.serveOrders(t, engine, Options{}, func(x Exchange) error {
+		assert.NoError(t, askPool(x.Context(), engine))
+		return ok(x)
+	})
+	requireNotUnderWay(t, h.Timeout, engine, h.orders(), func(ctx context.Context) error { return c.served(ctx, "/orders/7") })
 }
 
 func waitingRequestsPassOnTime(t *testing.T, h *HTTPHarness) {

@@ -17,6 +17,7 @@ func rpcWaitTests() []rpcTest {
 	return []rpcTest{
 		{"waiting calls pass on time", nil, each(waitingCallsPassOnTime)},
 		{"callers that cancel while they wait free their places", []Feature{Cancellation}, each(callersThatCancelFreeTheirPlaces)},
+		{"calls whose handlers wait are not under way for an adaptive rule", nil, each(callsWhoseHandlersWait, AtServer)},
 		{"calls that wait when the engine is closed are answered with Unavailable", nil, each(rpcWaitingWhenClosed)},
 		{"exactly the limit passes under concurrency", nil, each(rpcExactlyTheLimit)},
 		{"never more than the limit are under way", nil, each(rpcNeverMoreUnderWay)},
@@ -39,6 +40,12 @@ func (c rpcCase) limited(t *testing.T, set func(resource string) rules.Set, refu
 		call:      func(ctx context.Context) error { return call(ctx) },
 		isRefusal: func(err error) bool { return c.answer(err).Code == refusal },
 	}
+}
+
+func callsWhoseHandlersWait(t *testing.T, c rpcCase) {
+	engine := enginePool(t)
+	call := c.serve(t, engine, RPCOptions{}, func(ctx context.Context) error { return askPool(ctx, engine) })
+	requireNotUnderWay(t, c.Timeout, engine, c.resource(), func(ctx context.Context) error { return call(ctx) })
 }
 
 func waitingCallsPassOnTime(t *testing.T, c rpcCase) {

@@ -39,7 +39,7 @@ func (g *serverInterceptor) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc 
 		}
 		var response connect.AnyResponse
 		err := g.Call(from, &guard, func() (err error) {
-			response, err = next(ctx, request)
+			response, err = next(guard.Context(ctx), request)
 			return err
 		})
 		if err != nil {
@@ -66,7 +66,7 @@ func (g *serverInterceptor) WrapStreamingHandler(next connect.StreamingHandlerFu
 		if c.Spec.StreamType&connect.StreamTypeServer != 0 {
 			guard.MarkLongLived()
 		}
-		err := g.Call(from, &guard, func() error { return next(ctx, conn) })
+		err := g.Call(from, &guard, func() error { return next(guard.Context(ctx), conn) })
 		if err != nil {
 			return g.passOn(c, err)
 		}

@@ -95,8 +95,13 @@ func (m *middleware) handle(c *echo.Context, next echo.HandlerFunc) error {
 	runtime.Gosched()  // as nethttp does: requests that wait for a processor come to their rules first
 	defer guard.Exit() // also if the ResponseWriter or Failure panics
 	m.answers.SetPassed(c.Response().Header(), resource, origin, opts...)
-	if known {
-		c.SetRequest(nethttp.WithPriority(c.Request(), p))
+	if known || guard.HasContext() {
+		before := c.Request()
+		c.SetRequest(nethttp.WithCall(before, &guard))
+		if known {
+			c.SetRequest(nethttp.WithPriority(c.Request(), p))
+		}
+		defer func() { nethttp.HandBack(c.Request(), before) }()
 	}
 	return m.serve(c, next, resource, &guard)
 }

@@ -106,8 +106,12 @@ func (m *middleware) handle(c fiber.Ctx) error {
 		w.setFields()
 		m.writers.Put(w)
 	}
-	if known {
-		c.SetContext(core.ContextWithPriority(guarded.parent, p))
+	if known || guarded.guard.HasContext() {
+		ctx := guarded.guard.Context(guarded.parent)
+		if known {
+			ctx = core.ContextWithPriority(ctx, p)
+		}
+		c.SetContext(ctx)
 	}
 	return m.serve(guarded)
 }

@@ -80,8 +80,13 @@ func (m *middleware) handle(c *gin.Context) {
 	runtime.Gosched()  // as nethttp does: requests that wait for a processor come to their rules first
 	defer guard.Exit() // also if the ResponseWriter or Failure panics
 	m.answers.SetPassed(c.Writer.Header(), resource, origin, opts...)
-	if known {
-		c.Request = nethttp.WithPriority(c.Request, p)
+	if known || guard.HasContext() {
+		before := c.Request
+		c.Request = nethttp.WithCall(before, &guard)
+		if known {
+			c.Request = nethttp.WithPriority(c.Request, p)
+		}
+		defer func() { nethttp.HandBack(c.Request, before) }()
 	}
 	m.serve(c, resource, &guard)
 }

@@ -73,5 +73,5 @@ type contextStream struct {
 	ctx context.Context
 }
 
-// Context returns the context with the priority.
+// Context returns the other context.
 func (s *contextStream) Context() context.Context { return s.ctx }

@@ -21,7 +21,7 @@ func UnaryServerInterceptor(engine *core.Engine, options Options) grpc.UnaryServ
 		var reply any
 		if err == nil {
 			err = g.Call(from, &guard, func() (err error) {
-				reply, err = handler(ctx, request)
+				reply, err = handler(guard.Context(ctx), request)
 				return err
 			})
 			refusal, err = g.refusalIn(err)
@@ -50,7 +50,7 @@ func StreamServerInterceptor(engine *core.Engine, options Options) grpc.StreamSe
 			if info.IsServerStream {
 				guard.MarkLongLived()
 			}
-			err = g.Call(from, &guard, func() error { return handler(service, withContext(stream, ctx)) })
+			err = g.Call(from, &guard, func() error { return handler(service, withContext(stream, guard.Context(ctx))) })
 			refusal, err = g.refusalIn(err)
 		}
 		if refusal != nil {

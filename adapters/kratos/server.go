@@ -36,7 +36,7 @@ func Server(engine *core.Engine, options Options) middleware.Middleware {
 			}
 			var reply any
 			err := g.Call(from, &guard, func() (err error) {
-				reply, err = next(ctx, request)
+				reply, err = next(guard.Context(ctx), request)
 				return err
 			})
 			if err != nil {

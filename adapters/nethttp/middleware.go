@@ -123,19 +123,23 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	runtime.Gosched()
 	defer guard.Exit() // also if the ResponseWriter or Failure panics
 	h.answers.SetPassed(w.Header(), resource, origin, opts...)
-	if known {
-		h.serveWithPriority(w, r, resource, &guard, p)
+	if known || guard.HasContext() {
+		h.serveCopy(w, r, resource, &guard, p, known)
 		return
 	}
 	h.serve(w, r, resource, &guard)
 }
 
-// serveWithPriority runs the handler with the priority in the context of the request.
-func (h *handler) serveWithPriority(
-	w http.ResponseWriter, r *http.Request, resource string, guard *core.Guard, p rule.Priority,
+// serveCopy runs the handler with a copy of the request, whose context has the call and, if it is
+// known, the priority.
+func (h *handler) serveCopy(
+	w http.ResponseWriter, r *http.Request, resource string, guard *core.Guard, p rule.Priority, known bool,
 ) {
-	with := WithPriority(r, p)
-	defer func() { r.Pattern = with.Pattern }() // handlers further out may look at it
+	with := WithCall(r, guard)
+	if known {
+		with = WithPriority(with, p)
+	}
+	defer HandBack(with, r)
 	h.serve(w, with, resource, guard)
 }
 

@@ -1,0 +1,55 @@
+package adaptertest
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/penstock-go/penstock/adaptive"
+	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/isolation"
+	"github.com/penstock-go/penstock/rules"
+)
+
+// enginePool returns an engine with an adaptive rule for all inbound calls, and a pool that does one
+// call after the other.
+func enginePool(t *testing.T) *core.Engine {
+	t.Helper()
+	engine, _ := NewEngine(t, rules.Set{
+		Adaptive:  []adaptive.Rule{{Name: "shed"}},
+		Isolation: []isolation.Rule{{Resource: "pool", Limit: 1, MaxWait: time.Minute}},
+	})
+	return engine
+}
+
+// askPool makes a call of the pool that takes no time.
+func askPool(ctx context.Context, engine *core.Engine) error {
+	return engine.Do(ctx, "pool", func(context.Context) error { return nil })
+}
+
+// requireNotUnderWay has a call of the resource, whose handler asks the pool, wait for that, and
+// checks that the adaptive rule does not count it meanwhile.
+func requireNotUnderWay(t *testing.T, timeout time.Duration, engine *core.Engine, resource string, call func(context.Context) error) {
+	t.Helper()
+	busy, err := engine.Entry(t.Context(), "pool")
+	require.NoError(t, err)
+	soon, cancel := context.WithTimeout(t.Context(), 10*interval)
+	defer cancel()
+	require.ErrorIs(t, askPool(soon, engine), context.DeadlineExceeded, "contexts of calls are linked once one has waited")
+
+	done := make(chan error, 1)
+	go func() { done <- call(t.Context()) }()
+	waits := func() bool { return engine.Resource("pool").Snapshot().Waiting == 1 }
+	require.Eventually(t, waits, timeout, interval)
+	underWay := -1.
+	for _, r := range engine.Resource(resource).Snapshot().Rules {
+		if r.Name == "shed" {
+			underWay = r.Gauges[1]
+		}
+	}
+	busy.Exit()
+	require.NoError(t, receive(t, timeout, done))
+	require.Zero(t, underWay, "the context of the handler has to be that of the guard, see core.Guard.Context")
+}

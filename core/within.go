@@ -1,0 +1,193 @@
+package core
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/rule"
+)
+
+// Context returns a context for what the call does: calls that an engine guards with it, or with
+// one derived from it, are made within this call. While one of them waits for a rule, this call is
+// not under way for adaptive rules that measure response times: the service does not work for it.
+// [Engine.Do] and [Call] hand such a context on, and so do the adapters of servers.
+//
+// It returns ctx itself where that makes no difference, see [Guard.HasContext]; so it allocates
+// only where it does. It must not run at the same time as another method of the guard.
+func (g *Guard) Context(ctx context.Context) context.Context {
+	if !g.HasContext() {
+		return ctx
+	}
+	return g.link(ctx)
+}
+
+// HasContext says whether [Guard.Context] returns a context of its own: if the call has passed a
+// rule to which that matters, and calls of the engine have had to wait in the last hour. It is for
+// those to whom a context costs something, such as adapters that have to copy the request.
+func (g *Guard) HasContext() bool {
+	return g.extras != nil && g.extras.chain != nil && g.extras.chain.suspends &&
+		int64(g.start) < g.resource.engine.linksUntil.Load()
+}
+
+// link is Context for a guard that has one.
+func (g *Guard) link(ctx context.Context) context.Context {
+	o := g.extras.outer
+	if o != nil {
+		return &callContext{orBackground(ctx), o}
+	}
+	if o = g.newOuterCall(); o == nil {
+		return ctx
+	}
+	o.context = callContext{orBackground(ctx), o}
+	return &o.context
+}
+
+// linkFor is for how long after a wait calls are linked to those within them. It is long, for
+// calls that come in a burst have all begun when the first of those within them waits.
+const linkFor = time.Hour
+
+// noteWait notes that calls wait, perhaps within others.
+func (e *Engine) noteWait(now clock.Instant) {
+	if until := int64(now.Add(linkFor)); e.linksUntil.Load() < until-int64(linkFor/16) {
+		e.linksUntil.Store(until)
+	}
+}
+
+// outerCall is what a guard has once its call has a context. The limiters are told that the call
+// waits when the first call within it does, and that it goes on when none does any more.
+type outerCall struct {
+	guardExtras // of the guard, unless that has a record
+	context     callContext
+	clock       clock.Clock
+
+	mu      sync.Mutex // guards what follows
+	held    []heldByOuter
+	few     [1]heldByOuter
+	waiting int // calls within this one
+	since   clock.Instant
+	waited  time.Duration // up to since
+	ended   bool
+}
+
+// heldByOuter is the ticket of a limiter that has to know that its call waits.
+type heldByOuter struct {
+	limiter rule.Suspender
+	ticket  rule.Ticket
+}
+
+// newOuterCall links the guard to an outerCall; nil if the call has exited.
+func (g *Guard) newOuterCall() *outerCall {
+	word, record := g.state.load(), g.extras.record
+	if word&stateMask == exited || record != nil && record.generation.Load() != g.generation() {
+		return nil
+	}
+	o := &outerCall{clock: g.resource.engine.clock}
+	o.held = o.few[:0]
+	chain := g.extras.chain
+	for i := range len(chain.steps) + len(chain.shadows) {
+		s := chain.slotStep(i)
+		switch {
+		case s.suspends == nil || s.finisher == nil:
+		case record == nil:
+			o.held = append(o.held, heldByOuter{s.suspends, ticketIn(word, g.state.rest, i)})
+		case record.slot(i).held:
+			o.held = append(o.held, heldByOuter{s.suspends, record.slot(i).ticket})
+		}
+	}
+	if record != nil {
+		record.outer = o
+		return o
+	}
+	o.guardExtras = *g.extras
+	o.outer = o
+	g.extras = &o.guardExtras
+	return o
+}
+
+// suspend notes that a call within this one begins to wait.
+func (o *outerCall) suspend() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.waiting++; o.waiting > 1 || o.ended {
+		return
+	}
+	o.since = o.clock.Now()
+	for _, h := range o.held {
+		h.limiter.Suspend(o.since, h.ticket)
+	}
+}
+
+// resume notes that a call within this one has waited.
+func (o *outerCall) resume() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.waiting--; o.waiting == 0 && !o.ended {
+		o.goOn(o.clock.Now())
+	}
+}
+
+// goOn tells the limiters that the call goes on.
+func (o *outerCall) goOn(now clock.Instant) {
+	o.waited += max(now.Sub(o.since), 0)
+	for _, h := range o.held {
+		h.limiter.Resume(now, h.ticket)
+	}
+}
+
+// end notes that the call ends, though calls within it may still wait, and returns for how long
+// they have waited.
+func (o *outerCall) end(now clock.Instant) time.Duration {
+	if o == nil {
+		return 0
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.ended = true
+	if o.waiting > 0 {
+		o.goOn(now)
+	}
+	return o.waited
+}
+
+// callContext is the context of what a call does.
+type callContext struct {
+	context.Context
+	outer *outerCall
+}
+
+// callContextKey is the key of the innermost callContext.
+type callContextKey struct{}
+
+func (c *callContext) Value(key any) any {
+	if key == (callContextKey{}) {
+		return c
+	}
+	return c.Context.Value(key)
+}
+
+// within are the contexts of the calls within which a call is made, from the innermost on.
+type within struct{ innermost *callContext }
+
+// callsAround returns those of a call with a context.
+func callsAround(ctx context.Context) within {
+	c, _ := ctx.Value(callContextKey{}).(*callContext)
+	return within{c}
+}
+
+// suspend tells all of them that a call within them begins to wait.
+func (w within) suspend() {
+	for w.innermost != nil {
+		w.innermost.outer.suspend()
+		w = callsAround(w.innermost.Context)
+	}
+}
+
+// resume tells all of them that it has waited.
+func (w within) resume() {
+	for w.innermost != nil {
+		w.innermost.outer.resume()
+		w = callsAround(w.innermost.Context)
+	}
+}
