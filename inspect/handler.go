@@ -17,13 +17,15 @@ import (
 //	limiters?resource=…&kind=…&rule=…       [Limiters]; all parameters may be left out
 //	ready                                   a [Readiness], with the status 503 unless it is ready
 //	explain?resource=…&origin=…&attr=key=…  an [Explanation]
+//	resources?match=…&sort=…&limit=…        [Resources]; see [ResourceQuery] for all parameters
+//	resources/NAME                          a [ResourceDetail], see [ResourcePath]
 //
 // as JSON. What it cannot answer gets a 4xx and a [Failure].
 func Handler(engine *core.Engine) http.Handler {
 	if engine == nil {
 		engine = penstock.Default()
 	}
-	return handler{engine}
+	return handler{engine: engine, recent: new(recentTimes)}
 }
 
 // Failure is the answer to a request that cannot be answered.
@@ -31,13 +33,20 @@ type Failure struct {
 	Error string `json:"error"` // what is wrong with the request
 }
 
-type handler struct{ engine *core.Engine }
+type handler struct {
+	engine *core.Engine
+	recent *recentTimes
+}
 
 // ServeHTTP implements [http.Handler].
 func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header().Set("Allow", "GET, HEAD")
 		answer(w, http.StatusMethodNotAllowed, Failure{"inspect: only GET is answered"})
+		return
+	}
+	if name, ok := nameIn(r.URL); ok {
+		h.resource(w, r, name)
 		return
 	}
 	switch path.Base(r.URL.Path) {
@@ -49,8 +58,10 @@ func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.ready(w)
 	case "explain":
 		h.explain(w, r)
+	case resourcesPath:
+		h.resources(w, r)
 	default:
-		answer(w, http.StatusNotFound, Failure{"inspect: ask for status, ready or explain?resource=…, or for limiters"})
+		answer(w, http.StatusNotFound, Failure{"inspect: ask for status, ready or explain?resource=…, or for limiters or resources"})
 	}
 }
 

@@ -59,6 +59,9 @@ func (n *Node) Sums() Totals {
 	return t
 }
 
+// ResponseTimes returns the distribution of the response times since the node was made.
+func (n *Node) ResponseTimes() Distribution { return n.responseTimes.Snapshot() }
+
 // Minute returns the last 60 seconds, oldest first; the last of them contains now.
 func (n *Node) Minute(now clock.Instant) []Second {
 	n.mu.Lock()
@@ -82,8 +85,7 @@ func (n *Node) CallsOfMinute(now clock.Instant) (passed, blocked uint64) {
 		return 0, 0
 	}
 	if open <= last {
-		s := n.openSecond()
-		passed, blocked = s.Passed, s.Blocked
+		passed, blocked = n.accountOf(&n.passed).second().events, n.accountOf(&n.blocked).second().events
 	}
 	if n.minute != nil {
 		first, end := max(first, last-KeptSeconds+1), min(open, last+1)
