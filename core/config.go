@@ -22,6 +22,9 @@ const DefaultRemovalWindow = time.Minute
 // DefaultSignalInterval is how often signals are sampled by default.
 const DefaultSignalInterval = 250 * time.Millisecond
 
+// DefaultMaxEvents is how many events an engine keeps by default.
+const DefaultMaxEvents = 1024
+
 // Config configures an engine. The zero value is a good one.
 type Config struct {
 	// Clock is the time that the engine runs on. Defaults to [clock.System].
@@ -96,6 +99,10 @@ type Config struct {
 	// has taken out. Defaults to [DefaultRemovalWindow]; negative counts each change
 	// by itself. A change that is held back stays so, however long that takes.
 	RemovalWindow time.Duration
+
+	// MaxEvents is how many of the latest events [Engine.Events] has at the most: about 300 bytes each.
+	// Defaults to [DefaultMaxEvents]; if it is negative, events are not kept.
+	MaxEvents int
 
 	// MaxResources bounds the resource names that have statistics of their own,
 	// beside those that rules name, which always have. Calls of further names

@@ -41,6 +41,7 @@ type Engine struct {
 
 	rejections atomic.Uint64 // documents rejected
 	journal    journal
+	events     eventLog
 
 	refusalLines, stateLines lineBudget
 
@@ -84,10 +85,11 @@ func New(config Config) *Engine {
 		e.isFailure = isFailure
 	}
 	e.journal.log, e.journal.rejections = e.log, make(map[ruleset.DocumentKey]*rejections)
+	e.events.init(cmp.Or(config.MaxEvents, DefaultMaxEvents), e.clock.Now())
 	e.resources.init(e, config.MaxResources)
 	e.rules.init(config, e.try)
 	e.signals.init(config)
-	e.fleet.init(&config)
+	e.fleet.init(&config, e.fleetLogger())
 	e.sources.init()
 	return e
 }

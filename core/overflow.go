@@ -15,6 +15,7 @@ func (g *registry) warnOfOverflow(name string) {
 	if g.overflow.warned.Load() || g.mustOverflow(name) || !g.overflow.warned.CompareAndSwap(false, true) {
 		return
 	}
+	g.engine.events.add(Event{At: g.engine.clock.Now(), Type: EventOverflow, Resource: name})
 	attributes := []any{slog.Int("maxResources", g.max), slog.String("resource", loggable(name))}
 	var byValue []string
 	for _, kind := range g.engine.Kinds() {

@@ -12,9 +12,10 @@ import (
 )
 
 const (
-	// MaxResources is how many resources a page has at the most, and DefaultResources how many it has
-	// unless the request says.
-	MaxResources     = 1000
+	// MaxResources is how many resources a page has at the most.
+	MaxResources = 1000
+
+	// DefaultResources is how many it has unless the request says.
 	DefaultResources = 100
 
 	// MaxSecondsResources is how many it has at the most when each shows its seconds.
