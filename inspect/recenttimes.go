@@ -14,6 +14,9 @@ const (
 	// and half of the greatest.
 	recentSpan = 30 * time.Second
 
+	// leastRecentSpan is the least time over which they go at first.
+	leastRecentSpan = 5 * time.Second
+
 	// maxRecentSpan is the age from which on nothing counts as recent.
 	maxRecentSpan = 3 * recentSpan
 )
@@ -59,7 +62,7 @@ func (r *recentTimes) of(view core.ResourceView) (stat.Distribution, clock.Insta
 	if since == 0 || now.Sub(since) > maxRecentSpan {
 		before, since = s.newer, s.newerAt
 	}
-	if age := now.Sub(since); age <= 0 || age > maxRecentSpan {
+	if age := now.Sub(since); age < leastRecentSpan || age > maxRecentSpan {
 		return present, 0
 	}
 	var recent stat.Distribution

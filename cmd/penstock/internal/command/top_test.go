@@ -174,7 +174,7 @@ func TestTopRefreshesAndLeavesTheTerminalAsItWas(t *testing.T) {
 	address, engine := busyService(t)
 	s := &screen{columns: 60, rows: 4}
 	in, keys := io.Pipe()
-	defer keys.Close()
+	t.Cleanup(func() { _ = keys.Close() })
 	ended := make(chan int, 1)
 	go func() {
 		ended <- command.Run(t.Context(), command.Env{

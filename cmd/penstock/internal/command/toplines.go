@@ -2,6 +2,7 @@ package command
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -90,10 +91,10 @@ func sparkline(of *inspect.Resource) string {
 		sums, most = append(sums, sum), max(most, sum)
 	}
 	var line strings.Builder
-	for i := len(sums) - 1; i >= 0; i-- {
+	for _, sum := range slices.Backward(sums) {
 		level := 0
-		if sums[i] > 0 {
-			level = 1 + int(float64(sums[i])/float64(most)*6.99)
+		if sum > 0 {
+			level = 1 + int(float64(sum)/float64(most)*6.99)
 		}
 		line.WriteRune([]rune(levels)[level])
 	}
