@@ -128,6 +128,14 @@ type Observer struct {
 	// [Engine.Entry] returns.
 	Waited func(ctx context.Context, wait Wait)
 
+	// Passed is called for every call that passes, before [Engine.Entry] returns. If it panics, the call
+	// is not made. Without it calls do not even look whether there is one.
+	Passed func(ctx context.Context, pass Pass)
+
+	// Ended is called for every call that has passed when it has ended, in the goroutine that calls
+	// [Guard.Exit]: once for each. Without it calls do not even look whether there is one.
+	Ended func(end End)
+
 	// StateChanged is called when a limiter changes its state, as when a circuit
 	// breaker opens: once for each change, in their order.
 	StateChanged func(change StateChange)

@@ -20,10 +20,10 @@ import (
 // sample signals while rules read any, and one that leases tokens while rules share limits
 // with other instances.
 type Engine struct {
-	clock        clock.Clock
-	foreignClock bool // the clock is code of the program, which may panic
-	log          *slog.Logger
-	observer     Observer
+	clock      clock.Clock
+	endsSlowly bool // the clock is code of the program, which may panic, or the observer learns of ends
+	log        *slog.Logger
+	observer   Observer
 
 	isFailure func(error) bool
 	exempt    func(name string) bool // nil if no name is
@@ -79,7 +79,7 @@ func New(config Config) *Engine {
 		exempt:   exemptions(&config),
 		closed:   make(chan struct{}),
 
-		foreignClock: isForeign(config.Clock),
+		endsSlowly: isForeign(config.Clock) || config.Observer.Ended != nil,
 	}
 	if e.isFailure = config.IsFailure; e.isFailure == nil {
 		e.isFailure = isFailure

@@ -105,8 +105,8 @@ func (r *resource) enterChain(
 	return r.admit(ctx, &q, opts)
 }
 
-// enterFollowed is enterChain for a chain of which rules are asked once the call has passed: if one of
-// them panics, the call gives back what it has taken.
+// enterFollowed is enterChain for a chain of which rules are asked once the call has passed, or an
+// observer: if one of them panics, the call gives back what it has taken.
 func (r *resource) enterFollowed(ctx context.Context, q *request, opts []Option, c *chain) (g Guard, err error) {
 	var tickets [inlineSlots]rule.Ticket
 	var rates takenRates
@@ -118,6 +118,7 @@ func (r *resource) enterFollowed(ctx context.Context, q *request, opts []Option,
 				r.takeBack(c, q, tickets[:len(c.steps)], &rates)
 			}
 		}()
+		r.engine.reportPass(ctx, q)
 		g = c.guard(r, q, opts, tickets[:len(c.steps)])
 		handed = true
 		return
