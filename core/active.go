@@ -183,7 +183,9 @@ func (l limiterEnv) env(a *activeRule, version rule.Rule, resource string, count
 	if counts != nil {
 		env.Changed = func(at clock.Instant, from, to string) {
 			counts.add(from, to)
-			l.engine.stateChanged(StateChange{At: at, Resource: resource, Kind: a.key.Kind, Rule: a.key.Name, From: from, To: to})
+			l.engine.stateChanged(StateChange{
+				At: at, Resource: resource, Kind: a.key.Kind, Rule: a.key.Name, From: from, To: to,
+			}, a.forcedState())
 		}
 	}
 	return env
@@ -191,13 +193,18 @@ func (l limiterEnv) env(a *activeRule, version rule.Rule, resource string, count
 
 // warnOf logs what a limiter of a rule says.
 func (e *Engine) warnOf(key rule.Key, resource, message string) {
+	e.events.add(Event{At: e.clock.Now(), Type: EventWarning, Resource: resource, Kind: key.Kind, Rule: key.Name, Text: message})
 	e.log.Warn("penstock: "+message, slog.String("resource", loggable(resource)),
 		slog.String("kind", string(key.Kind)), slog.String("rule", loggable(key.Name)))
 }
 
 // stateChanged reports a change of state to the observer and, unless there were many in this
-// second, to the log.
-func (e *Engine) stateChanged(change StateChange) {
+// second, to the log. forced is the state that an operator has forced, if any.
+func (e *Engine) stateChanged(change StateChange, forced string) {
+	e.events.add(Event{
+		At: change.At, Type: EventState, Resource: change.Resource, Kind: change.Kind, Rule: change.Rule,
+		From: change.From, To: change.To, Forced: forced,
+	})
 	if skipped, ok := e.stateLines.take(change.At, stateLines, e.clock.Now); ok {
 		facts := []any{
 			slog.String("resource", loggable(change.Resource)),

@@ -56,6 +56,7 @@ func (r *resource) admit(ctx context.Context, q *request, opts []Option) (Guard,
 	if err != nil {
 		return Guard{}, err
 	}
+	r.engine.reportPass(ctx, &a.request)
 	return a.guard(opts), nil
 }
 

@@ -59,6 +59,7 @@ func (a *Arrival) Proceed() (after time.Duration, done bool) {
 	switch {
 	case err != nil:
 	case a.admission.passed != nil:
+		engine.reportPass(a.ctx, &a.admission.request)
 		a.guard = a.admission.guard(a.opts)
 	default:
 		err = engine.waitError(a.ctx)

@@ -35,6 +35,9 @@ func (g *Guard) Cancel() {
 		tokens &= tokenMask
 	}
 	q := request{Call: rule.Call{Now: now, Tokens: tokens}}
+	if ended := g.resource.engine.observer.Ended; ended != nil {
+		defer ended(End{Resource: g.resource.name, At: now, Duration: max(0, now.Sub(g.start)), Cancelled: true})
+	}
 	g.resource.node.TakeBack(g.start, tokens)
 	if chain == nil {
 		return

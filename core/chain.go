@@ -22,9 +22,9 @@ import (
 // A chain never changes, except that it notes that it was used. The zero value lets all
 // calls pass.
 type chain struct {
-	onlyWindows bool // there is nothing but flow rules that calls cannot wait for
+	onlyWindows bool // there is nothing but flow rules that calls cannot wait for, and no observer of calls
 	isOneStep   bool // there is nothing but one step, which has one key at the most and injects no faults
-	isFollowed  bool // shadow rules, or rules with related, are asked once the call has passed
+	isFollowed  bool // shadow rules, rules with related or an observer are asked once the call has passed
 
 	rates    flow.Chain
 	refusals []*refusals // of the flow rules, by their index
@@ -148,10 +148,12 @@ func (c *chain) add(members []rateMember, entry *plannedEntry, wide bool) []rate
 	return append(members, rateMember{Limiter: limiter, Shared: wide})
 }
 
-// finish completes the chain, once all rules have been added.
-func (c *chain) finish(members []rateMember) {
+// finish completes the chain, once all rules have been added. observed says that an observer learns of
+// the calls that pass: these go the way on which more than windows is asked, so that the others need not
+// look whether there is one.
+func (c *chain) finish(members []rateMember, observed bool) {
 	c.rates = flow.NewChain(members)
-	c.onlyWindows = !c.rates.CanWait() && len(c.steps)+len(c.shadows)+len(c.counters) == 0
+	c.onlyWindows = !observed && !c.rates.CanWait() && len(c.steps)+len(c.shadows)+len(c.counters) == 0
 	for i := range slices.Backward(c.steps) {
 		s := &c.steps[i]
 		if s.finisher != nil {
@@ -164,9 +166,9 @@ func (c *chain) finish(members []rateMember) {
 		c.injects = c.injects || s.injects
 		c.suspends = c.suspends || s.suspends != nil && s.finisher != nil
 	}
-	c.isOneStep = len(c.steps) == 1 && c.rates.Len()+len(c.shadows)+len(c.counters) == 0 && !c.injects &&
+	c.isOneStep = !observed && len(c.steps) == 1 && c.rates.Len()+len(c.shadows)+len(c.counters) == 0 && !c.injects &&
 		len(c.steps[0].keys) <= 1
-	c.isFollowed = len(c.shadows)+len(c.counters) > 0
+	c.isFollowed = observed || len(c.shadows)+len(c.counters) > 0
 	c.extras.chain = c
 }
 

@@ -22,6 +22,9 @@ const DefaultRemovalWindow = time.Minute
 // DefaultSignalInterval is how often signals are sampled by default.
 const DefaultSignalInterval = 250 * time.Millisecond
 
+// DefaultMaxEvents is how many events an engine keeps by default.
+const DefaultMaxEvents = 1024
+
 // Config configures an engine. The zero value is a good one.
 type Config struct {
 	// Clock is the time that the engine runs on. Defaults to [clock.System].
@@ -97,6 +100,10 @@ type Config struct {
 	// by itself. A change that is held back stays so, however long that takes.
 	RemovalWindow time.Duration
 
+	// MaxEvents is how many of the latest events [Engine.Events] has at the most: about 300 bytes each.
+	// Defaults to [DefaultMaxEvents]; if it is negative, events are not kept.
+	MaxEvents int
+
 	// MaxResources bounds the resource names that have statistics of their own,
 	// beside those that rules name, which always have. Calls of further names
 	// share one node for statistics. Defaults to [DefaultMaxResources].
@@ -120,6 +127,14 @@ type Observer struct {
 	// Waited is called for every call that waited, when it goes on or gives up, before
 	// [Engine.Entry] returns.
 	Waited func(ctx context.Context, wait Wait)
+
+	// Passed is called for every call that passes, before [Engine.Entry] returns. If it panics, the call
+	// is not made. Without it calls do not even look whether there is one.
+	Passed func(ctx context.Context, pass Pass)
+
+	// Ended is called for every call that has passed when it has ended, in the goroutine that calls
+	// [Guard.Exit] or [Guard.Cancel]: once for each. Without it calls do not even look whether there is one.
+	Ended func(end End)
 
 	// StateChanged is called when a limiter changes its state, as when a circuit
 	// breaker opens: once for each change, in their order.

@@ -20,10 +20,10 @@ import (
 // sample signals while rules read any, and one that leases tokens while rules share limits
 // with other instances.
 type Engine struct {
-	clock        clock.Clock
-	foreignClock bool // the clock is code of the program, which may panic
-	log          *slog.Logger
-	observer     Observer
+	clock      clock.Clock
+	endsSlowly bool // the clock is code of the program, which may panic, or the observer learns of ends
+	log        *slog.Logger
+	observer   Observer
 
 	isFailure   func(error) bool
 	exempt      func(name string) bool // nil if no name is
@@ -43,6 +43,7 @@ type Engine struct {
 
 	rejections atomic.Uint64 // documents rejected
 	journal    journal
+	events     eventLog
 
 	refusalLines, stateLines lineBudget
 
@@ -80,17 +81,18 @@ func New(config Config) *Engine {
 		exempt:   exemptions(&config),
 		closed:   make(chan struct{}),
 
-		foreignClock: isForeign(config.Clock),
+		endsSlowly: isForeign(config.Clock) || config.Observer.Ended != nil,
 	}
 	e.linksUntil.Store(math.MinInt64)
 	if e.isFailure = config.IsFailure; e.isFailure == nil {
 		e.isFailure = isFailure
 	}
 	e.journal.log, e.journal.rejections = e.log, make(map[ruleset.DocumentKey]*rejections)
+	e.events.init(cmp.Or(config.MaxEvents, DefaultMaxEvents), e.clock.Now())
 	e.resources.init(e, config.MaxResources)
 	e.rules.init(config, e.try)
 	e.signals.init(config)
-	e.fleet.init(&config)
+	e.fleet.init(&config, e.fleetLogger())
 	e.sources.init()
 	return e
 }

@@ -105,8 +105,8 @@ func (r *resource) enterChain(
 	return r.admit(ctx, &q, opts)
 }
 
-// enterLongChain is enterChain for a chain of many rules, or of which rules are asked once the call
-// has passed: if one of them panics, the call gives back what it has taken.
+// enterLongChain is enterChain for a chain of many rules, or of which rules are asked once the
+// call has passed, or an observer: if one of them panics, the call gives back what it has taken.
 func (r *resource) enterLongChain(ctx context.Context, q *request, opts []Option, c *chain) (g Guard, err error) {
 	var few [inlineSlots]rule.Ticket
 	tickets := few[:]
@@ -124,6 +124,7 @@ func (r *resource) enterLongChain(ctx context.Context, q *request, opts []Option
 				r.takeBack(c, q, tickets[:len(c.steps)], &rates)
 			}
 		}()
+		r.engine.reportPass(ctx, q)
 		g = c.guard(r, q, opts, tickets[:len(c.steps)])
 		handed = true
 		return

@@ -50,6 +50,12 @@ func (e *Engine) Explain(resource string, opts ...Option) []Applied {
 		}
 		applied = append(applied, a)
 	}
+	e.locate(applied)
+	return applied
+}
+
+// locate adds where the rules come from.
+func (e *Engine) locate(applied []Applied) {
 	e.rules.mu.Lock()
 	defer e.rules.mu.Unlock()
 	for i := range applied {
@@ -57,7 +63,6 @@ func (e *Engine) Explain(resource string, opts ...Option) []Applied {
 		source, at := e.rules.book.Where(rule.Key{Kind: a.Kind, Name: a.Name})
 		a.Source, a.Document, a.Line, a.Column = source, at.Document, at.Line, at.Column
 	}
-	return applied
 }
 
 // callOf returns a call with these options as the limiter gets it, and what the rule finds when it

@@ -40,13 +40,13 @@ type fleetMember struct {
 	ended chan struct{}      // closed when the last goroutine has ended; nil before the first
 }
 
-func (f *fleetMember) init(config *Config) {
+func (f *fleetMember) init(config *Config, log *slog.Logger) {
 	f.rules = make(map[rule.Key]struct{})
 	if mistake := rule.CheckName(config.Fleet.Instance); mistake != "" {
 		panic("core: Config.Fleet.Instance " + mistake)
 	}
 	if config.Fleet.Backend != nil || config.Fleet.Manual {
-		f.member = fleet.NewMember(config.Fleet, config.Clock, config.Logger, config.Seed)
+		f.member = fleet.NewMember(config.Fleet, config.Clock, log, config.Seed)
 		f.manual = config.Fleet.Manual
 	}
 }

@@ -166,6 +166,7 @@ func (f *followedSource) ended(err error) {
 		f.err = fmt.Errorf("core: source %q gave up: %w", f.name, cmp.Or(err, errors.New("no reason given")))
 		f.engine.log.Error("penstock: source gave up, the rules in force stay",
 			slog.String("source", f.name), slog.Any("error", err))
+		f.note(f.since, SourceEnded, err)
 	}
 	f.engine.sources.changed()
 }
@@ -193,6 +194,7 @@ func (f *followedSource) apply(change Change) outcome {
 		e.log.Warn("penstock: the source cannot be read, its last good copy is used",
 			slog.String("source", f.name), slog.Int64("revision", f.source.Revision()),
 			slog.String("age", now.Sub(f.copiedAt).String()))
+		f.note(now, SourceOnCopy, f.err)
 	}
 	return applied
 }
@@ -226,14 +228,17 @@ func (f *followedSource) connect(err error) {
 	case connected && !f.connected:
 		f.engine.log.Info("penstock: source connected", slog.String("source", f.name), slog.Int64("revision", f.source.Revision()))
 		f.since = now
+		f.note(now, SourceConnected, nil)
 	case !connected && (f.connected || f.err == nil):
 		f.engine.log.Error("penstock: source lost, the rules in force stay",
 			slog.String("source", f.name), slog.Any("error", err))
 		f.since, f.logged, f.loggedAt = now, err.Error(), now
+		f.note(now, SourceLost, err)
 	case !connected && f.logged != err.Error() && isDue(f.loggedAt, now):
 		f.engine.log.Error("penstock: source still lost, for another reason",
 			slog.String("source", f.name), slog.Any("error", err))
 		f.logged, f.loggedAt = err.Error(), now
+		f.note(now, SourceLost, err)
 	}
 	f.connected, f.err = err == nil, err
 }

@@ -65,6 +65,7 @@ func (e *Engine) kindFailed(key rule.Key, resource string, err error) error {
 		attrs = append(attrs, slog.String("stack", string(failure.Stack)))
 	}
 	e.log.Error("penstock: a kind of rules has failed", attrs...)
+	e.events.add(Event{At: e.clock.Now(), Type: EventWarning, Resource: resource, Kind: key.Kind, Rule: key.Name, Err: err.Error()})
 	return fmt.Errorf("core: the kind of rule %v %w", key, err)
 }
 

@@ -323,7 +323,7 @@ func (g *Guard) Exit() {
 		return
 	}
 	e := g.resource.engine
-	if e.foreignClock {
+	if e.endsSlowly {
 		g.exitBy(e.clock)
 		return
 	}
@@ -341,17 +341,20 @@ func (g *Guard) Exit() {
 	}
 }
 
-// exitBy is Exit by a clock that is code of the program. If that panics, the call ends
-// nevertheless, as if it had taken no time.
+// exitBy is Exit by a clock that is code of the program, or with an observer that learns of it. If the
+// clock panics, the call ends nevertheless, as if it had taken no time.
 func (g *Guard) exitBy(c clock.Clock) {
 	now := g.start
 	defer func() {
 		switch word := atomic.SwapUint32(&g.state.word, exited); {
 		case word&stateMask == exited:
 		case word&whereMask == recorded:
-			g.exitRecord(now, word)
+			if counted, longLived := g.exitRecord(now, word); counted {
+				g.reportEnd(now, word, longLived)
+			}
 		default:
 			g.exitCarried(now, word)
+			g.reportEnd(now, word, false)
 		}
 	}()
 	now = c.Now()
@@ -434,11 +437,12 @@ func ticketIn(word, rest uint32, index int) rule.Ticket {
 	return ticket
 }
 
-// exitRecord ends a call whose tickets are in a record, and returns the record to the pool.
-func (g *Guard) exitRecord(now clock.Instant, word uint32) {
+// exitRecord ends a call whose tickets are in a record, and returns the record to the pool. It counts no
+// call that a copy of the guard has ended.
+func (g *Guard) exitRecord(now clock.Instant, word uint32) (counted, longLived bool) {
 	record := g.extras.record
 	if !record.claim(word >> generationShift) {
-		return // a copy of the guard has exited
+		return false, false // a copy of the guard has exited
 	}
 	exit := rule.Exit{
 		Now: now, Start: g.start, LongLived: record.longLived,
@@ -452,6 +456,7 @@ func (g *Guard) exitRecord(now clock.Instant, word uint32) {
 	chain := record.chain
 	record.exit(chain, exit)
 	g.dropRecord(record)
+	return true, exit.LongLived
 }
 
 // dropRecord returns the record of a call that has ended to the pool.

@@ -15,6 +15,7 @@ func (g *registry) warnOfOverflow(name string) {
 	if g.overflow.warned.Load() || g.mustOverflow(name) || !g.overflow.warned.CompareAndSwap(false, true) {
 		return
 	}
+	g.engine.events.add(Event{At: g.engine.clock.Now(), Type: EventOverflow, Resource: name})
 	attributes := []any{slog.Int("maxResources", g.max), slog.String("resource", loggable(name))}
 	var byValue []string
 	for _, kind := range g.engine.Kinds() {
@@ -68,7 +69,7 @@ func (g *registry) newOverflowResource(name string, patterns *patternSet) *resou
 	r := g.newResource(name, g.overflowResource.resourceStats)
 	r.patterns = patterns
 	r.evicted.Store(true) // a call that passes looks whether the name has a resource by now
-	p := planner{overflow: true}
+	p := planner{overflow: true, observed: g.engine.observesPasses()}
 	patterns.matching(name, func(of *patternRule) {
 		state := &ruleState{rule: of.activeRule, version: of.version, limiter: of.limiter, tally: of.tally}
 		state.refusals = newRefusals(name, of.version, of.tally)
@@ -82,7 +83,7 @@ func (g *registry) newOverflowResource(name string, patterns *patternSet) *resou
 // match it.
 func (g *registry) newResourceFor(name string, patterns *patternSet, now clock.Instant) *resource {
 	r := g.newResource(strings.Clone(name), new(resourceStats)) // the name may be a part of something larger
-	var p planner
+	p := planner{observed: g.engine.observesPasses()}
 	env := limiterEnv{g.engine, patterns.version, now}
 	patterns.matching(name, func(of *patternRule) {
 		state := env.newState(of.activeRule, of.version, of.limiter, r)

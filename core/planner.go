@@ -12,6 +12,7 @@ type planner struct {
 	states   []*ruleState   // of all rules
 	active   []plannedEntry // in the order in which they are asked
 	shadows  []plannedEntry
+	observed bool // an observer learns of calls that pass
 	overflow bool // the resource belongs to the overflow: rules with patterns have one limit for all of these
 
 	counters []rule.PassCounter // of other resources' rules, that count this one's passes
@@ -47,7 +48,7 @@ func breadthOf(t *rule.Target) breadth {
 
 // reset begins another plan, and reuses memory of the last one.
 func (p *planner) reset(overflow bool) {
-	*p = planner{overflow: overflow, states: p.states[:0], active: p.active[:0], shadows: p.shadows[:0]}
+	*p = planner{overflow: overflow, observed: p.observed, states: p.states[:0], active: p.active[:0], shadows: p.shadows[:0]}
 }
 
 // add adds a rule that applies to the resource, for the calls of the target.
@@ -133,7 +134,7 @@ func (p *planner) chain(c *chain, origin string) {
 			c.shadows = append(c.shadows, newStep(entry))
 		}
 	}
-	c.finish(members)
+	c.finish(members, p.observed)
 }
 
 // isWide says whether several resources share the limit of a rule.

@@ -47,6 +47,9 @@ func (r *resource) logRefusal(now clock.Instant, err *BlockError) {
 	if skipped > 0 {
 		facts = append(facts, slog.Uint64("linesSkipped", skipped))
 	}
+	r.engine.events.add(Event{
+		At: now, Type: EventRefusal, Resource: err.Resource, Kind: err.Kind, Rule: err.Rule, RetryAfter: err.RetryAfter,
+	})
 	r.engine.log.Info("penstock: call refused, further refusals in this second are not logged", facts...)
 	r.engine.journal.flush(now, false)
 }

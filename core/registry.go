@@ -110,6 +110,7 @@ type sweep struct {
 
 func (g *registry) init(e *Engine, limit int) {
 	g.engine, g.max = e, limit
+	g.noRules.others.isFollowed = e.observesPasses()
 	g.table.init()
 	g.overflow.seed = maphash.MakeSeed()
 	g.overflow.patterns.Store(&patternSet{index: new(match.Index)})

@@ -11,6 +11,7 @@ func (e *Engine) report(o outcome) {
 	e.logUnknownFleet(o.limiters.unknownFleet)
 	if o.swap != (Swap{}) {
 		e.journal.addSwap(o.swap, causeOf(o.Origin))
+		e.noteSwap(&o.swap, o.Origin.Source)
 	}
 	for _, key := range o.Accepted {
 		e.journal.forget(key)
@@ -20,6 +21,7 @@ func (e *Engine) report(o outcome) {
 		rejections[i] = Rejection{r.Source, r.Document, r.Revision, publicError(r.Err)}
 		e.rejections.Add(1)
 		e.journal.addRejection(rejections[i])
+		e.noteRejection(&rejections[i])
 	}
 	e.journal.flush(e.clock.Now(), false)
 	e.flushLater()

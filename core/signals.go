@@ -205,10 +205,12 @@ func (e *Engine) logSignals(changes []signalChange) {
 		name, rules := slog.String("signal", string(c.of.name)), slog.Any("rules", c.rules)
 		if c.err == nil {
 			e.log.Info("penstock: a signal can be read again", name, rules)
+			e.events.add(Event{At: e.clock.Now(), Type: EventSignal, Source: string(c.of.name), To: "known"})
 			continue
 		}
 		e.log.Error("penstock: a signal cannot be read, rules that need it let calls pass",
 			name, rules, slog.Any("error", c.err))
+		e.events.add(Event{At: e.clock.Now(), Type: EventSignal, Source: string(c.of.name), To: "unknown", Err: c.err.Error()})
 	}
 }
 

@@ -29,6 +29,7 @@ func (f *forcedState) set(state string) {
 // there is no such rule in force, or that rules of the kind cannot be forced so.
 func (e *Engine) Control(key rule.Key, state string) error {
 	rules, err := e.force(key, state)
+	e.noteForced(key, state, err)
 	e.applyForced(rules)
 	return err
 }
@@ -39,6 +40,7 @@ func (e *Engine) Control(key rule.Key, state string) error {
 // says that rules of the kind cannot be forced so.
 func (e *Engine) ControlKind(kind rule.Kind, state string) error {
 	rules, err := e.forceKind(kind, state)
+	e.noteForced(rule.Key{Kind: kind}, state, err)
 	e.applyForced(rules)
 	return err
 }

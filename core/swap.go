@@ -263,6 +263,7 @@ func (s *swap) finish(patterns *patternSet) bool {
 // plan makes the plan of a resource and notes which limiters begin and end with it.
 func (s *swap) plan(r *resource) *plan {
 	p := &s.planner
+	p.observed = s.registry.engine.observesPasses()
 	p.reset(r == s.registry.overflowResource)
 	for _, state := range r.states {
 		state.rule.present = state

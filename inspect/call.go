@@ -83,8 +83,11 @@ func checkParameters(values url.Values, known ...string) error {
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		if !slices.Contains(known, name) || len(values[name]) > 1 {
 			last := len(known) - 1
-			return fmt.Errorf("inspect: %q is unknown or given twice: the parameters are %s and %s",
-				name, strings.Join(known[:last], ", "), known[last])
+			if last == 0 {
+				return fmt.Errorf("inspect: %s is unknown or given twice: the parameter is %s", rule.Quote(name), known[0])
+			}
+			return fmt.Errorf("inspect: %s is unknown or given twice: the parameters are %s and %s",
+				rule.Quote(name), strings.Join(known[:last], ", "), known[last])
 		}
 	}
 	return nil

@@ -4,7 +4,8 @@
 // that decides whether a process gets calls; [ReadinessOf] gives it to a service
 // that has a handler for that already.
 //
-// [Handler] only reads, and remembers nothing of what it is asked but that it was ready. It tells names
+// [Handler] only reads, and remembers nothing of what it is asked but that it was ready and, for a
+// minute, what response times it has shown. It tells names
 // of resources and of callers, limits, what is wrong with documents, and of rules for
 // each value of an attribute the values that are called most, such as names of users
 // and addresses of clients. That is not for everybody: mount it on a listener of its own

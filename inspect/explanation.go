@@ -120,10 +120,7 @@ type Gauge struct {
 func Explain(engine *core.Engine, call Call) Explanation {
 	e := Explanation{Call: call, Rules: []Rule{}}
 	for _, applied := range engine.Explain(call.Resource, call.options()...) {
-		of := RuleOf(applied.Rule)
-		of.Source, of.Document, of.Line, of.Column = applied.Source, applied.Document, applied.Line, applied.Column
-		of.Attributes, of.State = attributesOf(applied.Attributes), stateOf(&applied)
-		e.Rules = append(e.Rules, of)
+		e.Rules = append(e.Rules, appliedRule(&applied))
 	}
 	return e
 }

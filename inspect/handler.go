@@ -17,13 +17,37 @@ import (
 //	limiters?resource=…&kind=…&rule=…       [Limiters]; all parameters may be left out
 //	ready                                   a [Readiness], with the status 503 unless it is ready
 //	explain?resource=…&origin=…&attr=key=…  an [Explanation]
+//	resources?match=…&sort=…&limit=…        [Resources]; see [ResourceQuery] for all parameters
+//	resources/NAME                          a [ResourceDetail], see [ResourcePath]
+//	events?since=…                          [Events] that came after the one with that ID
+//	stream?top=…&match=…&sort=…&since=…     both as they happen, as server-sent events: see [StreamPage]
 //
 // as JSON. What it cannot answer gets a 4xx and a [Failure].
-func Handler(engine *core.Engine) http.Handler {
+func Handler(engine *core.Engine, options ...Option) http.Handler {
 	if engine == nil {
 		engine = penstock.Default()
 	}
-	return handler{engine}
+	h := handler{engine: engine, recent: new(recentTimes), streams: new(streams)}
+	for _, option := range options {
+		option(&h)
+	}
+	return h
+}
+
+// Option changes a [Handler].
+type Option func(*handler)
+
+// Hosts has the handler answer only requests for one of the names, which have no port, for localhost,
+// or for an address. Without it, whoever has a browser on the machine open a page of theirs can have
+// their own name point to the address of the handler, and read what it tells. [ControlHandler] always
+// checks that.
+func Hosts(names ...string) Option {
+	return func(h *handler) {
+		if h.callers == nil {
+			h.callers = new(controlCallers)
+		}
+		ControlHosts(names...)(h.callers)
+	}
 }
 
 // Failure is the answer to a request that cannot be answered.
@@ -31,13 +55,27 @@ type Failure struct {
 	Error string `json:"error"` // what is wrong with the request
 }
 
-type handler struct{ engine *core.Engine }
+type handler struct {
+	engine  *core.Engine
+	recent  *recentTimes
+	streams *streams
+	callers *controlCallers // for which hosts requests may be; nil for all
+}
 
 // ServeHTTP implements [http.Handler].
 func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if h.callers != nil && !h.callers.knowsHost(r.Host) {
+		answer(w, http.StatusForbidden, Failure{"inspect: the request is for a host that this handler is not known to have: " +
+			"use an address or localhost, or name the host with inspect.Hosts"})
+		return
+	}
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header().Set("Allow", "GET, HEAD")
 		answer(w, http.StatusMethodNotAllowed, Failure{"inspect: only GET is answered"})
+		return
+	}
+	if name, ok := nameIn(r.URL); ok {
+		h.resource(w, r, name)
 		return
 	}
 	switch path.Base(r.URL.Path) {
@@ -49,8 +87,14 @@ func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.ready(w)
 	case "explain":
 		h.explain(w, r)
+	case resourcesPath:
+		h.resources(w, r)
+	case "events":
+		h.events(w, r)
+	case "stream":
+		h.stream(w, r)
 	default:
-		answer(w, http.StatusNotFound, Failure{"inspect: ask for status, ready or explain?resource=…, or for limiters"})
+		answer(w, http.StatusNotFound, Failure{"inspect: ask for status, ready or explain?resource=…, or for limiters, resources, events or stream"})
 	}
 }
 

@@ -18,32 +18,70 @@ type leapArray struct {
 	cells  []byte         // KeptSeconds rows of the widths' sum
 }
 
-const columns = 8
+// kept is what is kept of a second.
+type kept struct {
+	Second
+	by [ownTallies]uint64 // of the blocked ones, those by the first Refusals
+}
+
+const columns = 8 + ownTallies
+
+const (
+	columnPassed    = 0
+	columnBlocked   = 1
+	columnBlockedBy = 8 // the first of ownTallies
+)
 
 // row is what is kept of a second; durations are in nanoseconds.
 type row [columns]uint64
 
-func rowOf(s *Second) row {
+func rowOf(s *kept) row {
 	return row{
 		s.Passed, s.Blocked, s.Completed, s.Failed, s.Waited,
 		uint64(s.ResponseTime), uint64(s.MaxResponseTime), s.MaxInFlight,
+		s.by[0], s.by[1], s.by[2], s.by[3],
 	}
 }
 
 // put writes a second over what stood in its place.
-func (a *leapArray) put(second int64, s *Second) {
+func (a *leapArray) put(second int64, s *kept) {
 	r := rowOf(s)
 	a.makeRoomFor(&r)
 	a.write(slotOf(second), &r)
 }
 
 // get reads a second into s.
-func (a *leapArray) get(second int64, s *Second) {
+func (a *leapArray) get(second int64, s *kept) {
 	r := a.read(slotOf(second))
 	s.Passed, s.Blocked, s.Completed, s.Failed, s.Waited = r[0], r[1], r[2], r[3], r[4]
 	s.ResponseTime = time.Duration(r[5])
 	s.MaxResponseTime = time.Duration(r[6])
 	s.MaxInFlight = r[7]
+	copy(s.by[:], r[8:])
+}
+
+// sum returns the sum of a column over the seconds from one to another, which is not part of it: at
+// most [KeptSeconds].
+func (a *leapArray) sum(column int, from, to int64) (sum uint64) {
+	width := int(a.widths[column])
+	if width == 0 {
+		return 0
+	}
+	start := 0
+	for _, before := range a.widths[:column] {
+		start += int(before)
+	}
+	size := len(a.cells) / KeptSeconds
+	for slot := slotOf(from); from < to; from++ {
+		cell := a.cells[slot*size+start:][:width]
+		for b, digits := range cell {
+			sum += uint64(digits) << (8 * b)
+		}
+		if slot++; slot == KeptSeconds {
+			slot = 0
+		}
+	}
+	return sum
 }
 
 // makeRoomFor widens the columns that are too narrow for a row.

@@ -21,11 +21,11 @@ type Node struct {
 	// What every call writes: one cache line, if the node is aligned to one. A call that
 	// passes costs three atomic writes, to passed, done and the histogram; a call that is
 	// blocked one.
-	passed    tally    // and the tokens that they took
-	done      tally    // calls that ended, and their response times in nanoseconds
-	blocked   tally    // and the tokens that they asked for
-	blockedBy [4]tally // those whom the first Refusals block: they are not in blocked
-	refusals  int64    // how many Refusals there are; guarded by mu, and the last word of the line
+	passed    tally             // and the tokens that they took
+	done      tally             // calls that ended, and their response times in nanoseconds
+	blocked   tally             // and the tokens that they asked for
+	blockedBy [ownTallies]tally // those whom the first Refusals block: they are not in blocked
+	refusals  int64             // how many Refusals there are; guarded by mu, and the last word of the line
 
 	// What every call reads and few write: another line.
 	second      atomic.Int64 // that is open; changes under mu
@@ -36,10 +36,19 @@ type Node struct {
 
 	mu      sync.Mutex // guards what follows, and going over to another second
 	sums    [3]sums    // of passed, done and all that were blocked
-	refused *[4]uint64 // what was moved out of blockedBy; nil without Refusals
+	refused *refused   // what was moved out of blockedBy; nil without Refusals
 	minute  *leapArray // the seconds before the open one; nil until there is something to keep
 
 	responseTimes Histogram
+}
+
+// ownTallies is how many [Refusals] of a node have a tally of their own.
+const ownTallies = 4
+
+// refused is how many calls each of the first [Refusals] has blocked.
+type refused struct {
+	total  [ownTallies]uint64 // moved out of the words
+	before [ownTallies]uint64 // of these, in seconds before the open one
 }
 
 // rareTallies count events that most resources never have.
@@ -87,7 +96,7 @@ func (n *Node) TakeBack(passed clock.Instant, tokens int32) {
 		passes.open.take(count{1, uint64(tokens)})
 	} else {
 		passes.before.take(count{1, uint64(tokens)})
-		n.amend(second, func(s *Second) { s.Passed-- })
+		n.amend(second, func(s *kept) { s.Passed-- })
 	}
 	n.moved.Add(-1)
 }

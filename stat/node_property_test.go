@@ -19,7 +19,8 @@ type diary struct {
 	started []clock.Instant // of the calls under way
 	times   []time.Duration
 	rules   []*stat.Refusals
-	blocked []uint64 // by each of the rules
+	blocked []uint64           // by each of the rules
+	by      []map[int64]uint64 // the same by the second
 }
 
 func (d *diary) second(at clock.Instant) *stat.Second {
@@ -56,6 +57,14 @@ func (d *diary) through(number int64) stat.Second {
 	return sums
 }
 
+// minuteOf returns how many calls a rule has blocked in each second of the minute.
+func (d *diary) minuteOf(rule int, now clock.Instant) (minute []uint64) {
+	for second := now.Time().Unix() - 59; second <= now.Time().Unix(); second++ {
+		minute = append(minute, d.by[rule][second])
+	}
+	return minute
+}
+
 func TestNodeBehavesLikeItsModel(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -86,6 +95,7 @@ func TestNodeBehavesLikeItsModel(t *testing.T) {
 				} else {
 					d.rules[rule].Block(at, asked)
 					d.blocked[rule]++
+					d.by[rule][at.Time().Unix()]++
 				}
 				d.totals.BlockedTokens += uint64(asked)
 				d.totals.Blocked++
@@ -95,7 +105,7 @@ func TestNodeBehavesLikeItsModel(t *testing.T) {
 				if len(d.rules) == 7 {
 					t.Skip("there are enough, also without a tally of their own")
 				}
-				d.rules, d.blocked = append(d.rules, n.Refusals()), append(d.blocked, 0)
+				d.rules, d.blocked, d.by = append(d.rules, n.Refusals()), append(d.blocked, 0), append(d.by, map[int64]uint64{})
 			},
 			"done": func(t *rapid.T) {
 				if len(d.started) == 0 {
@@ -145,6 +155,11 @@ func assertNode(t *rapid.T, n *stat.Node, d *diary, now clock.Instant) {
 
 	for i, rule := range d.rules {
 		assert.Equal(t, d.blocked[i], rule.Total(), "rule %d", i)
+		if i < 4 {
+			assert.Equal(t, d.minuteOf(i, now), rule.Minute(now), "rule %d", i)
+		} else {
+			assert.Nil(t, rule.Minute(now))
+		}
 	}
 	busy := d.totals.InFlight > 0
 	var minute, single []stat.Second
@@ -155,6 +170,13 @@ func assertNode(t *rapid.T, n *stat.Node, d *diary, now clock.Instant) {
 		assert.Equal(t, d.through(second), n.Through(second))
 	}
 	assert.Equal(t, minute, n.Minute(now))
+	passed, blocked := n.CallsOfMinute(now)
+	for _, s := range minute {
+		passed -= s.Passed
+		blocked -= s.Blocked
+	}
+	assert.Zero(t, passed)
+	assert.Zero(t, blocked)
 	assert.Equal(t, minute, single)
 	assert.Equal(t, !busy, n.Idle(now))
 }

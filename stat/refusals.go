@@ -25,7 +25,7 @@ func (n *Node) Refusals() *Refusals {
 		return &Refusals{node: n, tally: &n.blocked, also: new(atomic.Uint64)}
 	}
 	if n.refused == nil {
-		n.refused = new([len(n.blockedBy)]uint64)
+		n.refused = new(refused)
 	}
 	own := &n.blockedBy[index]
 	own.reopen(tagOf(n.second.Load()))
@@ -51,5 +51,27 @@ func (r *Refusals) Total() uint64 {
 	}
 	r.node.mu.Lock()
 	defer r.node.mu.Unlock()
-	return r.node.refused[r.index] + unpack(r.tally.word.Load()).events
+	return r.node.refused.total[r.index] + unpack(r.tally.word.Load()).events
+}
+
+// Minute returns how many calls the rule has blocked in each of the seconds of [Node.Minute]. Only the
+// first four Refusals of a node know that: it is nil for the others.
+func (r *Refusals) Minute(now clock.Instant) []uint64 {
+	if r.also != nil {
+		return nil
+	}
+	n := r.node
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	last, open := secondOf(now), n.second.Load()
+	minute := make([]uint64, KeptSeconds)
+	for i := range minute {
+		switch second := last - KeptSeconds + 1 + int64(i); {
+		case second == open:
+			minute[i] = n.openRefused()[r.index]
+		case n.minute != nil && second < open && second > open-KeptSeconds:
+			minute[i] = n.minute.sum(columnBlockedBy+r.index, second, second+1)
+		}
+	}
+	return minute
 }

@@ -15,7 +15,8 @@ func (n *Node) addSlowly(t *tally, second int64, quantity uint64) {
 	n.move(t, event)
 	if second < n.second.Load() {
 		a.before.add(event)
-		n.amend(second, func(s *Second) { n.addTo(s, t, event) })
+		n.amend(second, func(s *kept) { n.addTo(&s.Second, t, event) })
+		n.blockedLate(t, second, event.events)
 		return
 	}
 	if !t.canAdd(tagOf(second), quantity) {
@@ -41,32 +42,46 @@ func (n *Node) enter(second int64) {
 	}
 }
 
+// blockedLate notes that calls which a tally has counted were blocked in a second before the open one.
+func (n *Node) blockedLate(t *tally, second int64, events uint64) {
+	for i := range n.ownRefusals() {
+		if t == &n.blockedBy[i] {
+			n.refused.before[i] += events
+			n.amend(second, func(s *kept) { s.by[i] += events })
+		}
+	}
+}
+
 // keep writes the open second, which is closed, and the empty ones after it into the
 // minute.
 func (n *Node) keep(next int64) {
 	ended := n.second.Load()
-	s := n.openSecond()
+	s := kept{Second: n.openSecond()}
+	if n.refused != nil {
+		s.by = n.openRefused()
+		n.refused.before = n.refused.total
+	}
 	if n.minute == nil {
-		if s == (Second{}) {
+		if s == (kept{}) {
 			return
 		}
 		n.minute = new(leapArray)
 	}
 	n.minute.put(ended, &s)
 	for empty := max(ended+1, next-KeptSeconds); empty < next; empty++ {
-		n.minute.put(empty, &Second{})
+		n.minute.put(empty, &kept{})
 	}
 }
 
 // amend changes a second that is over, if it is still kept.
-func (n *Node) amend(second int64, change func(*Second)) {
+func (n *Node) amend(second int64, change func(*kept)) {
 	if second <= n.second.Load()-KeptSeconds {
 		return
 	}
 	if n.minute == nil {
 		n.minute = new(leapArray)
 	}
-	var s Second
+	var s kept
 	n.minute.get(second, &s)
 	change(&s)
 	n.minute.put(second, &s)
@@ -122,7 +137,7 @@ func (n *Node) move(t *tally, events count) {
 	default:
 		for i := range n.ownRefusals() {
 			if t == &n.blockedBy[i] {
-				n.refused[i] += events.events
+				n.refused.total[i] += events.events
 			}
 		}
 	}
@@ -143,6 +158,15 @@ func (n *Node) openSecond() Second {
 	s.MaxInFlight = n.maxInFlight.second()
 	s.MaxResponseTime = time.Duration(n.maxTook.second())
 	return s
+}
+
+// openRefused returns how many calls each of the first Refusals has blocked in the open second. There
+// are Refusals.
+func (n *Node) openRefused() (by [ownTallies]uint64) {
+	for i := range n.ownRefusals() {
+		by[i] = n.refused.total[i] + unpack(n.blockedBy[i].word.Load()).events - n.refused.before[i]
+	}
+	return by
 }
 
 // addTo adds what a tally has counted to a second.

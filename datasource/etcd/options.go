@@ -57,6 +57,11 @@ type Options struct {
 	// reports.
 	Instance string
 
+	// Inspect, when set, is reported as the address at which operators reach the handler of the package
+	// inspect in this process, as host:port: "10.0.0.7:6060". It must not be one that listens on all
+	// addresses, such as ":6060", which says nothing to others. Needs Instance. Defaults to none.
+	Inspect string
+
 	// TLS, when set, replaces the TLS in the configuration given to [Open]. It is
 	// called before each connection that the source makes. Where certificates are
 	// renewed on disk, use the method ClientConfig of a TLSInfo of
@@ -104,6 +109,13 @@ func (o Options) complete() (Options, error) {
 		}
 	}
 	faults = append(faults, checkInstance(o.Instance))
+	if o.Inspect != "" {
+		if err := CheckInspect(o.Inspect); err != nil {
+			faults = append(faults, fmt.Errorf("etcd: Options.Inspect %w", err))
+		} else if o.Instance == "" {
+			faults = append(faults, errors.New("etcd: Options.Inspect is reported only with Options.Instance: set that, too"))
+		}
+	}
 	setDefault(&o.PageSize, 500)
 	setDefault(&o.MaxDocuments, 10_000)
 	setDefault(&o.RequestTimeout, 5*time.Second)

@@ -36,6 +36,10 @@ type Report struct {
 	Started    time.Time `json:"started"`    // when the run began
 	ReportedAt time.Time `json:"reportedAt"` // on the clock of the instance
 
+	// Inspect is where operators reach the handler of the package inspect in the instance, as host:port;
+	// empty if [Options.Inspect] does not say. What is read is checked with [CheckInspect].
+	Inspect string `json:"inspect,omitempty"`
+
 	// Revision is the revision of the source that was applied last; 0 before the
 	// first. It advances even if documents were rejected.
 	Revision  int64 `json:"revision"`
@@ -116,7 +120,7 @@ func (s *Source) watchedLists() (*list.Registry, string) {
 func (s *Source) identity() Report {
 	host, _ := os.Hostname() // "" on a machine without a name
 	return Report{
-		Instance: s.opts.Instance, Host: host, PID: os.Getpid(), Started: s.opts.Clock.Now().Time(),
+		Instance: s.opts.Instance, Host: host, PID: os.Getpid(), Started: s.opts.Clock.Now().Time(), Inspect: s.opts.Inspect,
 	}
 }
 

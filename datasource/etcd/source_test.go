@@ -46,6 +46,8 @@ func TestInvalidArgumentsAreErrors(t *testing.T) {
 		"max backoff":         {prefix: prefix, opts: etcd.Options{MaxBackoff: -1}, says: "Options.MaxBackoff is negative"},
 		"backoffs contradict": {prefix: prefix, opts: etcd.Options{MinBackoff: 2, MaxBackoff: 1}, says: "longer than MaxBackoff"},
 		"long instance":       {prefix: prefix, opts: etcd.Options{Instance: strings.Repeat("x", 257)}, says: "Options.Instance has 257 bytes"},
+		"inspect of nobody":   {prefix: prefix, opts: etcd.Options{Inspect: "h:1"}, says: "Options.Inspect is reported only with Options.Instance"},
+		"inspect everywhere":  {prefix: prefix, opts: etcd.Options{Instance: "a", Inspect: ":6060"}, says: "Options.Inspect has no host"},
 		"instance with slash": {prefix: prefix, opts: etcd.Options{Instance: "a/b"}, says: "Options.Instance \"a/b\" has slashes"},
 		"instance with line":  {prefix: prefix, opts: etcd.Options{Instance: "a\nb"}, says: "control characters"},
 		"instance not UTF-8":  {prefix: prefix, opts: etcd.Options{Instance: "\xff"}, says: "not UTF-8"},

@@ -125,6 +125,9 @@ func parseReport(instance string, value []byte) (report etcd.Report, err error) 
 	if report.Instance != instance {
 		return etcd.Report{}, fmt.Errorf("store: no report of the instance %q: it names %q", instance, report.Instance)
 	}
+	if report.Inspect != "" && etcd.CheckInspect(report.Inspect) != nil {
+		report.Inspect = "" // nobody is to dial that
+	}
 	return report, nil
 }
 

@@ -25,6 +25,9 @@ type Env struct {
 
 	// Width is the number of columns of the terminal at Out, 0 if unknown.
 	Width int
+
+	// Terminal is the one that In and Out are; nil if they are none.
+	Terminal Terminal
 }
 
 // The exit codes of penstock.
@@ -117,6 +120,7 @@ Each command has examples: see penstock COMMAND --help.`,
 		newTest(env),
 	)
 	addGroup(root, "Running services:",
+		newTop(env),
 		newControl(env),
 		newMetrics(env),
 	)

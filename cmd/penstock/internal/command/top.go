@@ -1,0 +1,235 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/penstock-go/penstock/cmd/penstock/internal/connection"
+	"github.com/penstock-go/penstock/cmd/penstock/internal/wording"
+	"github.com/penstock-go/penstock/inspect"
+)
+
+const (
+	// topInterval is how often top asks, and topTimeout how long a service may take to answer: one that
+	// does not is named, and the others are shown.
+	topInterval = time.Second
+	topTimeout  = 3 * time.Second
+
+	// maxTopEngines is how many services top asks at the most.
+	maxTopEngines = 200
+)
+
+func newTop(env Env) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "top --engine ADDRESS [flags]",
+		Short: "Watch what passes and what is refused in running services",
+		Long: `Top shows the resources of running services with their traffic, once a second, until
+q or Ctrl-C: the calls that passed and were refused in the last second, response
+times, calls in flight and waiting, the rule that refuses most, and the last minute.
+The resources that refuse most come first; r, p, n, 9 and f sort by refused, passed,
+name, 99th percentile and in flight.
+
+The services must serve the handler of the package inspect; --engine is its address,
+as host and port or as a URL. With several, or with --app, the numbers of a resource
+are added up; its response times are those of the slowest service. Of each service the
+first --limit resources are asked for. A service that does not answer is named, and
+is not part of the numbers. With --app the services are the instances that report an
+address to etcd (Options.Inspect).
+
+With --once, with -o json, or where the output is no terminal, it prints one table
+and ends.
+
+Exit code: 0 when all services have answered, 2 for a wrong command line, 3 when one
+of them or etcd failed.
+
+` + connection.Help,
+		Example: `  penstock top --engine 127.0.0.1:6060
+  penstock top --engine 10.0.0.7:6060 --engine 10.0.0.8:6060 --match 'orders:*' --sort p99
+  penstock top --app shop
+  penstock top --engine 127.0.0.1:6060 -o json | jq '.resources[] | select(.second.refused > 0)'`,
+		Args: arguments(0, 0, ""),
+	}
+	t := topOptions{query: inspect.ResourceQuery{Seconds: true}}
+	cmd.Flags().StringArrayVar(&t.engines, "engine", nil, "the `address` of a running service; may be repeated")
+	cmd.Flags().StringVar(&t.query.Match, "match", "", "show only resources whose names match the `pattern`")
+	cmd.Flags().StringVar((*string)(&t.query.Sort), "sort", string(inspect.SortRefused), "sort by refused, passed, name, p99 or inFlight")
+	cmd.Flags().IntVarP(&t.query.Limit, "limit", "n", 50, "show no more than `n` resources")
+	cmd.Flags().BoolVar(&t.once, "once", false, "print one table and end")
+	output := formatFlag(cmd)
+	connection.AddFlags(cmd.Flags())
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if err := t.check(cmd); err != nil {
+			return err
+		}
+		if len(t.engines) == 0 {
+			if err := env.findEngines(cmd, &t); err != nil {
+				return err
+			}
+		}
+		if t.once || *output == asJSON || !env.OutIsTerminal || env.Terminal == nil {
+			return env.topOnce(cmd.Context(), t, *output)
+		}
+		return env.topLive(cmd.Context(), t)
+	}
+	return cmd
+}
+
+// topOptions say what top shows.
+type topOptions struct {
+	engines []string
+	silent  []string // instances that report no address
+	query   inspect.ResourceQuery
+	once    bool
+}
+
+func (t *topOptions) check(cmd *cobra.Command) error {
+	if len(t.engines) > 0 {
+		for _, flag := range []string{"app", "prefix"} {
+			if cmd.Flags().Changed(flag) {
+				return fmt.Errorf("--engine and --%s are two places to look at: leave one out", flag)
+			}
+		}
+	}
+	if len(t.engines) > maxTopEngines {
+		return fmt.Errorf("--engine is given %d times: the most is %d", len(t.engines), maxTopEngines)
+	}
+	for _, address := range t.engines {
+		if _, err := engineURL(address); err != nil {
+			return err
+		}
+	}
+	if !slices.Contains(inspect.ResourceSorts(), t.query.Sort) {
+		return fmt.Errorf("--sort is %q: must be refused, passed, name, p99 or inFlight", t.query.Sort)
+	}
+	if t.query.Limit < 1 || t.query.Limit > inspect.MaxSecondsResources {
+		return fmt.Errorf("--limit must be from 1 to %d", inspect.MaxSecondsResources)
+	}
+	return nil
+}
+
+// findEngines finds the services by their reports in etcd.
+func (env Env) findEngines(cmd *cobra.Command, t *topOptions) error {
+	s, err := env.open(cmd)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	found, err := request(cmd.Context(), s, s.store.Instances)
+	if err != nil {
+		return err
+	}
+	for _, r := range found {
+		if r.Inspect == "" {
+			t.silent = append(t.silent, r.Instance)
+		} else if !slices.Contains(t.engines, r.Inspect) {
+			t.engines = append(t.engines, r.Inspect)
+		}
+	}
+	switch {
+	case len(found) == 0:
+		return failure{ExitFailed, fmt.Errorf("no instance reports to %s", s.settings.Keys.Instances)}
+	case len(t.engines) == 0:
+		return failure{ExitFailed, errors.New("no instance reports where its inspect handler is: set Options.Inspect of the source, or name the services with --engine")}
+	case len(t.engines) > maxTopEngines:
+		return failure{ExitFailed, fmt.Errorf("%d instances report an address: name at most %d of them with --engine", len(t.engines), maxTopEngines)}
+	}
+	return nil
+}
+
+// topAnswer is what the services have said.
+type topAnswer struct {
+	Time      time.Time          `json:"time"` // of the service whose clock is ahead of the others
+	Engines   []topEngine        `json:"engines"`
+	Silent    []string           `json:"silent,omitempty"` // instances that report no address
+	Resources []inspect.Resource `json:"resources"`
+	Total     int                `json:"total"` // the greatest number of resources that a service has
+}
+
+type topEngine struct {
+	Engine string `json:"engine"`
+	Error  string `json:"error,omitempty"`
+}
+
+// failed counts the services that have not answered.
+func (a *topAnswer) failed() (n int) {
+	for _, e := range a.Engines {
+		if e.Error != "" {
+			n++
+		}
+	}
+	return n
+}
+
+// ask asks all services at once.
+func (t *topOptions) ask(ctx context.Context) topAnswer {
+	ctx, cancel := context.WithTimeout(ctx, topTimeout)
+	defer cancel()
+	pages := make([]inspect.Resources, len(t.engines))
+	answer := topAnswer{Engines: make([]topEngine, len(t.engines)), Silent: t.silent}
+	var all sync.WaitGroup
+	for i, address := range t.engines {
+		answer.Engines[i].Engine = address
+		if at, err := engineURL(address); err == nil {
+			answer.Engines[i].Engine = at.Host + at.Path // without a password
+		}
+		all.Go(func() {
+			if err := askEngine(ctx, address, "resources", t.query.Query(), &pages[i]); err != nil {
+				answer.Engines[i].Error, pages[i] = err.Error(), inspect.Resources{}
+			}
+		})
+	}
+	all.Wait()
+	for _, page := range pages {
+		answer.Total = max(answer.Total, page.Total)
+		if page.Time.After(answer.Time) {
+			answer.Time = page.Time
+		}
+	}
+	answer.Resources = sumResources(pages)
+	sortResources(answer.Resources, t.query.Sort)
+	answer.Resources = answer.Resources[:min(len(answer.Resources), t.query.Limit)]
+	return answer
+}
+
+// topOnce prints what the services say now.
+func (env Env) topOnce(ctx context.Context, t topOptions, output format) error {
+	answer := t.ask(ctx)
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if output == asJSON {
+		env.writeJSON(answer)
+	} else {
+		for _, line := range topLines(&answer, t.query.Sort, env.Width, env.painter()) {
+			fmt.Fprintln(env.Out, line)
+		}
+	}
+	failed := answer.failed()
+	if failed == 0 {
+		return nil
+	}
+	if len(answer.Engines) == 1 {
+		return failure{ExitFailed, errors.New(answer.Engines[0].Error)}
+	}
+	return failure{code: ExitFailed}
+}
+
+// engineLines name the services that have not answered, and those that are not asked.
+func (a *topAnswer) engineLines() (lines []string) {
+	for _, e := range a.Engines {
+		if e.Error != "" {
+			lines = append(lines, wording.Cell("no answer from "+e.Engine+": "+strings.TrimPrefix(e.Error, "asking the engine at ")))
+		}
+	}
+	if len(a.Silent) > 0 {
+		lines = append(lines, "no address is known of "+wording.Cell(wording.List(a.Silent)))
+	}
+	return lines
+}

@@ -1,0 +1,127 @@
+package core
+
+import (
+	"iter"
+
+	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/rule"
+	"github.com/penstock-go/penstock/stat"
+)
+
+// ResourceView reads what an engine knows of one resource, a part at a time: [Engine.Snapshot] reads
+// all of all resources, which is too much for whoever looks at ten thousand and needs little of each.
+// Its methods are safe for concurrent use.
+type ResourceView struct {
+	resource *resource
+	now      clock.Instant
+}
+
+// ResourceID tells a resource from others, also from a later one of the same name. It can be compared.
+type ResourceID struct{ stats *resourceStats }
+
+// Views yields all resources that the engine knows, in no order: those that rules name, and those that
+// were called in the last minute; [Overflow] is among them if calls were counted there. What a view
+// calls the last minute ends at the call of Views.
+func (e *Engine) Views() iter.Seq[ResourceView] {
+	return func(yield func(ResourceView) bool) {
+		now := e.clock.Now()
+		for _, r := range e.resources.all(now) {
+			if r == e.resources.overflowResource && r.node.Calls() == 0 {
+				continue
+			}
+			if !yield(ResourceView{r, now}) {
+				return
+			}
+		}
+	}
+}
+
+// View returns the resource of a name, false if the engine does not know it. It does not add the name.
+func (e *Engine) View(name string) (ResourceView, bool) {
+	r := e.resources.table.get(name)
+	if name == Overflow {
+		r = e.resources.overflowResource
+	}
+	if r == nil || r.evicted.Load() && name != Overflow {
+		return ResourceView{}, false
+	}
+	return ResourceView{r, e.clock.Now()}, true
+}
+
+// Name returns the name of the resource.
+func (v ResourceView) Name() string { return v.resource.name }
+
+// ID tells the resource from others.
+func (v ResourceView) ID() ResourceID { return ResourceID{v.resource.resourceStats} }
+
+// At returns the instant of the view.
+func (v ResourceView) At() clock.Instant { return v.now }
+
+// Sums returns the sums since the engine knows the resource, and what is under way now, without
+// ResponseTimes.
+func (v ResourceView) Sums() stat.Totals { return v.resource.node.Sums() }
+
+// Second returns what happened in the last second that was over at the instant of the view.
+func (v ResourceView) Second() stat.Second { return v.resource.node.Second(secondOf(v.now) - 1) }
+
+// Minute returns what happened in the last 60 seconds, oldest first. The last of them is the one of the
+// instant of the view.
+func (v ResourceView) Minute() []stat.Second { return v.resource.node.Minute(v.now) }
+
+// CallsOfMinute returns how many calls passed and were refused in these seconds together. It costs
+// less.
+func (v ResourceView) CallsOfMinute() (passed, refused uint64) {
+	return v.resource.node.CallsOfMinute(v.now)
+}
+
+// ResponseTimes returns the distribution of response times since the engine knows the resource.
+func (v ResourceView) ResponseTimes() stat.Distribution { return v.resource.node.ResponseTimes() }
+
+// RuleView is a rule on a resource, without the state of its limiter.
+type RuleView struct {
+	rule.Key
+	Shadow bool
+
+	Refused     uint64 // calls of the resource that the rule has refused
+	WouldRefuse uint64 // calls that it would have refused while it was a shadow
+	refusals    *stat.Refusals
+	now         clock.Instant
+}
+
+// Minute returns how many calls the rule has refused in each of the seconds of [ResourceView.Minute].
+// It is nil for all but the first four rules that have come to the resource since the engine knows it:
+// of the others only the sum is kept.
+func (v *RuleView) Minute() []uint64 { return v.refusals.Minute(v.now) }
+
+// Rules returns the rules that guard the resource, in the order in which they are asked: shadow rules
+// come last.
+func (v ResourceView) Rules() []RuleView {
+	p := v.resource.planNow()
+	if p == nil || len(p.rules) == 0 {
+		return nil
+	}
+	views := make([]RuleView, len(p.rules))
+	for i := range p.rules {
+		of := &p.rules[i]
+		views[i] = RuleView{
+			Key: of.rule.Key(), Shadow: of.rule.Target().Shadow, refusals: of.state.tally.refused, now: v.now,
+			Refused: of.state.tally.refused.Total(), WouldRefuse: of.state.tally.wouldRefuse.Load(),
+		}
+	}
+	return views
+}
+
+// Applied returns the same rules with the states of their limiters and the places where they stand. The
+// attributes of calls are left out, as there is no call.
+func (v ResourceView) Applied() []Applied {
+	p := v.resource.planNow()
+	if p == nil {
+		return nil
+	}
+	applied := make([]Applied, len(p.rules))
+	for i := range p.rules {
+		applied[i] = Applied{RuleSnapshot: p.rules[i].snapshot(v.now)}
+	}
+	v.resource.engine.locate(applied)
+	return applied
+}
