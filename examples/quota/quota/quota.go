@@ -63,7 +63,7 @@ func Kind() *rule.Type[Rule] {
 				Rule: Rule{Name: "orders-a-day", Resource: "orders:create", Param: "user", PerDay: 500},
 			},
 			{
-				About: "what would happen with one quota for all reports, of the calls of one caller?",
+				About:  "what would happen with one quota for all reports, of the calls of one caller?",
 				Fields: []string{"match", "perResource", "param", "perDay", "origin", "shadow"},
 				Rule:   Rule{Match: "reports:*", Shared: true, Param: "tenant", PerDay: 10_000, Origin: "batch", Shadow: true},
 			},
