@@ -67,6 +67,7 @@ var layers = map[string]int{
 	"cmd/penstock/cli":              10,
 	"cmd/penstock":                  11,
 	"examples/quota/quota":          6,
+	"rule/kindtest":                 6, // the conformance suite of kinds
 	"examples/quota/penstock":       11, // a command line of its own
 }
 

@@ -4,11 +4,15 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"testing"
 	"time"
+
+	"github.com/stretchr/testify/assert"
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/rule"
+	"github.com/penstock-go/penstock/rule/kindtest"
 	"github.com/penstock-go/penstock/rules"
 
 	"github.com/penstock-go/penstock/examples/quota/quota"
@@ -41,4 +45,44 @@ func Example() {
 	// ann penstock: "report" blocked by quota "report", retry after 1h30m0s
 	// bob <nil>
 	// ann <nil>
+}
+
+func TestKindKeepsThePromisesOfKinds(t *testing.T) {
+	of := quota.Kind().Of
+	kindtest.Run(t, kindtest.Options{Kind: quota.Kind(), Rules: []kindtest.Rule{
+		{
+			Rule: of(quota.Rule{Name: "a-day", Resource: "report", PerDay: 10}), Passes: 10, Again: 24 * time.Hour,
+			Stricter: of(quota.Rule{Name: "a-day", Resource: "report", PerDay: 4}),
+		},
+		{
+			Rule:     of(quota.Rule{Name: "shared", Match: "report:*", Shared: true, Param: "tenant", PerDay: 1}),
+			Resource: "report:sales", Passes: 1, Again: 24 * time.Hour,
+		},
+		{Rule: of(quota.Rule{Name: "none", Resource: "report"}), Again: rule.Never},
+	}})
+}
+
+// Values that find no place share one quota, and go on doing so when others give back.
+func TestValuesBeyondTheBoundShareOneQuota(t *testing.T) {
+	l := quota.Kind().Of(quota.Rule{Resource: "report", PerDay: 1}).WithDefaults().NewLimiter(rule.Env{Version: 1})
+	now := clock.Instant(24 * time.Hour)
+	var tickets []rule.Ticket
+	refused := 0
+	for user := range int64(40_000) {
+		ticket, decision := l.Acquire(rule.Call{Now: now, Tokens: 1, Attribute: rule.Int(user)})
+		if decision == rule.Pass {
+			tickets = append(tickets, ticket)
+		} else {
+			refused++
+		}
+	}
+	assert.LessOrEqual(t, len(tickets), 16_384+1)
+	assert.Greater(t, len(tickets), 16_000)
+	for user := range int64(40_000) {
+		_, decision := l.Acquire(rule.Call{Now: now, Tokens: 1, Attribute: rule.Int(user)})
+		assert.Equal(t, rule.Block, decision, "each has had its own, or shares what is used up")
+	}
+	assert.Equal(t, 40_000-len(tickets), refused)
+	_, decision := l.Acquire(rule.Call{Now: now.Add(24 * time.Hour), Tokens: 1, Attribute: rule.Int(1)})
+	assert.Equal(t, rule.Pass, decision, "the next day")
 }
