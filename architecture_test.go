@@ -65,7 +65,11 @@ var layers = map[string]int{
 	"cmd/penstock/internal/wording": 7,
 	"cmd/penstock/internal":         8,
 	"cmd/penstock/internal/command": 9,
-	"cmd/penstock":                  10,
+	"cmd/penstock/cli":              10,
+	"cmd/penstock":                  11,
+	"examples/quota/quota":          6,
+	"rule/kindtest":                 6, // the conformance suite of kinds
+	"examples/quota/penstock":       11, // a command line of its own
 }
 
 // kinds is the layer of the kinds of rules, which have a folder each.

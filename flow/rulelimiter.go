@@ -97,6 +97,9 @@ func (l *RuleLimiter) Acquire(c rule.Call) (rule.Ticket, rule.Decision) {
 		now = max(now, l.window.Opened())
 		decision = l.takeWindow(now, c.Tokens)
 	}
+	if decision == rule.Block { // whose ticket would say when to retry
+		return 0, decision
+	}
 	return rule.Ticket(now), decision
 }
 

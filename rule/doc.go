@@ -15,5 +15,6 @@
 //
 // and given to the engine in core.Config.Kinds. Its rules are then written in documents,
 // in a list "deny", or in code, by [Type.Of]. The examples of package penstock have this
-// kind as a whole.
+// kind as a whole, examples/quota has one with a limit for each value of an attribute, and
+// package rule/kindtest tests what a kind has to keep to.
 package rule

@@ -35,7 +35,8 @@
 //
 // The types of the rules say what the fields mean: see [flow.Rule], [isolation.Rule],
 // [breaker.Rule], [hotparam.Rule] and [access.Rule]; [Example] returns a document with
-// all of them. Engines may know more kinds, see [NewTable]. A field that has no effect
+// all of them. Engines may know more kinds, see [NewTable]; [Table.ParseKnown] reads documents
+// that may have rules of kinds that one does not know. A field that has no effect
 // beside the others is a mistake. A document without rules says so: "flow: []". An empty
 // one is a mistake, so that a file caught while it is being rewritten does not take the
 // rules out.

@@ -18,16 +18,19 @@ func Kinds() []Kind { return NewTable().Kinds() }
 // Example returns a document in YAML that [Parse] accepts and that shows, with
 // comments, every field that rules of the kinds may have, and its default. It is
 // of all kinds when none is given. The error is that there is no such kind.
-func Example(kinds ...Kind) ([]byte, error) {
+func Example(kinds ...Kind) ([]byte, error) { return NewTable().Example(kinds...) }
+
+// Example is [Example] for the kinds of the table.
+func (t *Table) Example(kinds ...Kind) ([]byte, error) {
 	for _, kind := range kinds {
-		if !slices.Contains(Kinds(), kind) {
-			return nil, fmt.Errorf("rules: there is no kind %s of rules: there are %s", rule.Quote(string(kind)), joined(Kinds()))
+		if t.find(kind) == nil {
+			return nil, fmt.Errorf("rules: there is no kind %s of rules: there are %s", rule.Quote(string(kind)), joined(t.Kinds()))
 		}
 	}
 	var document bytes.Buffer
 	fmt.Fprintln(&document, "# A document of rules with every field that they may have. One that is left out")
 	fmt.Fprintln(&document, "# has its default. A document that has no rules says so: \"flow: []\".")
-	for _, kind := range NewTable().Definitions() {
+	for _, kind := range t.Definitions() {
 		if len(kinds) > 0 && !slices.Contains(kinds, kind.Kind()) {
 			continue
 		}

@@ -119,7 +119,7 @@ func TestParseSaysWhatIsWrongWithAList(t *testing.T) {
 		{"given twice", "flow: []\nflow:\n- {resource: a, limit: x}", []string{"2:1 flow is given twice, first on line 1: remove one"}},
 		{"given twice in JSON", "{\"flow\": [],\n \"flow\": []}", []string{"2:2 flow is given twice, first on line 1: remove one"}},
 		{"misspelled", "FLOWS: []", []string{`1:1 unknown field "FLOWS": did you mean "flow"?`}},
-		{"of a kind unknown", "throttles: []", []string{`1:1 unknown field: the fields here are flow, isolation, breaker, hotParam, access, adaptive`}},
+		{"of a kind unknown", "throttles: []", []string{`1:1 unknown kind "throttles": the kinds here are flow, isolation, breaker, hotParam, access, adaptive`}},
 		{"without a name", ": []", []string{`1:1 unknown field: the fields here are flow`}},
 		{"named by a list", "? [flow]\n: []", []string{"1:3 unknown field: the fields here are flow"}},
 		{"named by an alias", "flow: []\n? &a b\n: 1\n*a : 2\n", []string{

@@ -23,18 +23,32 @@ func Parse(document string, data []byte) (Set, error) { return NewTable().Parse(
 
 // Parse is [Parse] for the kinds of the table.
 func (t *Table) Parse(document string, data []byte) (Set, error) {
-	set := Set{positions: make(map[Key]Position)}
-	root, problems := readTree(document, data)
-	if problems == nil {
-		problems = t.readLists(document, root, &set)
-	}
-	for i := range problems {
-		problems[i].Document = document
+	set, unknown, problems := t.parse(document, data)
+	for _, u := range unknown {
+		problems = append(problems, u.Problem)
 	}
 	if err := problems.err(); err != nil {
 		return Set{}, err
 	}
 	return set, nil
+}
+
+// parse reads and judges a document. Lists of kinds that the table lacks are not among the
+// problems.
+func (t *Table) parse(document string, data []byte) (Set, []UnknownKind, Problems) {
+	set := Set{positions: make(map[Key]Position)}
+	var unknown []UnknownKind
+	root, problems := readTree(document, data)
+	if problems == nil {
+		unknown, problems = t.readLists(document, root, &set)
+	}
+	for i := range problems {
+		problems[i].Document = document
+	}
+	for i := range unknown {
+		unknown[i].Problem.Document = document
+	}
+	return set, unknown, problems
 }
 
 // readTree returns what the document says, be it YAML or JSON.
@@ -75,15 +89,15 @@ func isJSON(document string) bool { return strings.ToLower(path.Ext(document)) =
 const blank = " \t\r\n"
 
 // readLists reads the top of a document: kinds of rules and their lists.
-func (t *Table) readLists(document string, root node, to *Set) Problems {
-	top, problems := t.readTop(root)
+func (t *Table) readLists(document string, root node, to *Set) ([]UnknownKind, Problems) {
+	top, unknown, problems := t.readTop(root)
 	switch root.kind {
 	case rule.Mapping:
 	case rule.Null:
-		return append(problems, root.problem("", fmt.Sprintf(
+		return nil, append(problems, root.problem("", fmt.Sprintf(
 			`the document is empty: write "%s: []" for a document without rules`, KindFlow)))
 	default:
-		return append(problems, root.problem("", fmt.Sprintf(
+		return nil, append(problems, root.problem("", fmt.Sprintf(
 			`the document is %v: must be a mapping of kinds to lists of rules; write "%s: []" for none`, root.shape(), KindFlow)))
 	}
 	for _, e := range top {
@@ -94,13 +108,13 @@ func (t *Table) readLists(document string, root node, to *Set) Problems {
 			problems = append(problems, readList(t.find(Kind(e.key.text)), document, e.value, to)...)
 		}
 	}
-	return problems
+	return unknown, problems
 }
 
-// readTop returns the entries of a document that are kinds of rules, and what is wrong with
-// the others. Keys that are no words of rules are not shown: the document may be of another
-// kind.
-func (t *Table) readTop(root node) (top []entry, problems Problems) {
+// readTop returns the entries of a document that are kinds of rules, those that are kinds which
+// the table lacks, and what is wrong with the others. Keys that are no words of rules are not
+// shown: the document may be of another kind.
+func (t *Table) readTop(root node) (top []entry, unknown []UnknownKind, problems Problems) {
 	var kinds []string
 	for _, kind := range t.Kinds() {
 		kinds = append(kinds, string(kind))
@@ -108,7 +122,17 @@ func (t *Table) readTop(root node) (top []entry, problems Problems) {
 	shown := root
 	shown.entries = nil
 	for _, e := range root.entries {
-		if t.isWord(e.key.text, kinds) {
+		u, isKind := t.unknownKind(e, kinds)
+		first := slices.IndexFunc(unknown, func(other UnknownKind) bool { return other.Kind == u.Kind })
+		switch {
+		case isKind && first >= 0:
+			problems = append(problems, e.key.problem("", fmt.Sprintf(
+				"a list of rules is given twice, first on line %d: remove one", unknown[first].Problem.Line)))
+			continue
+		case isKind:
+			unknown = append(unknown, u)
+			continue
+		case t.isWord(e.key.text, kinds):
 			shown.entries = append(shown.entries, e)
 			continue
 		}
@@ -121,12 +145,11 @@ func (t *Table) readTop(root node) (top []entry, problems Problems) {
 	case root.fault != "":
 		problems = append(problems, root.problem("", "the document "+root.fault))
 	}
-	return keys.entries, append(problems, keys.problems...)
+	return keys.entries, unknown, append(problems, keys.problems...)
 }
 
 // isWord reports whether a key may stand at the top of a document, or seems to mean one that
 // may, or is a field of rules.
 func (t *Table) isWord(key string, kinds []string) bool {
-	return key == mergeKey || slices.Contains(kinds, key) || rule.Nearest(key, kinds) != "" ||
-		slices.ContainsFunc(t.lists, func(l list) bool { return fields(l.kind().Fields()).find(key) != nil })
+	return key == mergeKey || slices.Contains(kinds, key) || rule.Nearest(key, kinds) != "" || t.isField(key)
 }

@@ -12,6 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/penstock-go/penstock/cmd/penstock/internal/connection"
+	"github.com/penstock-go/penstock/rule"
+	"github.com/penstock-go/penstock/rules"
 )
 
 // Env is the environment of a command: its streams and variables.
@@ -28,7 +30,13 @@ type Env struct {
 
 	// Terminal is the one that In and Out are; nil if they are none.
 	Terminal Terminal
+
+	// Kinds are the kinds of rules that do not come with Penstock, as in core.Config.Kinds.
+	Kinds []rule.Definition
 }
+
+// table returns all kinds of rules.
+func (env Env) table() *rules.Table { return rules.NewTable(env.Kinds...) }
 
 // The exit codes of penstock.
 const (

@@ -25,6 +25,8 @@ another path, and shows what a push of them would change:
 The documents that differ, even if only in comments, follow. Colours are used on
 a terminal; NO_COLOR turns them off.
 
+` + unknownKindsHelp + `
+
 Exit code: 0, with or without differences (with --exit-code: 1 when there are
 any), 1 when documents have mistakes, 2 for a wrong command line, 3 when a file
 or etcd cannot be read.
@@ -37,10 +39,11 @@ or etcd cannot be read.
 	}
 	against := cmd.Flags().String("against", againstEtcd, "the `path` to compare with, or etcd")
 	exitCode := cmd.Flags().Bool("exit-code", false, "exit with 1 when there are differences")
+	allow := unknownKindsFlag(cmd)
 	output := formatFlag(cmd)
 	connection.AddFlags(cmd.Flags())
 	cmd.RunE = func(cmd *cobra.Command, paths []string) error {
-		to, err := env.readNamed(cmd.Context(), paths)
+		to, err := env.readNamed(cmd.Context(), paths, unlessMisspelled(*allow))
 		if err != nil {
 			return err
 		}
@@ -49,6 +52,7 @@ or etcd cannot be read.
 			return err
 		}
 		changes := documents.Compare(from, to)
+		env.warnOfUnknownKinds(from, to)
 		if *output == asJSON {
 			env.writeJSON(changesJSON(changes, revision))
 		} else {
@@ -69,7 +73,7 @@ or etcd cannot be read.
 // etcd.
 func (env Env) readOther(cmd *cobra.Command, against string) (documents.Collection, int64, error) {
 	if against != againstEtcd {
-		c, err := env.readNamed(cmd.Context(), []string{against})
+		c, err := env.readNamed(cmd.Context(), []string{against}, documents.LeftOut)
 		return c, 0, err
 	}
 	s, err := env.open(cmd)

@@ -7,8 +7,9 @@ import (
 )
 
 func newExample(env Env) *cobra.Command {
+	table := env.table()
 	var known []string
-	for _, kind := range rules.Kinds() {
+	for _, kind := range table.Kinds() {
 		known = append(known, string(kind))
 	}
 	cmd := &cobra.Command{
@@ -28,7 +29,7 @@ Exit code: 0 when it is printed, 2 for a wrong command line.`,
 		for _, arg := range args {
 			kinds = append(kinds, rules.Kind(arg))
 		}
-		document, err := rules.Example(kinds...)
+		document, err := table.Example(kinds...)
 		if err != nil {
 			return err
 		}

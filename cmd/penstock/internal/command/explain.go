@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/penstock-go/penstock/cmd/penstock/internal/connection"
+	"github.com/penstock-go/penstock/cmd/penstock/internal/documents"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/inspect"
 	"github.com/penstock-go/penstock/list"
@@ -122,14 +123,14 @@ func (env Env) explain(cmd *cobra.Command, call inspect.Call, paths []string, en
 		return explanation{}, err
 	}
 	if len(paths) > 0 {
-		c, err := env.judgeSound(cmd.Context(), paths)
+		c, err := env.judgeSound(cmd.Context(), paths, documents.Mistakes)
 		if err != nil {
 			return explanation{}, err
 		}
 		if lists != "" {
 			env.warnOfLists(c.Rules, registry, lists)
 		}
-		return explainSet(c.Rules, registry, call)
+		return env.explainSet(c.Rules, registry, call)
 	}
 	s, err := env.open(cmd)
 	if err != nil {
@@ -143,12 +144,16 @@ func (env Env) explain(cmd *cobra.Command, call inspect.Call, paths []string, en
 	if len(contents.Documents) == 0 {
 		env.warn(s.noDocuments())
 	}
-	return explainSet(env.parseStored(contents.Documents).Rules, registry, call)
+	stored := env.parseStored(contents.Documents)
+	for _, u := range stored.Unknown {
+		env.warn(holding(u) + ": they are left out here")
+	}
+	return env.explainSet(stored.Rules, registry, call)
 }
 
 // explainSet explains the call with a new engine that has the rules and the lists.
-func explainSet(set rules.Set, lists *list.Registry, call inspect.Call) (explanation, error) {
-	engine := core.New(core.Config{Logger: slog.New(slog.DiscardHandler), Lists: lists})
+func (env Env) explainSet(set rules.Set, lists *list.Registry, call inspect.Call) (explanation, error) {
+	engine := core.New(core.Config{Logger: slog.New(slog.DiscardHandler), Lists: lists, Kinds: env.Kinds})
 	defer engine.Close()
 	if err := engine.Load(set); err != nil {
 		return explanation{}, failure{ExitNo, err}

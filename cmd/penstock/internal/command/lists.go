@@ -180,7 +180,8 @@ else wrote meanwhile.
 }
 
 // requireUnnamed returns an error if documents have rules that name a list, or may have: a
-// document with mistakes may be in force in an earlier version.
+// document with mistakes may be in force in an earlier version, and one of an unknown kind may name
+// lists.
 func (env Env) requireUnnamed(ctx context.Context, s *session, name string) error {
 	if _, err := request(ctx, s, func(ctx context.Context) (store.ListInfo, error) { return s.store.List(ctx, name) }); err != nil {
 		return err
@@ -191,9 +192,13 @@ func (env Env) requireUnnamed(ctx context.Context, s *session, name string) erro
 	}
 	var naming []string
 	for _, d := range fromStore(present.Documents) {
-		judged := documents.Judge([]documents.Document{d})
-		if len(judged.Problems) > 0 && bytes.Contains(d.Data, []byte(name)) {
+		judged := documents.Judge(env.table(), []documents.Document{d}, documents.LeftOut)
+		switch mentioned := bytes.Contains(d.Data, []byte(name)); {
+		case mentioned && len(judged.Problems) > 0:
 			naming = append(naming, "document "+wording.Quote(d.Name)+", which has mistakes,")
+		case mentioned && len(judged.Unknown) > 0:
+			naming = append(naming, fmt.Sprintf("document %s, perhaps by a rule of the kind %s, which this penstock does not know,",
+				wording.Quote(d.Name), namesOf(judged.Unknown)))
 		}
 		for r := range judged.Rules.All() {
 			if slices.Contains(r.Lists(), name) {

@@ -51,8 +51,6 @@ func (p *publishOptions) check(cmd *cobra.Command, env Env) error {
 	switch {
 	case p.expect < 0:
 		return errors.New("--expect-rev must be a revision, as history and diff show them")
-	case p.strict && !p.wait:
-		return errors.New("--strict is about what instances have seen: add --wait")
 	case p.dryRun && p.wait:
 		return errors.New("--dry-run writes nothing that --wait could wait for: leave one out")
 	case !p.yes && !p.dryRun && !env.InIsTerminal:
@@ -62,10 +60,24 @@ func (p *publishOptions) check(cmd *cobra.Command, env Env) error {
 	}
 }
 
+// checkStrict returns an error if --strict forbids to write the documents, or has no effect.
+func (p *publishOptions) checkStrict(next documents.Collection) error {
+	switch {
+	case p.strict && len(next.Unknown) > 0:
+		return failure{ExitNo, fmt.Errorf("%s, and --strict is given: nothing was written", holding(next.Unknown[0]))}
+	case p.strict && !p.wait:
+		return errors.New("--strict is about what instances have seen: add --wait")
+	default:
+		return nil
+	}
+}
+
 // publish shows the changes, asks, writes the documents, and waits, as the flags say.
 func (p *publishOptions) publish(ctx context.Context, env Env, s *session, current store.Contents, next documents.Collection) error {
-	changes := documents.Compare(env.parseStored(current.Documents), next)
+	stored := env.parseStored(current.Documents)
+	changes := documents.Compare(stored, next)
 	env.printChanges(changes)
+	env.warnOfUnknownKinds(stored, next)
 	env.warnOfMissing(ctx, s, next.Rules)
 	push := store.Push{Expect: cmp.Or(p.expect, current.Revision), Message: p.message, Author: cmp.Or(p.author, whoami())}
 	for _, d := range next.Documents {
@@ -81,7 +93,7 @@ func (p *publishOptions) publish(ctx context.Context, env Env, s *session, curre
 		return nil
 	}
 	if !changes.None() {
-		if err := p.confirm(ctx, env, s, changes); err != nil {
+		if err := p.confirm(ctx, env, s, changes, next); err != nil {
 			return err
 		}
 	}
@@ -105,12 +117,15 @@ func (p *publishOptions) publish(ctx context.Context, env Env, s *session, curre
 }
 
 // confirm asks whether to write, unless --yes is set.
-func (p *publishOptions) confirm(ctx context.Context, env Env, s *session, changes documents.Changes) error {
+func (p *publishOptions) confirm(ctx context.Context, env Env, s *session, changes documents.Changes, next documents.Collection) error {
 	if p.yes {
 		return nil
 	}
 	if removed := changes.Removed(); removed > 0 {
 		fmt.Fprintf(env.Err, "This deletes %s. ", wording.Count(removed, "document"))
+	}
+	if len(next.Unknown) > 0 {
+		fmt.Fprintf(env.Err, "Rules of unknown kinds (%s) are not checked. ", namesOf(next.Unknown))
 	}
 	if !env.ask(ctx, fmt.Sprintf("Write it to %s at %s?", s.settings.Keys.Documents, strings.Join(s.settings.Endpoints, ", "))) {
 		return failure{ExitNo, errors.New("nothing was written")}

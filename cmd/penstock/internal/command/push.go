@@ -15,6 +15,8 @@ what would change, asks, and writes all of them in one transaction. Documents
 that are in etcd but not at the paths are listed and deleted. The earlier
 documents stay in the history: see penstock history and penstock rollback.
 
+` + unknownKindsHelp + `
+
 If somebody else writes between the comparison and the write, nothing is written,
 and the exit code is 4.
 
@@ -32,7 +34,8 @@ instance reports at all. With --min-instances it waits until so many have
 reported; 0 means that there may be none. It warns of rules in the documents that it
 has written whose resource, origin or attributes no live instance has ever seen, as
 if a name is misspelled; with --strict it then exits with 1. For origins and
-attributes it waits up to ten seconds for calls.
+attributes it waits up to ten seconds for calls. With --strict nothing is written if
+documents have rules of unknown kinds.
 
 With --dry-run and --expect-rev it checks whether somebody wrote after the revision.
 
@@ -48,12 +51,16 @@ instance to wait for.
 		Args: documentPaths(),
 	}
 	p := addPublishFlags(cmd)
+	allow := unknownKindsFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, paths []string) error {
 		if err := p.check(cmd, env); err != nil {
 			return err
 		}
-		next, err := env.readNamed(cmd.Context(), paths)
+		next, err := env.readNamed(cmd.Context(), paths, unlessMisspelled(*allow))
 		if err != nil {
+			return err
+		}
+		if err := p.checkStrict(next); err != nil {
 			return err
 		}
 		s, err := env.open(cmd)

@@ -19,7 +19,8 @@ func newRollback(env Env) *cobra.Command {
 		Short: "Restore the documents of an earlier revision",
 		Long: `Rollback writes the documents of a revision of the history again, byte for byte, as
 a new revision. It shows what changes and asks, as push does, and has the same
-flags. penstock history lists the revisions.
+flags. penstock history lists the revisions. Rules of kinds that this penstock does
+not know come back as they were, with a warning.
 
 Exit code: 0 when etcd has the documents, 1 when they have mistakes, when the
 answer was no or when --wait timed out, 2 for a wrong command line, 3 when etcd
@@ -37,6 +38,9 @@ failed or the history has no such revision, 4 when somebody else wrote meanwhile
 		revision, err := parseRevision(args[0])
 		if err == nil {
 			err = p.check(cmd, env)
+		}
+		if err == nil {
+			err = p.checkStrict(documents.Collection{})
 		}
 		if err != nil {
 			return err
@@ -63,10 +67,13 @@ func (p *publishOptions) rollBack(ctx context.Context, env Env, s *session, revi
 	if err != nil {
 		return err
 	}
-	next := documents.Judge(fromStore(earlier.Documents))
+	next := documents.Judge(env.table(), fromStore(earlier.Documents), documents.LeftOut)
 	if len(next.Problems) > 0 {
 		next.Show(env.Err)
 		return failure{ExitNo, fmt.Errorf("revision %d cannot be brought back: %s", revision, next.Summary())}
+	}
+	if err := p.checkStrict(next); err != nil {
+		return err
 	}
 	return p.publish(ctx, env, s, current, next)
 }

@@ -124,7 +124,7 @@ func (env Env) note(format string, args ...any) {
 // parseStored parses documents of etcd. It prints a warning about mistakes and leaves
 // out the rules of those documents.
 func (env Env) parseStored(stored []store.Document) documents.Collection {
-	c := documents.Judge(fromStore(stored))
+	c := documents.Judge(env.table(), fromStore(stored), documents.LeftOut)
 	if len(c.Problems) > 0 {
 		env.warn("etcd holds documents with mistakes, whose rules are left out here: " + c.Summary())
 		c.Show(env.Err)
@@ -134,11 +134,11 @@ func (env Env) parseStored(stored []store.Document) documents.Collection {
 
 // readNamed is like [Env.judgeSound], and returns an error unless the documents have
 // different names, as they must in etcd.
-func (env Env) readNamed(ctx context.Context, paths []string) (documents.Collection, error) {
+func (env Env) readNamed(ctx context.Context, paths []string, unknown documents.UnknownKinds) (documents.Collection, error) {
 	if slices.Contains(paths, "-") {
 		return documents.Collection{}, errors.New("standard input has no name that a document could have in etcd: name files or directories")
 	}
-	c, err := env.judgeSound(ctx, paths)
+	c, err := env.judgeSound(ctx, paths, unknown)
 	if err != nil {
 		return documents.Collection{}, err
 	}
@@ -150,15 +150,16 @@ func (env Env) readNamed(ctx context.Context, paths []string) (documents.Collect
 
 // judgeSound reads and parses the documents at paths. If they have mistakes, it prints
 // them and returns an error.
-func (env Env) judgeSound(ctx context.Context, paths []string) (documents.Collection, error) {
+func (env Env) judgeSound(ctx context.Context, paths []string, unknown documents.UnknownKinds) (documents.Collection, error) {
 	read, err := documents.Read(ctx, env.input(), paths...)
 	if err != nil {
 		return documents.Collection{}, failure{ExitFailed, err}
 	}
-	c := documents.Judge(read)
+	c := documents.Judge(env.table(), read, unknown)
 	if len(c.Problems) == 0 {
 		return c, nil
 	}
 	c.Show(env.Err)
+	hintAtKinds(env.Err, c, unknown != documents.Mistakes)
 	return documents.Collection{}, failure{ExitNo, errors.New(c.Summary())}
 }

@@ -138,7 +138,7 @@ func (s simulation) check(cmd *cobra.Command) error {
 }
 
 func (s simulation) run(cmd *cobra.Command, env Env) error {
-	set, err := env.judgeSound(cmd.Context(), s.rules)
+	set, err := env.judgeSound(cmd.Context(), s.rules, documents.Mistakes)
 	if err != nil {
 		return err
 	}
@@ -155,6 +155,7 @@ func (s simulation) run(cmd *cobra.Command, env Env) error {
 	result, err := simulate.Run(cmd.Context(), set.Rules, load.Load,
 		simulate.Options{
 			Duration: time.Duration(s.duration), Instances: s.instances, Events: s.events, Lists: lists, Progress: bar.show,
+			Kinds: env.Kinds,
 		})
 	bar.end()
 	if err != nil {

@@ -72,7 +72,7 @@ func (t testFlags) test(ctx context.Context, env Env, paths []string) error {
 	}
 	var report testReport
 	for _, path := range files {
-		file, err := runTestFile(ctx, path, wanted, lists)
+		file, err := env.runTestFile(ctx, path, wanted, lists)
 		if err != nil {
 			return failure{ExitFailed, err}
 		}

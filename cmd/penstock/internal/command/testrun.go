@@ -73,16 +73,16 @@ func (f testFile) failed() bool {
 
 // runTestFile runs the cases of a file whose names are wanted. It fails only
 // when the file cannot be read, or the user interrupts.
-func runTestFile(ctx context.Context, path string, wanted *regexp.Regexp, lists *list.Registry) (testFile, error) {
+func (env Env) runTestFile(ctx context.Context, path string, wanted *regexp.Regexp, lists *list.Registry) (testFile, error) {
 	begun := time.Now()
 	data, err := files.Read(ctx, path)
 	if err != nil {
 		return testFile{}, err
 	}
 	file := testFile{Path: path, Cases: []testCase{}, Mistakes: []problemJSON{}}
-	suite, err := scenario.ParseSuite(path, data)
+	suite, err := scenario.ParseSuite(path, data, env.Kinds...)
 	if err == nil {
-		err = resolveRules(ctx, path, &suite, &file.found)
+		err = env.resolveRules(ctx, path, &suite, &file.found)
 	}
 	if err != nil {
 		file.found.Documents = append(file.found.Documents, documents.Document{Name: path, Data: data})
@@ -118,7 +118,7 @@ func (f *testFile) reject(err error) {
 
 // resolveRules reads the files that a suite takes its rules from. They are noted
 // as what mistakes may stand in.
-func resolveRules(ctx context.Context, path string, suite *scenario.Suite, found *documents.Collection) error {
+func (env Env) resolveRules(ctx context.Context, path string, suite *scenario.Suite, found *documents.Collection) error {
 	if len(suite.RuleFiles) == 0 {
 		return nil
 	}
@@ -133,7 +133,7 @@ func resolveRules(ctx context.Context, path string, suite *scenario.Suite, found
 	if err != nil {
 		return fmt.Errorf("the rules cannot be read: %w", err)
 	}
-	*found = documents.Judge(read)
+	*found = documents.Judge(env.table(), read, documents.Mistakes)
 	if len(found.Problems) > 0 {
 		return found.Problems
 	}

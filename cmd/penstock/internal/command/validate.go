@@ -28,6 +28,11 @@ Files in subdirectories that look like documents are listed as ignored; with
 It warns of rules that have ended and do nothing any more. With --lists it warns of
 rules that name a list which is not there, and reads the lists, whose mistakes count.
 
+A kind that this penstock does not know is a mistake: it may be misspelled. If the
+service brings kinds of its own, --allow-unknown-kinds leaves their rules unchecked,
+with a warning, or build a penstock that knows them ("Kinds of your own" in
+docs/rules.md).
+
 Exit code: 0 without mistakes, 1 with, 2 for a wrong command line, 3 when a file
 cannot be read.`,
 		Example: `  penstock validate rules/
@@ -37,6 +42,7 @@ cannot be read.`,
   penstock validate --output json rules/ | jq '.problems[].message'`,
 		Args: documentPaths(),
 	}
+	allow := unknownKindsFlag(cmd)
 	recursive := cmd.Flags().Bool("recursive", false, "read folders below a directory, too, as push does")
 	lists := listsFlag(cmd)
 	output := formatFlag(cmd)
@@ -52,12 +58,16 @@ cannot be read.`,
 		if err != nil {
 			return failure{ExitFailed, err}
 		}
+		unknown := documents.Mistakes
+		if *allow {
+			unknown = documents.LeftOut
+		}
 		registry, err := env.readLists(cmd.Context(), *lists)
 		if err != nil {
 			return err
 		}
-		judged := documents.Judge(read)
-		warnings := endedRules(judged.Rules, time.Now())
+		judged := documents.Judge(env.table(), read, unknown)
+		warnings := append(unknownKinds(judged.Unknown), endedRules(judged.Rules, time.Now())...)
 		if *lists != "" {
 			warnings = append(warnings, missingLists(judged.Rules, registry.Names(), "at "+*lists)...)
 		}
@@ -80,6 +90,7 @@ func (env Env) printMistakes(c documents.Collection, ignored, warnings []string,
 		}
 		c.Show(env.Out)
 		fmt.Fprintln(env.Out, c.Summary())
+		hintAtKinds(env.Out, c, true)
 	}
 	if len(c.Problems) > 0 {
 		return failure{code: ExitNo}

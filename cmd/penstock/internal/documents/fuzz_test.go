@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/penstock-go/penstock/cmd/penstock/internal/documents"
+	"github.com/penstock-go/penstock/rules"
 )
 
 // The mistakes of any document can be shown: each with its message,
@@ -20,7 +21,7 @@ func FuzzShow(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		c := documents.Judge([]documents.Document{{Name: "fuzz.yaml", Data: data}})
+		c := documents.Judge(rules.NewTable(), []documents.Document{{Name: "fuzz.yaml", Data: data}}, documents.Mistakes)
 		var shown strings.Builder
 		c.Show(&shown)
 		assert.Equal(t, len(c.Problems), strings.Count("\n"+shown.String(), "\nfuzz.yaml:"))

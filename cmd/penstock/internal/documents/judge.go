@@ -17,17 +17,24 @@ type Collection struct {
 	// documents. They name documents by place.
 	Problems rules.Problems
 
+	// Unknown are the kinds of rules that are not known and no mistakes, in the order of the
+	// documents. Their rules are not among Rules.
+	Unknown []UnknownKind
+
+	// KindsRejected says that unknown kinds are among the problems.
+	KindsRejected bool
+
 	names map[string]string // of the documents, by place
 }
 
-// Judge parses and validates documents. A rule with the same name as one of an earlier
-// document is a mistake; the rules of such a document are left out.
-func Judge(documents []Document) Collection {
+// Judge parses and validates documents by the kinds of the table. A rule with the same name as
+// one of an earlier document is a mistake; the rules of such a document are left out.
+func Judge(table *rules.Table, documents []Document, unknown UnknownKinds) Collection {
 	c := Collection{Documents: documents, names: make(map[string]string, len(documents))}
 	var sets []rules.Set
 	for _, d := range documents {
 		c.names[d.place()] = d.Name
-		set, err := rules.Parse(d.place(), d.Data)
+		set, err := c.parse(table, d, unknown)
 		if c.addProblems(err) {
 			sets = append(sets, set)
 		}

@@ -18,7 +18,7 @@ func judge(pairs ...string) documents.Collection {
 	for i := 0; i < len(pairs); i += 2 {
 		read = append(read, documents.Document{Name: pairs[i], Data: []byte(pairs[i+1])})
 	}
-	return documents.Judge(read)
+	return documents.Judge(rules.NewTable(), read, documents.Mistakes)
 }
 
 func TestJudgeFindsMistakesInAndAcrossDocuments(t *testing.T) {

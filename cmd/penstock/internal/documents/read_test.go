@@ -92,7 +92,7 @@ func TestReadIgnoresNothingSilently(t *testing.T) {
 func TestTooLongInputIsAMistake(t *testing.T) {
 	read, err := documents.Read(t.Context(), strings.NewReader(strings.Repeat("#", rules.MaxDocumentSize+10)), "-")
 	require.NoError(t, err)
-	c := documents.Judge(read)
+	c := documents.Judge(rules.NewTable(), read, documents.Mistakes)
 	require.Len(t, c.Problems, 1)
 	assert.Contains(t, c.Problems[0].Message, "the most is 1048576")
 }

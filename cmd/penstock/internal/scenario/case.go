@@ -7,6 +7,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/penstock-go/penstock/list"
+	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
 	"github.com/penstock-go/penstock/simulate"
 )
@@ -19,6 +20,7 @@ type Case struct {
 	// Lists are the lists that rules name; nil if there are none.
 	Lists *list.Registry
 
+	kinds        []rule.Definition // beside those that come with Penstock
 	column       int
 	load         Load
 	duration     time.Duration
@@ -30,7 +32,7 @@ type Case struct {
 // The error is that of a simulation that could not be run.
 func (c Case) Run(ctx context.Context, set rules.Set) ([]Failure, error) {
 	result, err := simulate.Run(ctx, set, c.load.Load, simulate.Options{
-		Duration: c.duration, Instances: c.instances, Events: c.asksEvents(), Lists: c.Lists,
+		Duration: c.duration, Instances: c.instances, Events: c.asksEvents(), Lists: c.Lists, Kinds: c.kinds,
 	})
 	if err != nil {
 		return nil, c.load.Explain(err)

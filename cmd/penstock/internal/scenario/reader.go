@@ -11,6 +11,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/penstock-go/penstock/cmd/penstock/internal/wording"
+	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
 )
 
@@ -18,6 +19,7 @@ import (
 type reader struct {
 	document string
 	lines    [][]rune
+	kinds    []rule.Definition // beside those that come with Penstock
 	problems rules.Problems
 }
 

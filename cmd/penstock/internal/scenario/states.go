@@ -65,7 +65,7 @@ func (r *reader) stateWant(n *yaml.Node) stateWant {
 func (r *reader) state(n *yaml.Node) string {
 	state := r.text(n, "to")
 	var known []string
-	for _, kind := range rules.NewTable().Definitions() {
+	for _, kind := range rules.NewTable(r.kinds...).Definitions() {
 		known = append(known, kind.States()...)
 	}
 	if meant := rule.Nearest(state, known); isScalar(n) && !slices.Contains(known, state) {

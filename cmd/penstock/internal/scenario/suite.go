@@ -9,6 +9,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/penstock-go/penstock/cmd/penstock/internal/wording"
+	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
 )
 
@@ -27,9 +28,11 @@ type Suite struct {
 }
 
 // ParseSuite reads a test file. The document is what messages call it. The error
-// is [rules.Problems]: every mistake there is, those in the rules included.
-func ParseSuite(document string, data []byte) (Suite, error) {
+// is [rules.Problems]: every mistake there is, those in the rules included. Rules may be of the
+// given kinds, beside those that come with Penstock.
+func ParseSuite(document string, data []byte, kinds ...rule.Definition) (Suite, error) {
 	r, root := open(document, data)
+	r.kinds = kinds
 	if root == nil {
 		return Suite{}, r.err()
 	}
@@ -49,6 +52,9 @@ func ParseSuite(document string, data []byte) (Suite, error) {
 	}
 	if cases != nil {
 		s.Cases = r.cases(cases, length)
+		for i := range s.Cases {
+			s.Cases[i].kinds = kinds
+		}
 	}
 	if err := r.err(); err != nil {
 		return Suite{}, err
@@ -116,7 +122,7 @@ func (r *reader) inlineRules(root, n *yaml.Node) rules.Set {
 	for _, line := range r.lines[n.Line:max(n.Line, end)] {
 		fmt.Fprintln(&text, string(line))
 	}
-	set, err := rules.Parse(r.document, []byte(text.String()))
+	set, err := rules.NewTable(r.kinds...).Parse(r.document, []byte(text.String()))
 	if problems := rules.Problems(nil); errors.As(err, &problems) {
 		r.problems = append(r.problems, problems...)
 	}
