@@ -39,6 +39,7 @@ var layers = map[string]int{
 	"signal":     6, // how busy the process, its container and its machine are
 	"simulate":   6,
 	"inspect":    6,
+	"serve":      6, // decisions for proxies, over their protocols
 	"examples":   7,
 	"soak":       7,
 	"bench":      7,
@@ -94,6 +95,8 @@ var sameLayer = map[string][]string{
 	"adapters/sql/sqltest": {"adapters/sql"},
 
 	"metrics/prometheus": {"adapters/outgoing"},
+
+	"serve": {"adapters/nethttp", "adapters/clientip", "adapters/attribute", "adapters/priority"},
 
 	"fleet/memory": {"fleet"},
 
