@@ -1,11 +1,12 @@
-// Command penstock tests rules, publishes them to etcd, and shows which instances
-// run them: see penstock --help.
+// Command penstock tests rules, publishes them to etcd, shows which instances run them,
+// and decides by them for proxies: see penstock --help.
 package main
 
 import (
 	"context"
 	"os"
 	"os/signal"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -19,9 +20,10 @@ const grace = 2 * time.Second
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	var extended atomic.Int64
 	context.AfterFunc(ctx, func() {
 		stop() // a second signal ends the process at once
-		time.Sleep(grace)
+		time.Sleep(grace + time.Duration(extended.Load()))
 		os.Exit(command.ExitFailed) // for instance, nobody reads a full pipe
 	})
 	env := command.Env{
@@ -30,6 +32,7 @@ func main() {
 		OutIsTerminal: term.IsTerminal(int(os.Stdout.Fd())),
 		ErrIsTerminal: term.IsTerminal(int(os.Stderr.Fd())),
 	}
+	env.ExtendGrace = func(by time.Duration) { extended.Store(int64(by)) }
 	env.Width, _, _ = term.GetSize(int(os.Stdout.Fd())) // 0 without a terminal
 	os.Exit(command.Run(ctx, env, os.Args[1:]))
 }

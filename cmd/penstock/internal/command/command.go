@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -25,6 +26,10 @@ type Env struct {
 
 	// Width is the number of columns of the terminal at Out, 0 if unknown.
 	Width int
+
+	// ExtendGrace gives a command more time to end after a signal than the process gives
+	// others. nil if nothing ends it.
+	ExtendGrace func(by time.Duration)
 }
 
 // The exit codes of penstock.
@@ -117,6 +122,7 @@ Each command has examples: see penstock COMMAND --help.`,
 		newTest(env),
 	)
 	addGroup(root, "Running services:",
+		newServe(env),
 		newControl(env),
 		newMetrics(env),
 	)
