@@ -29,9 +29,7 @@ func newEngine(tb testing.TB, document string) (*core.Engine, *clock.Virtual) {
 	virtual := clock.NewVirtual(time.Unix(1_000_000, 0))
 	engine := core.New(core.Config{Clock: virtual, Logger: slog.New(slog.DiscardHandler)})
 	tb.Cleanup(engine.Close)
-	set, err := rules.Parse("rules.yaml", []byte(document))
-	require.NoError(tb, err)
-	require.NoError(tb, engine.Load(set))
+	load(tb, engine, document)
 	return engine, virtual
 }
 
@@ -98,4 +96,12 @@ func codesOf(r *rls.RateLimitResponse) (text string) {
 
 func descriptors(list ...*ratelimit.RateLimitDescriptor) []*ratelimit.RateLimitDescriptor {
 	return list
+}
+
+// load puts the rules of a document in force.
+func load(tb testing.TB, engine *core.Engine, document string) {
+	tb.Helper()
+	set, err := rules.Parse("rules.yaml", []byte(document))
+	require.NoError(tb, err)
+	require.NoError(tb, engine.Load(set))
 }
