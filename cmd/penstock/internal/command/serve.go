@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/netip"
 	"os"
 	"strings"
 	"time"
@@ -21,9 +22,12 @@ import (
 	"github.com/penstock-go/penstock/serve"
 )
 
-const serveLong = `Serve decides for proxies, which ask before they pass a call on: over gRPC it is
-the rate limit service of Envoy (envoy.service.ratelimit.v3), which has health
-checks (grpc.health.v1) and reflection, too. docs/serve.md has the configurations of proxies.
+const serveLong = `Serve decides for proxies, which ask before they pass a call on. Over gRPC it is
+the rate limit service of Envoy (envoy.service.ratelimit.v3) and its external
+authorization (envoy.service.auth.v3), with health checks (grpc.health.v1) and
+reflection. Over HTTP, with --http, it answers Traefik (ForwardAuth) and Caddy
+(forward_auth), and at the path /nginx nginx (auth_request).
+docs/serve.md has the configurations of proxies.
 
 The rules are those of the documents at --rules, which are followed, or else those
 in etcd. Rules that need to know how a call ends, such as circuit breakers and
@@ -48,7 +52,10 @@ listen, or a file or etcd cannot be read at the start.
 type serving struct {
 	rules, domains       []string
 	lists                string
-	grpc, admin          string
+	grpc, http, admin    string
+	routes, proxies      []string
+	resourceHeader       string
+	originHeader         string
 	cert, key, clientCA  string
 	fleetRedis, fleetApp string
 	instance             string
@@ -62,11 +69,12 @@ func newServe(env Env) *cobra.Command {
 	var s serving
 	cmd := &cobra.Command{
 		Use:   "serve [flags]",
-		Short: "Decide for proxies: Envoy's rate limit service",
+		Short: "Decide for proxies, such as Envoy, nginx, Traefik and Caddy",
 		Long:  serveLong,
 		Example: `  penstock serve --rules rules/
   penstock serve --app shop --grpc :8081 --tls-cert server.pem --tls-key server.key --tls-client-ca proxies.pem
   penstock serve --rules rules/ --domain shop=shop/ --domain mail=mail/
+  penstock serve --rules rules/ --http 127.0.0.1:8082 --route "GET /orders/{id}" --route "POST /orders"
   penstock status --engine 127.0.0.1:6060`,
 		Args: arguments(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -80,8 +88,13 @@ func newServe(env Env) *cobra.Command {
 	flags.StringArrayVarP(&s.rules, "rules", "r", nil, "follow the documents at this `path`, a file or a directory, rather than etcd; may be repeated")
 	flags.StringVar(&s.lists, "lists", "", "the `directory` of the lists that rules name; without it, and without --rules, they are in etcd")
 	flags.StringVar(&s.grpc, "grpc", "127.0.0.1:8081", "the `address` for gRPC; empty for none")
+	flags.StringVar(&s.http, "http", "", "the `address` for proxies that ask over HTTP (default none)")
 	flags.StringVar(&s.admin, "admin", "127.0.0.1:6060", "the `address` for operators; empty for none")
 	flags.StringArrayVar(&s.domains, "domain", nil, "serve this `name[=prefix]` of a domain, whose resources have the prefix; may be repeated (default all, without prefix)")
+	flags.StringArrayVar(&s.routes, "route", nil, "a `pattern` of HTTP requests, such as \"GET /orders/{id}\", which are the resource GET:/orders/{id}; may be repeated")
+	flags.StringArrayVar(&s.proxies, "trusted-proxy", nil, "the `network` of proxies that may ask over HTTP, and whose X-Forwarded-For is believed; may be repeated (default loopback)")
+	flags.StringVar(&s.resourceHeader, "resource-header", "", "the header `field` in which proxies over HTTP name the resource; they have to set it always")
+	flags.StringVar(&s.originHeader, "origin-header", "", "the header `field` in which proxies name the caller; they have to set it always")
 	flags.StringVar(&s.cert, "tls-cert", "", "a `file` with the certificate of the server (PEM); turns TLS on")
 	flags.StringVar(&s.key, "tls-key", "", "a `file` with the key of that certificate (PEM)")
 	flags.StringVar(&s.clientCA, "tls-client-ca", "", "a `file` with CA certificates: only clients with a certificate of these are served")
@@ -99,8 +112,8 @@ func newServe(env Env) *cobra.Command {
 // check returns what is wrong with the command line.
 func (s *serving) check() error {
 	switch {
-	case s.grpc == "":
-		return errors.New("there is nothing to serve: say --grpc")
+	case s.grpc == "" && s.http == "":
+		return errors.New("there is nothing to serve: say --grpc or --http")
 	case (s.cert == "") != (s.key == ""):
 		return errors.New("a certificate and its key belong together: set both of --tls-cert and --tls-key")
 	case s.clientCA != "" && s.cert == "":
@@ -126,10 +139,27 @@ func (s *serving) domainPrefixes() map[string]string {
 	return prefixes
 }
 
+// httpOptions returns how HTTP requests are mapped to calls.
+func (s *serving) httpOptions() (serve.HTTPOptions, error) {
+	options := serve.HTTPOptions{Routes: s.routes, OriginHeader: s.originHeader}
+	for _, text := range s.proxies {
+		network, err := netip.ParsePrefix(text)
+		if err != nil {
+			return options, fmt.Errorf("--trusted-proxy %s: must be a network, such as 10.0.0.0/8 or 192.0.2.1/32", text)
+		}
+		options.TrustedProxies = append(options.TrustedProxies, network)
+	}
+	return options, nil
+}
+
 func (s *serving) run(cmd *cobra.Command, env Env) error {
 	ctx := cmd.Context()
 	if env.ExtendGrace != nil {
 		env.ExtendGrace(s.drain)
+	}
+	options, err := s.httpOptions()
+	if err != nil {
+		return err
 	}
 	tls, err := connection.ServerTLS(ctx, s.cert, s.key, s.clientCA)
 	if err != nil {
@@ -159,9 +189,10 @@ func (s *serving) run(cmd *cobra.Command, env Env) error {
 	}
 	defer ends()
 	err = server.Run(ctx, server.Config{
-		Engine: engine, Logger: logger, GRPC: s.grpc, Admin: s.admin, TLS: tls,
-		RLS:        serve.RLSOptions{Domains: s.domainPrefixes()},
-		MaxMessage: s.maxMessage, MaxStreams: s.maxStreams, Drain: s.drain,
+		Engine: engine, Logger: logger, GRPC: s.grpc, HTTP: s.http, Admin: s.admin, TLS: tls,
+		RLS: serve.RLSOptions{Domains: s.domainPrefixes()}, ExtAuthz: options,
+		ForwardAuth: serve.ForwardAuthOptions{HTTPOptions: options, ResourceHeader: s.resourceHeader},
+		MaxMessage:  s.maxMessage, MaxStreams: s.maxStreams, Drain: s.drain,
 	})
 	if err != nil {
 		return failure{ExitFailed, err}

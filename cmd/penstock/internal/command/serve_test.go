@@ -229,6 +229,8 @@ func TestServeSaysWhatIsWrongWithItsFlags(t *testing.T) {
 	}{
 		"no rules":                  {nil, "which rules are meant?", command.ExitUsage},
 		"nothing to serve":          {[]string{"--rules=x", "--grpc="}, "there is nothing to serve", command.ExitUsage},
+		"a proxy by its name":       {[]string{"--rules=x", "--trusted-proxy=nginx"}, "must be a network", command.ExitUsage},
+		"a route without a path":    {[]string{"--rules=x", "--route=GET"}, "the route", command.ExitFailed},
 		"a certificate alone":       {[]string{"--rules=x", "--tls-cert=x"}, "belong together", command.ExitUsage},
 		"clients of no certificate": {[]string{"--rules=x", "--tls-client-ca=x"}, "needs TLS", command.ExitUsage},
 		"no message":                {[]string{"--rules=x", "--max-message=0"}, "at least 1", command.ExitUsage},

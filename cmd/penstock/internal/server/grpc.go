@@ -49,7 +49,7 @@ type requests struct {
 func newRequests(logger *slog.Logger) *requests {
 	return &requests{logger: logger, total: prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "penstock_serve_requests_total",
-		Help: "Requests that proxies made, by method and by how they ended: those that are not OK were not decided, so that most proxies let the call pass.",
+		Help: "Requests that proxies made, by method and by how they ended, as a gRPC code or a status. Those over gRPC that are not OK were not decided.",
 	}, []string{"method", "code"})}
 }
 
@@ -63,13 +63,14 @@ func (r *requests) intercept(ctx context.Context, request any, info *grpc.UnaryS
 // count counts a request, and logs one that could not be decided, at most one a second.
 func (r *requests) count(method string, code codes.Code, err error) {
 	r.total.WithLabelValues(method, code.String()).Inc()
-	if code == codes.OK || code == codes.Canceled {
-		return
+	if code != codes.OK && code != codes.Canceled && r.mayLog() {
+		r.logger.Error("penstock: a request was not decided, and the proxy does as it is configured: Envoy's rate limit filter lets the call pass by default",
+			slog.String("method", method), slog.String("code", code.String()), slog.Any("error", err))
 	}
-	now := time.Now().Unix()
-	if last := r.logged.Load(); last == now || !r.logged.CompareAndSwap(last, now) {
-		return
-	}
-	r.logger.Error("penstock: a request was not decided, and the proxy lets the call pass unless it is told not to",
-		slog.String("method", method), slog.String("code", code.String()), slog.Any("error", err))
+}
+
+// mayLog is true once a second.
+func (r *requests) mayLog() bool {
+	now, last := time.Now().Unix(), r.logged.Load()
+	return last != now && r.logged.CompareAndSwap(last, now)
 }

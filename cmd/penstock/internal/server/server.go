@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"time"
 
+	auth "github.com/envoyproxy/go-control-plane/envoy/service/auth/v3"
 	ratelimit "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc"
@@ -28,13 +29,15 @@ type Config struct {
 	Engine *core.Engine
 	Logger *slog.Logger
 
-	// GRPC and Admin are the addresses to listen at, as host and port; "" for none.
-	GRPC, Admin string
+	// GRPC, HTTP and Admin are the addresses to listen at, as host and port; "" for none.
+	GRPC, HTTP, Admin string
 
-	// TLS is for GRPC; nil for connections that are not encrypted.
+	// TLS is for GRPC and HTTP; nil for connections that are not encrypted.
 	TLS *tls.Config
 
-	RLS serve.RLSOptions
+	RLS         serve.RLSOptions
+	ExtAuthz    serve.HTTPOptions
+	ForwardAuth serve.ForwardAuthOptions
 
 	// MaxMessage is how many bytes a message may have, MaxStreams how many requests of one
 	// connection are served at once.
@@ -57,6 +60,8 @@ type server struct {
 	Config
 	registry *prometheus.Registry
 	requests *requests
+	authz    *serve.ExtAuthz
+	forward  http.Handler
 	health   *health.Server
 	grpc     *grpc.Server
 	http     []*http.Server
@@ -70,10 +75,17 @@ type server struct {
 func Run(ctx context.Context, config Config) error {
 	s := &server{Config: config, registry: prometheus.NewRegistry(), failed: make(chan error, 4)}
 	s.requests = newRequests(config.Logger)
+	var err error
+	if s.authz, err = serve.NewExtAuthz(s.Engine, s.ExtAuthz); err != nil {
+		return err
+	}
+	if s.forward, err = s.forwardHandler(); err != nil {
+		return err
+	}
 	if err := s.register(); err != nil {
 		return err
 	}
-	err := s.run(ctx)
+	err = s.run(ctx)
 	s.drain()
 	return err
 }
@@ -92,6 +104,11 @@ func (s *server) run(ctx context.Context) error {
 	}
 	if s.GRPC != "" {
 		if err := s.serveGRPC(ctx); err != nil {
+			return err
+		}
+	}
+	if s.HTTP != "" {
+		if err := s.serveHTTP(ctx, "http", s.HTTP, s.forward, s.TLS); err != nil {
 			return err
 		}
 	}
@@ -126,6 +143,7 @@ func (s *server) serveGRPC(ctx context.Context) error {
 	s.grpc = grpc.NewServer(s.grpcOptions()...)
 	s.health = health.NewServer()
 	ratelimit.RegisterRateLimitServiceServer(s.grpc, serve.NewRLS(s.Engine, s.RLS))
+	auth.RegisterAuthorizationServer(s.grpc, s.authz)
 	healthpb.RegisterHealthServer(s.grpc, s.health)
 	reflection.Register(s.grpc)
 	for name := range s.grpc.GetServiceInfo() {
