@@ -23,6 +23,7 @@ require (
 	github.com/penstock-go/penstock/fleet/redis v0.2.0
 	github.com/penstock-go/penstock/metrics/otel v0.2.0
 	github.com/penstock-go/penstock/metrics/prometheus v0.2.0
+	github.com/penstock-go/penstock/serve v0.2.0
 	github.com/prometheus/client_golang v1.25.0
 	github.com/prometheus/client_model v0.6.3
 	github.com/redis/go-redis/v9 v9.23.0
