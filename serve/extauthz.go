@@ -71,7 +71,7 @@ func (a *ExtAuthz) Check(ctx context.Context, request *auth.CheckRequest) (*auth
 	}
 	response.Status = status.New(codes.PermissionDenied, verdict.block.Error()).Proto()
 	response.HttpResponse = &auth.CheckResponse_DeniedResponse{DeniedResponse: &auth.DeniedHttpResponse{
-		Status:  &typev3.HttpStatus{Code: typev3.StatusCode(int32(verdict.status))}, //nolint:gosec // of three digits
+		Status:  &typev3.HttpStatus{Code: typev3.StatusCode(int32(verdict.status))},
 		Headers: optionsOf(verdict.fields()),
 		Body:    string(verdict.body),
 	}}

@@ -2,6 +2,7 @@ package serve
 
 import (
 	"cmp"
+	"io"
 	"maps"
 	"net"
 	"net/http"
@@ -68,7 +69,7 @@ func NewForwardAuth(engine *core.Engine, options ForwardAuthOptions) (*ForwardAu
 // ServeHTTP answers a proxy.
 func (f *ForwardAuth) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !f.clients.Trusts(peerOf(r)) {
-		f.refuse(w, http.StatusForbidden, "penstock: "+r.RemoteAddr+" is none of the trusted proxies")
+		f.refuse(w, http.StatusForbidden, "penstock: whoever asks is none of the trusted proxies")
 		return
 	}
 	resource := ""
@@ -100,7 +101,7 @@ func (f *ForwardAuth) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (f *ForwardAuth) refuse(w http.ResponseWriter, status int, why string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	f.writeStatus(w, status)
-	_, _ = w.Write([]byte(why + "\n"))
+	_, _ = io.WriteString(w, why+"\n")
 }
 
 // writeStatus writes the header with the status, or what stands in its place.

@@ -3,6 +3,7 @@ package serve_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -66,7 +67,7 @@ func asks(t *testing.T, engine *core.Engine, options serve.HTTPOptions) map[stri
 			d := decided{status: http.StatusOK, header: http.Header{}}
 			fields := response.GetOkResponse().GetResponseHeadersToAdd()
 			if denied := response.GetDeniedResponse(); denied != nil {
-				assert.Equal(t, codes.PermissionDenied, codes.Code(response.GetStatus().GetCode())) //nolint:gosec // a code
+				assert.Equal(t, codes.PermissionDenied, codes.Code(response.GetStatus().GetCode()))
 				d.status, d.body = int(denied.GetStatus().GetCode()), denied.GetBody()
 				fields = denied.GetHeaders()
 			}
@@ -80,9 +81,7 @@ func asks(t *testing.T, engine *core.Engine, options serve.HTTPOptions) map[stri
 
 func check(a asked) *auth.CheckRequest {
 	header := map[string]string{"x-forwarded-for": a.client, ":path": a.uri}
-	for name, value := range a.header {
-		header[name] = value
-	}
+	maps.Copy(header, a.header)
 	request := &auth.CheckRequest{Attributes: &auth.AttributeContext{
 		Source: &auth.AttributeContext_Peer{Address: &corev3.Address{Address: &corev3.Address_SocketAddress{
 			SocketAddress: &corev3.SocketAddress{Address: "10.0.0.1", PortSpecifier: &corev3.SocketAddress_PortValue{PortValue: 1234}},
