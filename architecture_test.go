@@ -40,6 +40,7 @@ var layers = map[string]int{
 	"signal":              6, // how busy the process, its container and its machine are
 	"simulate":            6,
 	"inspect":             6,
+	"serve":               6, // decisions for proxies, over their protocols
 	"examples":            7,
 	"soak":                7,
 	"bench":               7,
@@ -68,7 +69,7 @@ var layers = map[string]int{
 	"cmd/penstock/cli":              10,
 	"cmd/penstock":                  11,
 	"examples/quota/quota":          6,
-	"rule/kindtest":                 6, // the conformance suite of kinds
+	"rule/kindtest":                 6,  // the conformance suite of kinds
 	"examples/quota/penstock":       11, // a command line of its own
 }
 
@@ -103,6 +104,8 @@ var sameLayer = map[string][]string{
 	"flow":      {"internal/standalone"},
 	"isolation": {"internal/standalone"},
 	"breaker":   {"internal/standalone"},
+
+	"serve": {"adapters/nethttp", "adapters/clientip", "adapters/attribute", "adapters/priority"},
 
 	"fleet/memory": {"fleet"},
 

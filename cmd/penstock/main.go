@@ -1,5 +1,5 @@
-// Command penstock tests rules, publishes them to etcd, and shows which instances
-// run them: see penstock --help. A program that brings kinds of rules of its own has
+// Command penstock tests rules, publishes them to etcd, shows which instances run them,
+// and decides by them for proxies: see penstock --help. A program that brings kinds of rules of its own has
 // a penstock that knows them by package cli.
 package main
 

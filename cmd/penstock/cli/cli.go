@@ -15,6 +15,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -33,9 +34,10 @@ const grace = 2 * time.Second
 // ends the process. Main panics when two kinds have the same name, as rules.NewTable does.
 func Main(kinds ...rule.Definition) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	var extended atomic.Int64
 	context.AfterFunc(ctx, func() {
 		stop() // a second signal ends the process at once
-		time.Sleep(grace)
+		time.Sleep(grace + time.Duration(extended.Load()))
 		os.Exit(command.ExitFailed) // for instance, nobody reads a full pipe
 	})
 	env := command.Env{
@@ -44,6 +46,7 @@ func Main(kinds ...rule.Definition) int {
 		OutIsTerminal: term.IsTerminal(int(os.Stdout.Fd())),
 		ErrIsTerminal: term.IsTerminal(int(os.Stderr.Fd())),
 		Kinds:         kinds,
+		ExtendGrace:   func(by time.Duration) { extended.Store(int64(by)) },
 	}
 	env.Width, _, _ = term.GetSize(int(os.Stdout.Fd())) // 0 without a terminal
 	if env.InIsTerminal && env.OutIsTerminal {

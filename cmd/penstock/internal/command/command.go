@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -33,6 +34,10 @@ type Env struct {
 
 	// Kinds are the kinds of rules that do not come with Penstock, as in core.Config.Kinds.
 	Kinds []rule.Definition
+
+	// ExtendGrace gives a command more time to end after a signal than the process gives
+	// others. nil if nothing ends it.
+	ExtendGrace func(by time.Duration)
 }
 
 // table returns all kinds of rules.
@@ -129,6 +134,7 @@ Each command has examples: see penstock COMMAND --help.`,
 	)
 	addGroup(root, "Running services:",
 		newTop(env),
+		newServe(env),
 		newControl(env),
 		newMetrics(env),
 	)

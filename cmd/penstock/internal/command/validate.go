@@ -1,7 +1,9 @@
 package command
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -9,6 +11,7 @@ import (
 	"github.com/penstock-go/penstock/cmd/penstock/internal/documents"
 	"github.com/penstock-go/penstock/cmd/penstock/internal/wording"
 	"github.com/penstock-go/penstock/rules"
+	"github.com/penstock-go/penstock/serve"
 )
 
 func newValidate(env Env) *cobra.Command {
@@ -33,11 +36,15 @@ service brings kinds of its own, --allow-unknown-kinds leaves their rules unchec
 with a warning, or build a penstock that knows them ("Kinds of your own" in
 docs/rules.md).
 
+With --for, rules that penstock serve cannot enforce are mistakes, too: those that need
+to know how a call ends, which proxies do not say.
+
 Exit code: 0 without mistakes, 1 with, 2 for a wrong command line, 3 when a file
 cannot be read.`,
 		Example: `  penstock validate rules/
   penstock validate rules/ more/extra.yaml
   penstock validate --recursive rules/          # as penstock push reads them
+  penstock validate --for rls rules/            # can penstock serve have them?
   render-rules | penstock validate -
   penstock validate --output json rules/ | jq '.problems[].message'`,
 		Args: documentPaths(),
@@ -45,8 +52,12 @@ cannot be read.`,
 	allow := unknownKindsFlag(cmd)
 	recursive := cmd.Flags().Bool("recursive", false, "read folders below a directory, too, as push does")
 	lists := listsFlag(cmd)
+	target := cmd.Flags().String("for", "", "the `protocol` of penstock serve that is to enforce the rules: rls, ext-authz or forward-auth")
 	output := formatFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, paths []string) error {
+		if *target != "" && !slices.Contains([]string{"rls", "ext-authz", "forward-auth"}, *target) {
+			return fmt.Errorf("--for is %q: must be rls, ext-authz or forward-auth", *target)
+		}
 		var read []documents.Document
 		var ignored []string
 		var err error
@@ -67,6 +78,9 @@ cannot be read.`,
 			return err
 		}
 		judged := documents.Judge(env.table(), read, unknown)
+		if problems, ok := errors.AsType[rules.Problems](serve.Check(judged.Rules)); *target != "" && ok {
+			judged.Problems = append(judged.Problems, problems...)
+		}
 		warnings := append(unknownKinds(judged.Unknown), endedRules(judged.Rules, time.Now())...)
 		if *lists != "" {
 			warnings = append(warnings, missingLists(judged.Rules, registry.Names(), "at "+*lists)...)

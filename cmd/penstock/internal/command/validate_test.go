@@ -215,3 +215,20 @@ func TestValidateOfADirectoryNamedLikeADocument(t *testing.T) {
 	assert.Equal(t, command.ExitFailed, got.code)
 	assert.Contains(t, got.err, "a.yaml is not a file")
 }
+
+func TestValidateForAServerFindsRulesThatItCannotEnforce(t *testing.T) {
+	directory := tree(t, map[string]string{
+		"a.yaml": "flow: [{resource: a, limit: 1}]\n",
+		"b.yaml": "flow: [{resource: b, limit: 1}]\nisolation:\n  - {name: pool, resource: b, limit: 1}\n",
+	})
+	assert.Equal(t, command.ExitDone, user{}.run(t, "validate", directory).code)
+	for _, protocol := range []string{"rls", "ext-authz", "forward-auth"} {
+		got := user{}.run(t, "validate", "--for", protocol, directory)
+		assert.Equal(t, command.ExitNo, got.code)
+		assert.Contains(t, got.out, `b.yaml:3:5: isolation rule "pool": cannot be served: isolation rules count the calls under way`)
+		assert.NotContains(t, got.out, "a.yaml:")
+	}
+	got := user{}.run(t, "validate", "--for", "envoy", directory)
+	assert.Equal(t, command.ExitUsage, got.code)
+	assert.Contains(t, got.err, "must be rls, ext-authz or forward-auth")
+}

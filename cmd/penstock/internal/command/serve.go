@@ -1,0 +1,263 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/penstock-go/penstock/cmd/penstock/internal/connection"
+	"github.com/penstock-go/penstock/cmd/penstock/internal/server"
+	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/datasource/etcd"
+	"github.com/penstock-go/penstock/datasource/file"
+	"github.com/penstock-go/penstock/fleet"
+	"github.com/penstock-go/penstock/fleet/redis"
+	"github.com/penstock-go/penstock/serve"
+)
+
+const serveLong = `Serve decides for proxies, which ask before they pass a call on. Over gRPC it is
+the rate limit service of Envoy (envoy.service.ratelimit.v3) and its external
+authorization (envoy.service.auth.v3), with health checks (grpc.health.v1) and
+reflection. Over HTTP, with --http, it answers Traefik (ForwardAuth) and Caddy
+(forward_auth), and at the path /nginx nginx (auth_request).
+docs/serve.md has the configurations of proxies.
+
+The rules are those of the documents at --rules, which are followed, or else those
+in etcd. Rules that need to know how a call ends, such as circuit breakers and
+limits of calls under way, cannot be served: a document that has one is rejected,
+with the line. penstock validate --for rls says so before.
+
+The server listens on loopback only, unless it is told otherwise, and for proxies
+only when the rules of all sources are in force. At --admin are metrics for
+Prometheus (/metrics), a probe (/ready), and what penstock status --engine and
+penstock explain --engine show. --fleet-redis is where all servers count together
+the limits of rules with scope fleet; its password is in PENSTOCK_REDIS_PASSWORD.
+
+SIGTERM ends it: health checks say NOT_SERVING, requests under way are answered, for
+at most --drain.
+
+Exit code: 0 after SIGTERM or Ctrl-C, 2 for a wrong command line, 3 when it cannot
+listen, or a file or etcd cannot be read at the start.
+
+` + connection.Help
+
+// serving is the flags of penstock serve.
+type serving struct {
+	rules, domains       []string
+	lists                string
+	grpc, http, admin    string
+	routes, proxies      []string
+	resourceHeader       string
+	originHeader         string
+	cert, key, clientCA  string
+	fleetRedis, fleetApp string
+	instance             string
+	maxMessage           int
+	maxStreams           uint32
+	drain                time.Duration
+	json                 bool
+}
+
+func newServe(env Env) *cobra.Command {
+	var s serving
+	cmd := &cobra.Command{
+		Use:   "serve [flags]",
+		Short: "Decide for proxies, such as Envoy, nginx, Traefik and Caddy",
+		Long:  serveLong,
+		Example: `  penstock serve --rules rules/
+  penstock serve --app shop --grpc :8081 --tls-cert server.pem --tls-key server.key --tls-client-ca proxies.pem
+  penstock serve --rules rules/ --domain shop=shop/ --domain mail=mail/
+  penstock serve --rules rules/ --http 127.0.0.1:8082 --route "GET /orders/{id}" --route "POST /orders"
+  penstock status --engine 127.0.0.1:6060`,
+		Args: arguments(0, 0, ""),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := s.check(); err != nil {
+				return err
+			}
+			return s.run(cmd, env)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringArrayVarP(&s.rules, "rules", "r", nil, "follow the documents at this `path`, a file or a directory, rather than etcd; may be repeated")
+	flags.StringVar(&s.lists, "lists", "", "the `directory` of the lists that rules name; without it, and without --rules, they are in etcd")
+	flags.StringVar(&s.grpc, "grpc", "127.0.0.1:8081", "the `address` for gRPC; empty for none")
+	flags.StringVar(&s.http, "http", "", "the `address` for proxies that ask over HTTP (default none)")
+	flags.StringVar(&s.admin, "admin", "127.0.0.1:6060", "the `address` for operators; empty for none")
+	flags.StringArrayVar(&s.domains, "domain", nil, "serve this `name[=prefix]` of a domain, whose resources have the prefix; may be repeated (default all, without prefix)")
+	flags.StringArrayVar(&s.routes, "route", nil, "a `pattern` of HTTP requests, such as \"GET /orders/{id}\", which are the resource GET:/orders/{id}; may be repeated")
+	flags.StringArrayVar(&s.proxies, "trusted-proxy", nil, "the `network` of proxies that may ask over HTTP, and whose X-Forwarded-For is believed; may be repeated (default loopback)")
+	flags.StringVar(&s.resourceHeader, "resource-header", "", "the header `field` in which proxies over HTTP name the resource; they have to set it always")
+	flags.StringVar(&s.originHeader, "origin-header", "", "the header `field` in which proxies name the caller; they have to set it always")
+	flags.StringVar(&s.cert, "tls-cert", "", "a `file` with the certificate of the server (PEM); turns TLS on")
+	flags.StringVar(&s.key, "tls-key", "", "a `file` with the key of that certificate (PEM)")
+	flags.StringVar(&s.clientCA, "tls-client-ca", "", "a `file` with CA certificates: only clients with a certificate of these are served")
+	flags.StringVar(&s.fleetRedis, "fleet-redis", "", "the `addresses` of a Redis server or cluster that counts for all servers, separated by commas")
+	flags.StringVar(&s.fleetApp, "fleet-app", "penstock-serve", "the `name` under which they count there")
+	flags.StringVar(&s.instance, "instance", "", "the `name` of this server, for penstock status --app (default the host name)")
+	flags.IntVar(&s.maxMessage, "max-message", 64<<10, "how many `bytes` a request may have")
+	flags.Uint32Var(&s.maxStreams, "max-streams", 1000, "how `many` requests of a connection are served at once")
+	flags.DurationVar(&s.drain, "drain", 10*time.Second, "how `long` requests under way may take at the end")
+	flags.BoolVar(&s.json, "log-json", false, "log JSON rather than text")
+	connection.AddFlags(flags)
+	return cmd
+}
+
+// check returns what is wrong with the command line.
+func (s *serving) check() error {
+	switch {
+	case s.grpc == "" && s.http == "":
+		return errors.New("there is nothing to serve: say --grpc or --http")
+	case (s.cert == "") != (s.key == ""):
+		return errors.New("a certificate and its key belong together: set both of --tls-cert and --tls-key")
+	case s.clientCA != "" && s.cert == "":
+		return errors.New("--tls-client-ca needs TLS: set --tls-cert and --tls-key")
+	case s.maxMessage < 1 || s.maxStreams < 1:
+		return errors.New("--max-message and --max-streams must be at least 1")
+	case s.drain < 0:
+		return errors.New("--drain must not be negative")
+	}
+	return nil
+}
+
+// domainPrefixes returns the domains with their prefixes; nil for all.
+func (s *serving) domainPrefixes() map[string]string {
+	if s.domains == nil {
+		return nil
+	}
+	prefixes := make(map[string]string, len(s.domains))
+	for _, text := range s.domains {
+		name, prefix, _ := strings.Cut(text, "=")
+		prefixes[name] = prefix
+	}
+	return prefixes
+}
+
+// httpOptions returns how HTTP requests are mapped to calls.
+func (s *serving) httpOptions() (serve.HTTPOptions, error) {
+	options := serve.HTTPOptions{Routes: s.routes, OriginHeader: s.originHeader}
+	for _, text := range s.proxies {
+		network, err := netip.ParsePrefix(text)
+		if err != nil {
+			return options, fmt.Errorf("--trusted-proxy %s: must be a network, such as 10.0.0.0/8 or 192.0.2.1/32", text)
+		}
+		options.TrustedProxies = append(options.TrustedProxies, network)
+	}
+	return options, nil
+}
+
+func (s *serving) run(cmd *cobra.Command, env Env) error {
+	ctx := cmd.Context()
+	if env.ExtendGrace != nil {
+		env.ExtendGrace(s.drain)
+	}
+	options, err := s.httpOptions()
+	if err != nil {
+		return err
+	}
+	tls, err := connection.ServerTLS(ctx, s.cert, s.key, s.clientCA)
+	if err != nil {
+		return failure{ExitFailed, err}
+	}
+	logger := slog.New(slog.NewTextHandler(env.Err, nil))
+	if s.json {
+		logger = slog.New(slog.NewJSONHandler(env.Err, nil))
+	}
+	config := core.Config{Logger: logger}
+	if s.fleetRedis != "" {
+		store, err := redis.Connect(redis.Options{
+			Addresses: strings.Split(s.fleetRedis, ","), App: s.fleetApp,
+			User: env.Getenv("PENSTOCK_REDIS_USER"), Password: env.Getenv("PENSTOCK_REDIS_PASSWORD"),
+		})
+		if err != nil {
+			return fmt.Errorf("--fleet-redis: %w", err)
+		}
+		defer func() { _ = store.Close() }()
+		config.Fleet = fleet.Config{Backend: store}
+	}
+	engine := core.New(config)
+	defer engine.Close()
+	ends, err := s.follow(ctx, cmd, env, engine, logger)
+	if err != nil {
+		return err
+	}
+	defer ends()
+	err = server.Run(ctx, server.Config{
+		Engine: engine, Logger: logger, GRPC: s.grpc, HTTP: s.http, Admin: s.admin, TLS: tls,
+		RLS: serve.RLSOptions{Domains: s.domainPrefixes()}, ExtAuthz: options,
+		ForwardAuth: serve.ForwardAuthOptions{HTTPOptions: options, ResourceHeader: s.resourceHeader},
+		MaxMessage:  s.maxMessage, MaxStreams: s.maxStreams, Drain: s.drain,
+	})
+	if err != nil {
+		return failure{ExitFailed, err}
+	}
+	return nil
+}
+
+// follow has the engine follow the sources of rules and lists. What it returns ends that.
+func (s *serving) follow(
+	ctx context.Context, cmd *cobra.Command, env Env, engine *core.Engine, logger *slog.Logger,
+) (ends func(), err error) {
+	ends = func() {}
+	if len(s.rules) == 0 {
+		if ends, err = s.followEtcd(ctx, cmd, env, engine, logger); err != nil {
+			return nil, err
+		}
+	}
+	for _, path := range s.rules {
+		source, err := file.New(path, file.Options{})
+		if err == nil {
+			err = engine.Follow(ctx, serve.Source(source))
+		}
+		if err != nil {
+			return nil, fmt.Errorf("--rules %s: %w", path, err)
+		}
+	}
+	if s.lists == "" {
+		return ends, nil
+	}
+	watch, err := file.WatchLists(ctx, engine.Lists(), s.lists, file.Options{Logger: logger})
+	if err != nil {
+		ends()
+		return nil, fmt.Errorf("--lists: %w", err)
+	}
+	before := ends
+	return func() { watch.Close(); before() }, nil
+}
+
+// followEtcd has the engine follow the rules in etcd, and the lists unless they are files.
+func (s *serving) followEtcd(
+	ctx context.Context, cmd *cobra.Command, env Env, engine *core.Engine, logger *slog.Logger,
+) (ends func(), err error) {
+	session, err := env.open(cmd)
+	if err != nil {
+		return nil, fmt.Errorf("%w\nOther rules than those in etcd are named by --rules", err)
+	}
+	instance := s.instance
+	if instance == "" {
+		instance, _ = os.Hostname() // without a name it reports nothing
+	}
+	source, err := etcd.New(session.client, session.settings.Keys.Documents, etcd.Options{Instance: instance, Logger: logger})
+	if err == nil {
+		err = engine.Follow(ctx, serve.Source(source))
+	}
+	if err != nil {
+		session.close()
+		return nil, err
+	}
+	if s.lists != "" {
+		return session.close, nil
+	}
+	watch, err := source.WatchLists(ctx, engine.Lists())
+	if err != nil {
+		session.close()
+		return nil, err
+	}
+	return func() { watch.Close(); session.close() }, nil
+}

@@ -1,0 +1,22 @@
+// Package serve decides by the rules of an engine for programs that are not written in Go:
+// for proxies that ask before they pass a request on.
+//
+//   - [RLS] is the rate limit service of Envoy, envoy.service.ratelimit.v3.
+//   - [ExtAuthz] is its external authorization service, envoy.service.auth.v3.
+//   - [ForwardAuth] is the HTTP handler that nginx (auth_request), Traefik (ForwardAuth) and
+//     Caddy (forward_auth) ask.
+//
+// All three map a request to the call of a resource with attributes, which the rules of an
+// engine are for: there is no second language of rules. The command penstock serve is a
+// server of all three; a program of your own registers what it needs:
+//
+//	server := grpc.NewServer()
+//	ratelimitv3.RegisterRateLimitServiceServer(server, serve.NewRLS(engine, serve.RLSOptions{}))
+//
+// # Calls without an end
+//
+// These protocols ask whether a call may begin and never say how it ended. So rules that
+// need to know that, such as circuit breakers and limits of calls under way, cannot be in
+// force here: [Source] rejects documents that have such rules, each with its line, and
+// [Check] says so of a set.
+package serve

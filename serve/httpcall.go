@@ -1,0 +1,142 @@
+package serve
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"path"
+	"strings"
+
+	"github.com/penstock-go/penstock/adapters/clientip"
+	"github.com/penstock-go/penstock/adapters/nethttp"
+	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/rule"
+)
+
+// httpJudge decides on calls that HTTP requests are.
+type httpJudge struct {
+	engine     *core.Engine
+	options    HTTPOptions
+	mux        *http.ServeMux // of the routes
+	named      func(*http.Request) string
+	answers    *nethttp.Answers
+	priorities *nethttp.Priorities
+	attributes *nethttp.Attributes
+	attribute  func(*http.Request, string) rule.Attribute // a method of attributes
+}
+
+// newHTTPJudge returns a judge, or what is wrong with a route.
+func newHTTPJudge(engine *core.Engine, options HTTPOptions) (*httpJudge, error) {
+	j := &httpJudge{
+		engine: engine, options: options, mux: http.NewServeMux(), named: nethttp.PatternResource(),
+		answers:    nethttp.NewAnswers(engine, options.Fields),
+		priorities: nethttp.NewPriorities(options.PriorityHeader, options.PriorityCallers),
+		attributes: nethttp.NewAttributes(clientip.Options{
+			TrustedProxies: options.TrustedProxies, UseForwarded: options.UseForwarded, IPv6Prefix: options.IPv6Prefix,
+		}),
+	}
+	j.attribute = j.attributes.Attribute
+	for _, route := range options.Routes {
+		if err := j.add(route); err != nil {
+			return nil, err
+		}
+	}
+	return j, nil
+}
+
+// add adds a route. A ServeMux panics if it is malformed, or conflicts with another.
+func (j *httpJudge) add(route string) (err error) {
+	defer func() {
+		if wrong := recover(); wrong != nil {
+			err = fmt.Errorf("serve: the route %s: %v", rule.Quote(route), wrong)
+		}
+	}()
+	j.mux.Handle(route, routed{j})
+	return nil
+}
+
+// routed is the handler of the routes: the mux has set the pattern of the request, and the values
+// of its wildcards.
+type routed struct{ judge *httpJudge }
+
+func (h routed) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	verdict, _ := w.(*verdict)
+	h.judge.enter(verdict, r, h.judge.named(r))
+}
+
+// verdict is the answer to a request: a response, unless err says why there is none.
+type verdict struct {
+	reply
+	block *core.BlockError // the refusal, or that of a shadow rule if passed
+	err   error            // neither passed nor refused
+}
+
+// passed says whether the request may go on.
+func (v *verdict) passed() bool { return v.err == nil && v.status == http.StatusOK }
+
+// decide decides on a request. resource is its name, "" if the routes name it.
+func (j *httpJudge) decide(ctx context.Context, r *http.Request, resource string) *verdict {
+	v := &verdict{}
+	r = r.WithContext(ctx)
+	r.URL = cleaned(r.URL)
+	handler, _ := j.mux.Handler(r)
+	switch _, known := handler.(routed); {
+	case resource != "":
+		j.enter(v, r, resource)
+	case known:
+		j.mux.ServeHTTP(v, r)
+	default:
+		j.enter(v, r, nethttp.Unmatched)
+	}
+	return v
+}
+
+// enter makes the call of a resource, and ends it.
+func (j *httpJudge) enter(v *verdict, r *http.Request, resource string) {
+	opts := append(make([]core.Option, 0, nethttp.UsualOptions), core.Inbound(), core.Attributes(j.attribute, r))
+	origin := ""
+	if field := j.options.OriginHeader; field != "" {
+		if origin = r.Header.Get(field); origin != "" {
+			opts = append(opts, core.Origin(origin))
+		}
+	}
+	if p, ok := j.priorities.Chosen(r, j.attributes, nil); ok {
+		opts = append(opts, core.Priority(p))
+	}
+	guard, err := j.engine.Entry(r.Context(), resource, opts...)
+	if block, ok := err.(*core.BlockError); ok { //nolint:errorlint // Entry does not wrap it
+		v.block = block
+		j.answers.WriteRefused(&v.reply, block, origin, opts...)
+		return
+	}
+	if err != nil {
+		v.err = err
+		return
+	}
+	defer guard.Exit()
+	v.block = guard.WouldBlock()
+	j.answers.SetPassed(v.Header(), resource, origin, opts...)
+	v.status = http.StatusOK
+}
+
+// cleaned returns a URL with the path that a server would look up: without double slashes and
+// without dots. Else a client could leave the route, and its limit, by "//orders".
+func cleaned(from *url.URL) *url.URL {
+	escaped := from.EscapedPath()
+	if escaped == "" || escaped[0] != '/' {
+		escaped = "/" + escaped
+	}
+	short := path.Clean(escaped)
+	if strings.HasSuffix(escaped, "/") && short != "/" {
+		short += "/"
+	}
+	if short == from.EscapedPath() {
+		return from
+	}
+	to := *from
+	if text, err := url.PathUnescape(short); err == nil {
+		to.Path, to.RawPath = text, short
+	}
+	return &to
+}

@@ -1,0 +1,91 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/rule"
+	"github.com/penstock-go/penstock/rules"
+)
+
+// Unservable says why rules of a kind cannot be in force in a server of this package, "" if
+// they can. It reads on from the name of the kind.
+func Unservable(kind rule.Definition) string {
+	const instead = "guard the call where it is made, with an adapter, or let the proxy do it"
+	switch kind.Reason() {
+	case rule.RateLimited, rule.Denied:
+		return ""
+	case rule.Injected:
+		return "rules inject faults, which would delay or fail the decision and not the call: let the proxy inject them"
+	case rule.Overloaded:
+		return "rules count the calls under way, and the proxy does not say when a call has ended: " + instead
+	}
+	return "rules judge how calls end, and the proxy does not say that: " + instead
+}
+
+// Check returns the rules of a set that cannot be in force in a server of this package, as
+// [rules.Problems] with their places; nil if there are none. custom are kinds that the set has
+// beside those that come with Penstock.
+func Check(set rules.Set, custom ...rule.Definition) error {
+	var problems rules.Problems
+	index := map[rules.Kind]int{}
+	for r := range rules.NewTable(custom...).All(set) {
+		key := r.Key()
+		if why := Unservable(r.Type()); why != "" {
+			at, _ := set.Position(key.Kind, key.Name)
+			problems = append(problems, rules.Problem{
+				Document: at.Document, Line: at.Line, Column: at.Column, Kind: key.Kind, Index: index[key.Kind], Rule: key.Name,
+				Message: "cannot be served: " + string(key.Kind) + " " + why,
+			})
+		}
+		index[key.Kind]++
+	}
+	if problems == nil {
+		return nil // and not an error that is empty
+	}
+	return problems
+}
+
+// Source wraps a source of rule documents for an engine that decides for the servers of this
+// package: a document with a rule that cannot be served, see [Check], is rejected as one that
+// has a mistake is. What was in force of it stays. custom are the kinds of core.Config.Kinds.
+func Source(source core.Source, custom ...rule.Definition) core.Source {
+	return checkedSource{source, rules.NewTable(custom...), custom}
+}
+
+type checkedSource struct {
+	core.Source
+	table  *rules.Table
+	custom []rule.Definition
+}
+
+func (s checkedSource) Run(ctx context.Context, sink core.Sink) error {
+	return s.Source.Run(ctx, checkedSink{sink, s})
+}
+
+type checkedSink struct {
+	core.Sink
+	source checkedSource
+}
+
+func (s checkedSink) Apply(change core.Change) {
+	change.Documents = slices.Clone(change.Documents) // the source may keep them
+	for i := range change.Documents {
+		if d := &change.Documents[i]; d.Err == nil {
+			d.Err = s.source.check(d.Name, d.Data)
+		}
+	}
+	s.Sink.Apply(change)
+}
+
+// check returns what of a document cannot be served. That the document has mistakes is left
+// to the engine to say.
+func (s checkedSource) check(name string, data []byte) error {
+	set, err := s.table.Parse(name, data)
+	if problems := rules.Problems(nil); errors.As(err, &problems) {
+		return nil
+	}
+	return Check(set, s.custom...)
+}

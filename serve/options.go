@@ -1,0 +1,97 @@
+package serve
+
+import (
+	"net/netip"
+
+	"github.com/penstock-go/penstock/adapters/nethttp"
+	"github.com/penstock-go/penstock/adapters/priority"
+)
+
+// The defaults of [RLSOptions].
+const (
+	DefaultMaxDescriptors = 32
+	DefaultMaxEntries     = 32
+)
+
+// RLSOptions configure a [RLS]. The zero value is ready to use.
+type RLSOptions struct {
+	// Domains are the domains that are served, each with a prefix of its resources: with
+	// "shop": "shop/", the resource "orders" of the domain "shop" is "shop/orders" to the
+	// rules. A request of another domain ends with NOT_FOUND. Defaults to all domains, without
+	// prefixes.
+	Domains map[string]string
+
+	// ResourceKeys are the keys of descriptor entries that name the resource, the first one
+	// first. Without such an entry the domain is the resource. Map routes to names in the
+	// proxy: only the bound of the engine, core.Config.MaxResources, limits the names that
+	// clients choose. Defaults to "resource" and "generic_key".
+	ResourceKeys []string
+
+	// OriginKey is the key of the entry that names the caller, for rules with an origin.
+	// Defaults to "origin".
+	OriginKey string
+
+	// MaxDescriptors and MaxEntries bound the descriptors of a request, and the entries of a
+	// descriptor. A request that has more ends with INVALID_ARGUMENT and takes nothing.
+	// Default to [DefaultMaxDescriptors] and [DefaultMaxEntries].
+	MaxDescriptors, MaxEntries int
+
+	// Fields selects the answers with RateLimit fields, and whether what clients get to see
+	// names rules at all. Defaults to nethttp.FieldsOnRefusal.
+	Fields nethttp.Fields
+
+	// IPv6Prefix is how many bits of an IPv6 address identify a client, for the attribute
+	// "ipPrefix". Defaults to 64.
+	IPv6Prefix int
+}
+
+func (o *RLSOptions) setDefaults() {
+	if o.ResourceKeys == nil {
+		o.ResourceKeys = []string{"resource", "generic_key"}
+	}
+	if o.OriginKey == "" {
+		o.OriginKey = "origin"
+	}
+	if o.MaxDescriptors <= 0 {
+		o.MaxDescriptors = DefaultMaxDescriptors
+	}
+	if o.MaxEntries <= 0 {
+		o.MaxEntries = DefaultMaxEntries
+	}
+}
+
+// HTTPOptions configure how the servers that judge HTTP requests map them to calls. The zero
+// value is ready to use.
+type HTTPOptions struct {
+	// Routes are the routes of the requests, as patterns of [http.ServeMux]: a request for
+	// /orders/7 that "GET /orders/{id}" matches is the resource "GET:/orders/{id}". Requests
+	// that no route matches are the resource [nethttp.Unmatched], all together, as clients choose
+	// paths. A path is matched without its double slashes and dots. Defaults to none.
+	Routes []string
+
+	// OriginHeader is the header field that names the caller, for rules with an origin. The
+	// proxy has to set it, or remove what clients write there. Defaults to none.
+	OriginHeader string
+
+	// PriorityHeader and PriorityCallers are those of nethttp.Options: the field in which
+	// callers say how important their requests are, and the addresses of clients of which that
+	// is believed. Default to none.
+	PriorityHeader  string
+	PriorityCallers []priority.Callers
+
+	// TrustedProxies are the addresses of the proxies whose X-Forwarded-For is believed, see
+	// [clientip.Options]. A [ForwardAuth] answers only these, and its default is the addresses of
+	// loopback; that of an [ExtAuthz] is none.
+	TrustedProxies []netip.Prefix
+
+	// UseForwarded selects the field Forwarded (RFC 7239) in place of X-Forwarded-For.
+	UseForwarded bool
+
+	// IPv6Prefix is how many bits of an IPv6 address identify a client, for the attribute
+	// "ipPrefix". Defaults to 64.
+	IPv6Prefix int
+
+	// Fields selects the answers with RateLimit fields, and whether what clients get to see
+	// names rules at all. Defaults to nethttp.FieldsOnRefusal.
+	Fields nethttp.Fields
+}

@@ -1,0 +1,135 @@
+package serve
+
+import (
+	"context"
+	"errors"
+
+	ratelimit "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/penstock-go/penstock/adapters/clientip"
+	"github.com/penstock-go/penstock/adapters/nethttp"
+	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/rule"
+)
+
+// RLS is the rate limit service of Envoy, envoy.service.ratelimit.v3.RateLimitService. Make it
+// with [NewRLS]. It is safe for concurrent use.
+//
+// Each descriptor of a request is a call: the entry "resource" or "generic_key" names the
+// resource, all other entries are attributes by their keys. The entry "remote_address" is the
+// attributes "ip" and "ipPrefix" too. A call takes as many tokens as hits_addend says, that of
+// the descriptor before that of the request; one that says 0 takes none and asks whether a call
+// of one token would pass. Calls never wait.
+//
+// A request passes only if all of its descriptors do. If one is refused, the others give back
+// what they took, except for what a throttle lets pass: its next call is as far away as if the
+// request had passed. In metrics these calls have passed.
+//
+// An answer has the status of each descriptor, by the rule that is nearest to its end, and the
+// response header fields and body that the HTTP adapter would write. In the dynamic metadata
+// stands which rule refused and why, and which shadow rule would have. A descriptor that no rule
+// is for passes. The limit that a descriptor overrides is ignored: rules have the limits.
+//
+// What cannot be decided ends with an error. Envoy lets requests pass then, and counts that, unless its
+// failure_mode_deny is set: INVALID_ARGUMENT for a request without a domain, without descriptors or with
+// too many, NOT_FOUND for an unknown domain, UNIMPLEMENTED for negative hits, UNAVAILABLE once the engine is closed.
+type RLS struct {
+	ratelimit.UnimplementedRateLimitServiceServer
+	engine    *core.Engine
+	options   RLSOptions
+	answers   *nethttp.Answers
+	clients   *clientip.Resolver
+	attribute func(*descriptorCall, string) rule.Attribute // a method
+}
+
+// NewRLS returns the rate limit service that decides by the rules of the engine.
+func NewRLS(engine *core.Engine, options RLSOptions) *RLS {
+	options.setDefaults()
+	s := &RLS{
+		engine: engine, options: options, answers: nethttp.NewAnswers(engine, options.Fields),
+		clients: clientip.New(clientip.Options{IPv6Prefix: options.IPv6Prefix}),
+	}
+	s.attribute = s.attributeOf
+	return s
+}
+
+// ShouldRateLimit decides on a request.
+func (s *RLS) ShouldRateLimit(ctx context.Context, request *ratelimit.RateLimitRequest) (*ratelimit.RateLimitResponse, error) {
+	prefix, err := s.prefixOf(request)
+	if err != nil {
+		return nil, err
+	}
+	calls := make([]descriptorCall, len(request.GetDescriptors()))
+	defer func() {
+		for i := range calls {
+			calls[i].guard.Exit()
+		}
+	}()
+	refused := -1
+	for i, d := range request.GetDescriptors() {
+		calls[i].read(s, request.GetDomain(), prefix, d, request.GetHitsAddend())
+		if err := calls[i].enter(ctx); err != nil {
+			giveBack(calls)
+			return nil, statusOf(err)
+		}
+		if calls[i].refusal != nil && refused < 0 {
+			refused = i
+		}
+	}
+	if refused >= 0 {
+		giveBack(calls)
+	}
+	return s.answer(calls, refused), nil
+}
+
+// giveBack gives back what calls took.
+func giveBack(calls []descriptorCall) {
+	for i := range calls {
+		calls[i].guard.Settle(0)
+	}
+}
+
+// prefixOf returns the prefix of the resources of a request, or what is wrong with it.
+func (s *RLS) prefixOf(request *ratelimit.RateLimitRequest) (prefix string, err error) {
+	domain, descriptors := request.GetDomain(), request.GetDescriptors()
+	switch {
+	case domain == "":
+		return "", status.Error(codes.InvalidArgument, "the request has no domain")
+	case len(descriptors) == 0:
+		return "", status.Error(codes.InvalidArgument, "the request has no descriptors")
+	case len(descriptors) > s.options.MaxDescriptors:
+		return "", status.Errorf(codes.InvalidArgument, "the request has %d descriptors: at most %d are served",
+			len(descriptors), s.options.MaxDescriptors)
+	}
+	if s.options.Domains != nil {
+		known := false
+		if prefix, known = s.options.Domains[domain]; !known {
+			return "", status.Errorf(codes.NotFound, "the domain %s is not served", rule.Quote(domain))
+		}
+	}
+	for i, d := range descriptors {
+		switch count := len(d.GetEntries()); {
+		case count == 0:
+			return "", status.Errorf(codes.InvalidArgument, "descriptor %d has no entries", i)
+		case count > s.options.MaxEntries:
+			return "", status.Errorf(codes.InvalidArgument, "descriptor %d has %d entries: at most %d are served",
+				i, count, s.options.MaxEntries)
+		case d.GetIsNegativeHits():
+			return "", status.Errorf(codes.Unimplemented, "descriptor %d has negative hits, which are not served", i)
+		}
+	}
+	return prefix, nil
+}
+
+// statusOf returns an error of Entry other than a refusal as that of a gRPC call.
+func statusOf(err error) error {
+	switch {
+	case errors.Is(err, core.ErrClosed):
+		return status.Error(codes.Unavailable, "the server is shutting down")
+	case errors.Is(err, core.ErrInvalid):
+		return status.Error(codes.InvalidArgument, err.Error())
+	}
+	return status.FromContextError(err).Err()
+}
