@@ -19,17 +19,24 @@ func TestEditChangesLinesAndLeavesTheOthersAsTheyAre(t *testing.T) {
 		done        list.Edited
 	}{
 		{
-			"added at the end", "# seen\n10.0.0.0/8  # all\n", []string{"192.0.2.1", "10.0.0.0/8"}, nil,
+			"added at the end", "# seen\n10.0.0.0/8  # all\n",
+			[]string{"192.0.2.1", "10.0.0.0/8"},
+			nil,
 			"# seen\n10.0.0.0/8  # all\n192.0.2.1\n",
 			list.Edited{Added: []string{"192.0.2.1"}, Present: []string{"10.0.0.0/8"}},
 		},
 		{"without an end of the last line", "a\r\nb", []string{"c"}, nil, "a\r\nb\nc\n", list.Edited{Added: []string{"c"}}},
 		{
-			"written in another way", "\ufeff192.0.2.1/32\n2001:DB8::1\n", []string{"192.0.2.1", "2001:db8::1/128"}, nil,
-			"\ufeff192.0.2.1/32\n2001:DB8::1\n", list.Edited{Present: []string{"192.0.2.1", "2001:db8::1/128"}},
+			"written in another way", "\ufeff192.0.2.1/32\n2001:DB8::1\n",
+			[]string{"192.0.2.1", "2001:db8::1/128"},
+			nil,
+			"\ufeff192.0.2.1/32\n2001:DB8::1\n",
+			list.Edited{Present: []string{"192.0.2.1", "2001:db8::1/128"}},
 		},
 		{
-			"taken out, twice there", "a # why\n\"a\"\nb\n", nil, []string{"a", "c"}, "b\n",
+			"taken out, twice there", "a # why\n\"a\"\nb\n", nil,
+			[]string{"a", "c"},
+			"b\n",
 			list.Edited{Removed: []string{"a"}, Absent: []string{"c"}},
 		},
 		{"no address is taken out of a prefix", "10.0.0.0/8\n", nil, []string{"10.0.0.1"}, "10.0.0.0/8\n", list.Edited{Absent: []string{"10.0.0.1"}}},
