@@ -272,6 +272,8 @@ func (b *Budget) fair(now clock.Instant) (perSecond float64, isNew bool) {
 	if b.isFull { // calls come at that rate on average, and more often at times
 		const surplus = 1.2
 		passed *= surplus
+	} else { // tokens are used as soon as they come, and the average is highest then
+		passed -= passed / (4 * b.requestRate() * b.rateMemory().Seconds())
 	}
 	return passed, !isKnown && b.group == nil
 }

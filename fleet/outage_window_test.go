@@ -83,14 +83,7 @@ func TestInstancesWithEvenDemandPassTheSameInAnOutage(t *testing.T) {
 			w.isDown = true
 			const from, to = 8 * time.Second, 23 * time.Second
 			w.run(to - from)
-			var passed []int
-			for _, i := range w.instances {
-				sum := 0
-				for _, n := range i.passes[from/ms : to/ms] {
-					sum += int(n)
-				}
-				passed = append(passed, sum)
-			}
+			passed := w.shares(from, to)
 			assert.LessOrEqual(t, float64(slices.Max(passed))/float64(slices.Min(passed)), 1.2, "%v", passed)
 		})
 	}

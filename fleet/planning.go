@@ -134,18 +134,22 @@ func (b *Budget) ceiling() float64 {
 	case b.isFull:
 		return 0
 	case b.mode == ModeLease:
-		share = max(share, b.spareRate)
+		// Not more than what passed without end: whoever has more than others would ask for more.
+		const chance = 1.5
+		return max(share, b.spareRate, min(growth*b.passed.perSecond(), chance*share))
 	}
 	return max(share, growth*b.passed.perSecond())
 }
 
 // explore raises spareRate while a bucket has all that is asked for, so that an instance whose
 // demand has grown gets what the others leave within a few requests. What passed follows
-// within a second or more.
+// within a second or more. The higher it is, the less it rises and the more it falls, so that
+// instances with the same demand come to the same rate.
 func (b *Budget) explore(hasAll bool) {
-	const up, down = 1.5, 0.9
+	const factor, part, down = 1.5, 0.25, 0.9
 	if hasAll {
-		b.spareRate = min(up*max(b.spareRate, b.even(), b.passed.perSecond()), b.fleetRate())
+		rate := max(b.spareRate, b.even())
+		b.spareRate = min(factor*rate, rate+part*(b.fleetRate()-rate))
 	} else {
 		b.spareRate *= down
 	}

@@ -112,12 +112,16 @@ func (b *Budget) operation() Operation {
 	return LeaseBucket
 }
 
-// quantum is the least number of tokens that is worth a grant.
+// quantum is the least number of tokens that is worth a grant, and what is granted for later. It
+// follows what passed only as far as the bucket has it to spare, or those that pass more than
+// others would be granted more. With as many requests as may be made, it is the even share; what
+// the request pays is part of it.
 func (b *Budget) quantum(want int64) int64 {
 	least := int64(1)
 	if b.mode == ModeLease {
-		share := max(b.even(), b.passed.perSecond())
-		least = int64(math.Ceil(share * b.queue().Seconds() / 2))
+		share := max(b.even(), min(b.spareRate, b.passed.perSecond()))
+		interval := max(b.queue().Seconds()/2, 1/b.requestRate())
+		least = int64(math.Round(share*interval)) - b.owed
 	}
 	return min(want, max(1, least, b.largeNow()))
 }

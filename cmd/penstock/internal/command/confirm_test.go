@@ -1,6 +1,7 @@
 package command_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -32,6 +33,37 @@ func TestHeldBackChangeIsShownAndConfirmed(t *testing.T) {
 	assert.Regexp(t, `^/penstock/shop/ in etcd: removals up to revision \d+ are confirmed\n$`, got.out)
 	require.Eventually(t, func() bool { return u.run(t, "status").code == command.ExitDone }, eventTimeout, 10*time.Millisecond)
 	assert.NotContains(t, u.run(t, "status").out, "held back")
+}
+
+func TestHeldBackListIsShownAndConfirmed(t *testing.T) {
+	server, u := startEtcd(t, etcdtest.Options{})
+	require.Equal(t, command.ExitDone, u.run(t, "lists", "push", "scrapers", listFile(t, "a\nb\nc\nd\n"), "--yes").code)
+	engine := startCarefulEngine(t, server, "careful", 0.2)
+	entries := func() int {
+		status := engine.Lists().Status()
+		require.Len(t, status, 1)
+		return status[0].Entries
+	}
+	require.Equal(t, 4, entries())
+
+	require.Equal(t, command.ExitDone, u.run(t, "lists", "remove", "scrapers", "c", "d").code)
+	var got answer
+	require.Eventually(t, func() bool {
+		got = u.run(t, "status")
+		return strings.Contains(got.out, "held back")
+	}, eventTimeout, 10*time.Millisecond)
+	assert.Equal(t, command.ExitNo, got.code)
+	assert.Contains(t, got.out, "held back: 1 list")
+	assert.Contains(t, got.out, "\nWhat is held back is put in force by penstock confirm")
+	assert.Equal(t, 4, entries(), "the one in force stays")
+
+	got = u.run(t, "confirm")
+	require.Equal(t, command.ExitDone, got.code, got.err)
+	require.Eventually(t, func() bool { return entries() == 2 }, eventTimeout, 10*time.Millisecond)
+
+	// What takes out few entries, or is confirmed with the change, is not held back.
+	require.Equal(t, command.ExitDone, u.run(t, "lists", "remove", "scrapers", "a", "b", "--confirm-removals").code)
+	require.Eventually(t, func() bool { return entries() == 0 }, eventTimeout, 10*time.Millisecond)
 }
 
 func TestConfirmAsksOnATerminal(t *testing.T) {

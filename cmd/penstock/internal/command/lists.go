@@ -21,7 +21,7 @@ import (
 func newLists(env Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "lists COMMAND",
-		Short: "Push, list, pull, restore and delete the lists that rules name",
+		Short: "Push, edit, list, pull, restore and delete the lists that rules name",
 		Long: `Lists are text, one entry a line, of up to 10 million entries: addresses and
 prefixes, or exact values. Rules refer to them by name (list: scrapers).
 In etcd they are below /penstock/APP.lists/, in chunks, because a value there has
@@ -31,6 +31,7 @@ have either the one or the other, whole.
 Etcd keeps what was replaced or deleted until it is compacted. It needs room for
 several versions: about half of the text for each.`,
 		Example: `  penstock lists push scrapers scrapers.txt --app shop
+  penstock lists add scrapers 203.0.113.9 --app shop
   penstock lists list --app shop
   penstock lists pull scrapers --app shop > scrapers.txt
   penstock lists history scrapers --app shop
@@ -40,7 +41,8 @@ several versions: about half of the text for each.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	for _, sub := range []*cobra.Command{
-		newListsPush(env), newListsList(env), newListsPull(env), newListsHistory(env), newListsRollback(env), newListsDelete(env),
+		newListsPush(env), newListsAdd(env), newListsRemove(env), newListsList(env), newListsPull(env), newListsHistory(env),
+		newListsRollback(env), newListsDelete(env),
 	} {
 		sub.Flags().SortFlags = false // in order of importance
 		sub.DisableFlagsInUseLine = true

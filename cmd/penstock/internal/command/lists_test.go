@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -313,4 +314,61 @@ func TestFormerVersionsOfAListAreListedAndRestored(t *testing.T) {
 	got = u.run(t, "lists", "rollback", "l", "1", "--yes")
 	assert.Equal(t, command.ExitFailed, got.code)
 	assert.Contains(t, got.err, "has no revision 1")
+}
+
+func TestEntriesAreAddedToAListAndRemoved(t *testing.T) {
+	_, u := startEtcd(t, etcdtest.Options{})
+	got := u.run(t, "lists", "add", "scrapers", "192.0.2.1")
+	assert.Equal(t, command.ExitNo, got.code, "there is no such list")
+	require.Equal(t, command.ExitDone, u.run(t, "lists", "push", "scrapers", listFile(t, "# seen\n10.0.0.0/8  # all\n"), "--yes").code)
+
+	got = u.run(t, "lists", "add", "scrapers", "192.0.2.1", "10.0.0.0/8", "-m", "ticket 812", "--author", "alice")
+	require.Equal(t, command.ExitDone, got.code, got.err)
+	assert.Regexp(t, `^list scrapers: 1 added, 1 there already: it has 2 entries and is at revision \d+ now\n$`, got.out)
+	assert.Equal(t, "# seen\n10.0.0.0/8  # all\n192.0.2.1\n", u.run(t, "lists", "pull", "scrapers").out)
+	assert.Contains(t, u.run(t, "lists", "list").out, "alice   ticket 812")
+	assert.Contains(t, u.run(t, "lists", "history", "scrapers").out, "scrapers  1        ")
+
+	for range 2 { // nothing is written
+		again := u.run(t, "lists", "add", "scrapers", "192.0.2.1/32", "-o", "json")
+		assert.Equal(t, command.ExitDone, again.code)
+		assert.Regexp(t, `(?s)"present": \[\s*"192.0.2.1/32"\s*\],\s*"entries": 2`, again.out)
+		assert.NotContains(t, again.out, "added")
+	}
+	got = u.run(t, "lists", "add", "scrapers", "some text")
+	assert.Equal(t, command.ExitNo, got.code)
+	assert.Contains(t, got.err, "a list has addresses or texts")
+
+	got = u.run(t, "lists", "remove", "scrapers", "192.0.2.1", "192.0.2.9")
+	require.Equal(t, command.ExitDone, got.code, got.err)
+	assert.Contains(t, got.out, "list scrapers: 1 removed, 1 not there: it has 1 entry")
+	assert.Equal(t, "# seen\n10.0.0.0/8  # all\n", u.run(t, "lists", "pull", "scrapers").out)
+	got = u.run(t, "lists", "remove", "scrapers", "192.0.2.1")
+	assert.Equal(t, command.ExitDone, got.code)
+	assert.Contains(t, got.out, "1 not there: nothing to write")
+
+	got = u.run(t, "lists", "remove", "scrapers", "10.0.0.0/8")
+	assert.Equal(t, command.ExitNo, got.code)
+	assert.Contains(t, got.err, "say --confirm-removals")
+	require.Equal(t, command.ExitDone, u.run(t, "lists", "remove", "scrapers", "10.0.0.0/8", "--confirm-removals").code)
+	assert.Equal(t, "# seen\n", u.run(t, "lists", "pull", "scrapers").out)
+}
+
+// Of entries that several add at the same time, none is lost without an exit code that says so.
+func TestEntriesThatAreAddedAtTheSameTimeAreAllThere(t *testing.T) {
+	_, u := startEtcd(t, etcdtest.Options{})
+	require.Equal(t, command.ExitDone, u.run(t, "lists", "push", "scrapers", listFile(t, "10.0.0.0/8\n"), "--yes").code)
+	codes := make([]int, 6)
+	var all sync.WaitGroup
+	for i := range codes {
+		all.Go(func() {
+			codes[i] = u.run(t, "lists", "add", "scrapers", fmt.Sprintf("192.0.2.%d", i)).code
+		})
+	}
+	all.Wait()
+	text := u.run(t, "lists", "pull", "scrapers").out
+	for i, code := range codes {
+		assert.Contains(t, []int{command.ExitDone, command.ExitConflict}, code)
+		assert.Equal(t, code == command.ExitDone, strings.Contains(text, fmt.Sprintf("192.0.2.%d\n", i)))
+	}
 }

@@ -40,7 +40,7 @@ func TestHelpOfCommands(t *testing.T) {
 
 func TestHelpOfListCommands(t *testing.T) {
 	golden(t, "help/lists.txt", user{}.run(t, "lists").out, "")
-	for _, name := range []string{"push", "list", "pull", "history", "rollback", "delete"} {
+	for _, name := range []string{"push", "add", "remove", "list", "pull", "history", "rollback", "delete"} {
 		help := user{}.run(t, "lists", name, "--help")
 		assert.Equal(t, command.ExitDone, help.code)
 		assert.Empty(t, help.err)

@@ -128,6 +128,12 @@ func startInstance(t *testing.T, server *etcdtest.Server, name string) (stop fun
 // its rules at once.
 func startCareful(t *testing.T, server *etcdtest.Server, name string, maxRemoval float64) (stop func()) {
 	t.Helper()
+	return startCarefulEngine(t, server, name, maxRemoval).Close
+}
+
+// startCarefulEngine is startCareful, which follows lists as well. It returns the engine.
+func startCarefulEngine(t *testing.T, server *etcdtest.Server, name string, maxRemoval float64) *core.Engine {
+	t.Helper()
 	silent := slog.New(slog.DiscardHandler)
 	source, err := etcd.Open(clientv3.Config{Endpoints: []string{server.Endpoint()}}, etcd.Prefix("shop"),
 		etcd.Options{Instance: name, Logger: silent})
@@ -137,10 +143,13 @@ func startCareful(t *testing.T, server *etcdtest.Server, name string, maxRemoval
 	require.NoError(t, engine.Follow(t.Context(), source))
 	ctx, cancel := context.WithTimeout(t.Context(), eventTimeout)
 	defer cancel()
+	lists, err := source.WatchLists(t.Context(), engine.Lists())
+	require.NoError(t, err)
+	require.NoError(t, lists.Ready(ctx))
 	require.NoError(t, engine.Ready(ctx))
 	require.Eventually(t, func() bool {
 		found, err := server.Client().Get(ctx, "/penstock/shop.instances/"+name)
 		return err == nil && len(found.Kvs) == 1
 	}, eventTimeout, 10*time.Millisecond)
-	return engine.Close
+	return engine
 }

@@ -1,0 +1,73 @@
+package fleet_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/penstock-go/penstock/fleet"
+)
+
+// shares is what each instance passed between two times.
+func (w *world) shares(from, to time.Duration) (passed []int) {
+	for _, i := range w.instances {
+		sum := 0
+		for _, n := range i.passes[from/ms : to/ms] {
+			sum += int(n)
+		}
+		passed = append(passed, sum)
+	}
+	return passed
+}
+
+// Instances with the same demand pass the same, in the long run: while the backend answers, in an
+// outage, and after it.
+func TestInstancesWithEvenDemandPassTheSame(t *testing.T) {
+	t.Parallel()
+	const limit, lasts = 1000, 30 * time.Second
+	for name, join := range map[string]func(w *world, rates ...float64){
+		"lease": func(w *world, rates ...float64) { w.join(bucketOf(limit), fleet.ModeLease, fleet.OutageLast, rates...) },
+		"ask": func(w *world, rates ...float64) {
+			w.joinAsking(bucketOf(limit), fleet.AskTokenBucket, fleet.OutageLast, rates...)
+		},
+	} {
+		for _, load := range []float64{1.2, 2, 8} {
+			t.Run(fmt.Sprintf("%s/load %.1f", name, load), func(t *testing.T) {
+				t.Parallel()
+				w := newWorld(7, 2*ms)
+				join(w, even(8, load*limit)...)
+				w.run(3 * time.Second)
+				for _, phase := range []string{"answers", "is down", "answers again"} {
+					if w.isDown = phase == "is down"; phase == "answers again" {
+						w.run(2 * time.Second)
+					}
+					from := w.clock.Now().Sub(w.start)
+					w.run(lasts)
+					passed := w.shares(from, from+lasts)
+					assert.LessOrEqual(t, float64(slices.Max(passed))/float64(slices.Min(passed)), 1.2, "the backend %s: %v", phase, passed)
+					assert.InDelta(t, 1, w.rate(from, from+lasts), .03, "the backend %s", phase)
+				}
+			})
+		}
+	}
+}
+
+// An instance that has most of the demand is not held to its even share.
+func TestInstanceWithMostOfTheDemandPassesMost(t *testing.T) {
+	t.Parallel()
+	for name, rates := range map[string][]float64{"load 1.2": skewed(8, 1200), "load 2": skewed(8, 2000)} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(7, 2*ms)
+			w.join(bucketOf(1000), fleet.ModeLease, fleet.OutageLast, rates...)
+			w.run(33 * time.Second)
+			assert.GreaterOrEqual(t, w.rate(3*time.Second, 33*time.Second), .97)
+			for at, passed := range w.shares(3*time.Second, 33*time.Second)[1:] {
+				assert.InEpsilon(t, rates[1]*30, passed, .1, "instance %d has all that it demands", at+1)
+			}
+		})
+	}
+}
