@@ -42,7 +42,7 @@ type Engine struct {
 	rejections atomic.Uint64 // documents rejected
 	journal    journal
 
-	refusalLines, stateLines lineBudget
+	refusalLines, stateLines, warningLines lineBudget
 
 	rules   ruleStore
 	sources sourceList
