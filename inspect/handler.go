@@ -17,6 +17,7 @@ import (
 //	limiters?resource=…&kind=…&rule=…       [Limiters]; all parameters may be left out
 //	ready                                   a [Readiness], with the status 503 unless it is ready
 //	explain?resource=…&origin=…&attr=key=…  an [Explanation]
+//	value?kind=…&rule=…&attr=key=…          [Values]: what a rule knows of one value, such as one user
 //
 // as JSON. What it cannot answer gets a 4xx and a [Failure].
 func Handler(engine *core.Engine) http.Handler {
@@ -49,8 +50,10 @@ func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.ready(w)
 	case "explain":
 		h.explain(w, r)
+	case "value":
+		h.value(w, r)
 	default:
-		answer(w, http.StatusNotFound, Failure{"inspect: ask for status, ready or explain?resource=…, or for limiters"})
+		answer(w, http.StatusNotFound, Failure{"inspect: ask for status, ready or explain?resource=…, for limiters, or for value?kind=…&rule=…&attr=…"})
 	}
 }
 

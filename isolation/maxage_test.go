@@ -33,7 +33,7 @@ func pass(t require.TestingT, l limiter, now clock.Instant) rule.Ticket {
 func TestOldestIsTheAgeOfTheOldestCallUnderWay(t *testing.T) {
 	t.Parallel()
 	l := newLimiter(t, wide())
-	at := func(d time.Duration) clock.Instant { return epoch.Add(d) }
+	at := epoch.Add
 	check := func(now, want time.Duration) {
 		t.Helper()
 		oldest, _ := aged(l, at(now))
