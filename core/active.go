@@ -175,10 +175,8 @@ func (l limiterEnv) env(a *activeRule, version rule.Rule, resource string, count
 		Resource: a.resourceOf(resource),
 		Lists:    l.engine.lists, Signals: &l.engine.signals, Fleet: l.engine.fleet.member, Seed: l.seed(a, resource),
 		Changed: func(clock.Instant, string, string) {},
+		Warn:    func(message string) { l.engine.warnOf(a.key, resource, message) },
 		Sources: true,
-	}
-	if len(version.Attributes()) > 0 { // the others have nothing to say, and there are many
-		env.Warn = func(message string) { l.engine.warnOf(a.key, resource, message) }
 	}
 	if counts != nil {
 		env.Changed = func(at clock.Instant, from, to string) {
@@ -191,9 +189,12 @@ func (l limiterEnv) env(a *activeRule, version rule.Rule, resource string, count
 	return env
 }
 
-// warnOf logs what a limiter of a rule says.
+// warnOf logs what a limiter of a rule says, unless limiters have said much in this second.
 func (e *Engine) warnOf(key rule.Key, resource, message string) {
 	e.events.add(Event{At: e.clock.Now(), Type: EventWarning, Resource: resource, Kind: key.Kind, Rule: key.Name, Text: message})
+	if _, ok := e.warningLines.take(e.clock.Now(), stateLines, e.clock.Now); !ok {
+		return
+	}
 	e.log.Warn("penstock: "+message, slog.String("resource", loggable(resource)),
 		slog.String("kind", string(key.Kind)), slog.String("rule", loggable(key.Name)))
 }

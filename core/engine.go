@@ -45,7 +45,7 @@ type Engine struct {
 	journal    journal
 	events     eventLog
 
-	refusalLines, stateLines lineBudget
+	refusalLines, stateLines, warningLines lineBudget
 
 	rules   ruleStore
 	sources sourceList

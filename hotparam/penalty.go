@@ -82,6 +82,18 @@ func (p *penalties) left(key uint64, now clock.Instant) time.Duration {
 	return 0
 }
 
+// lift ends the penalty of a value, whose refusals are counted anew.
+func (p *penalties) lift(key uint64) {
+	group := p.group(key)
+	mu := &p.stripes[group/penaltyGroup%penaltyStripes]
+	mu.Lock()
+	defer mu.Unlock()
+	if slot := p.find(key|1, group); slot >= 0 {
+		p.until[slot].Store(0)
+		p.counts[slot] = refusalCount{}
+	}
+}
+
 // group returns the first slot of the group of a value.
 func (p *penalties) group(key uint64) int {
 	return int(scramble(key)&(p.groups-1)) * penaltyGroup

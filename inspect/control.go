@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 
 	"github.com/penstock-go/penstock"
 	"github.com/penstock-go/penstock/core"
@@ -20,6 +21,12 @@ import (
 //
 //	curl -X POST '127.0.0.1:6060/control?kind=breaker&rule=pay-errors&state=open'
 //	curl -X POST '127.0.0.1:6060/control?kind=fault&state=off'
+//
+// With action in place of state it acts on one value of a rule that limits each value: the attributes
+// of the value are given as attr, one for each key, and origin if the rule looks at that. The actions
+// are reset and lift, see [core.Engine.ControlValue]:
+//
+//	curl -X POST '127.0.0.1:6060/control?kind=hotParam&rule=per-user&attr=user=alice&action=reset'
 //
 // Without the field rule, the state of all rules of the kind is forced, those that come
 // later too. So a rule that is empty is a mistake, as are other fields and a body that is
@@ -66,6 +73,10 @@ func (h control) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		answer(w, http.StatusBadRequest, Failure{"inspect: " + mistake})
 		return
 	}
+	if r.Form.Has("action") {
+		h.controlValue(w, r.Form)
+		return
+	}
 	key := rule.Key{Kind: rule.Kind(r.Form.Get("kind")), Name: r.Form.Get("rule")}
 	if err := h.control(key, r.Form.Get("state")); err != nil {
 		answer(w, http.StatusUnprocessableEntity, Failure{err.Error()})
@@ -79,9 +90,9 @@ func (h control) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func mistakeIn(form url.Values) string {
 	for _, field := range slices.Sorted(maps.Keys(form)) {
 		switch {
-		case field != "kind" && field != "rule" && field != "state":
-			return fmt.Sprintf("%q is not a field: there are kind, rule and state", field)
-		case len(form[field]) > 1:
+		case !slices.Contains([]string{"kind", "rule", "state", "action", "attr", "origin"}, field):
+			return fmt.Sprintf("%q is not a field: there are kind, rule and state, and for one value action, attr and origin", field)
+		case len(form[field]) > 1 && field != "attr":
 			return fmt.Sprintf("%s is given %d times: give it once", field, len(form[field]))
 		}
 	}
@@ -90,10 +101,51 @@ func mistakeIn(form url.Values) string {
 		return "kind is missing: name the kind of the rules whose state is to be forced"
 	case form.Has("rule") && form.Get("rule") == "":
 		return "rule is empty: name one, or leave the field out to force all rules of the kind"
+	case form.Has("action"):
+		return mistakeInAction(form)
+	case form.Has("attr") || form.Has("origin"):
+		return "attr and origin say which value an action is for: name an action, " + actions()
 	case !form.Has("state"):
 		return "state is missing: name one, or leave it empty to release the rule"
 	}
 	return ""
+}
+
+// mistakeInAction returns a mistake in the fields of a request with an action.
+func mistakeInAction(form url.Values) string {
+	switch {
+	case form.Has("state"):
+		return "state and action contradict each other: leave one out"
+	case form.Get("rule") == "":
+		return "rule is missing: name the one that limits the value"
+	case !form.Has("attr") && !form.Has("origin"):
+		return "attr is missing: say which value, as in attr=user=alice"
+	}
+	return ""
+}
+
+// actions returns what can be done to a value.
+func actions() string {
+	var names []string
+	for _, action := range core.ValueActions() {
+		names = append(names, string(action))
+	}
+	return strings.Join(names, " or ")
+}
+
+// controlValue acts on one value of a rule.
+func (h control) controlValue(w http.ResponseWriter, form url.Values) {
+	query, err := parseValueQuery(form)
+	if err != nil {
+		answer(w, http.StatusBadRequest, Failure{err.Error()})
+		return
+	}
+	key := rule.Key{Kind: query.Kind, Name: query.Rule}
+	if err := h.engine.ControlValue(key, core.ValueAction(form.Get("action")), query.options()...); err != nil {
+		answer(w, http.StatusUnprocessableEntity, Failure{err.Error()})
+		return
+	}
+	w.WriteHeader(http.StatusNoContent)
 }
 
 // control forces the state of a rule, or of all rules of a kind if it has no name.

@@ -147,9 +147,7 @@ func typeOf(a rule.Attribute) AttributeType {
 
 func stateOf(of *core.Applied) *State {
 	s := &State{State: of.State, Blocked: of.Blocked, WouldBlock: of.WouldBlock}
-	if q := of.Quota; q != nil {
-		s.Quota = &Quota{Ceiling(q.Effective), q.Window.Seconds(), q.Remaining, max(0, q.Reset).Seconds()}
-	}
+	s.Quota = quotaOf(of.Quota)
 	s.Gauges, s.Values = gaugesOf(&of.RuleSnapshot), valuesOf(&of.RuleSnapshot)
 	if of.RetryAfter == core.Never {
 		s.CannotPass = true

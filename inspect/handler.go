@@ -21,6 +21,7 @@ import (
 //	resources/NAME                          a [ResourceDetail], see [ResourcePath]
 //	events?since=…                          [Events] that came after the one with that ID
 //	stream?top=…&match=…&sort=…&since=…     both as they happen, as server-sent events: see [StreamPage]
+//	value?kind=…&rule=…&attr=key=…          [Values]: what a rule knows of one value, such as one user
 //
 // as JSON. What it cannot answer gets a 4xx and a [Failure].
 func Handler(engine *core.Engine, options ...Option) http.Handler {
@@ -87,6 +88,8 @@ func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.ready(w)
 	case "explain":
 		h.explain(w, r)
+	case "value":
+		h.value(w, r)
 	case resourcesPath:
 		h.resources(w, r)
 	case "events":
@@ -94,7 +97,9 @@ func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case "stream":
 		h.stream(w, r)
 	default:
-		answer(w, http.StatusNotFound, Failure{"inspect: ask for status, ready or explain?resource=…, or for limiters, resources, events or stream"})
+		answer(w, http.StatusNotFound, Failure{
+			"inspect: ask for status, ready or explain?resource=…, for limiters, resources, events or stream, or for value?kind=…&rule=…&attr=…",
+		})
 	}
 }
 

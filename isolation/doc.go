@@ -19,6 +19,9 @@
 //   - A wait ends with a place, after MaxWait, or when the caller gives up. A place
 //     that is freed at exactly the end of MaxWait is still handed over.
 //
+// With [Rule.MaxAge] a place counts as given back when its call has held it for so long. The end of
+// the call gives nothing back then.
+//
 // A call keeps its place while it waits for rules that are asked later, such as a
 // throttle.
 //

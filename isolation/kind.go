@@ -42,15 +42,17 @@ func fields() []rule.Field[Rule] {
 			Says("how many calls may wait; only with maxWait"),
 		rule.ChoiceField("order", func(r *Rule) *Order { return &r.Order }, FIFO, LIFO).Given("maxWait").
 			Says("which waiting call of a priority gets the next place: fifo, the oldest, or lifo, the newest; only with maxWait"),
+		rule.DurationField("maxAge", func(r *Rule) *time.Duration { return &r.MaxAge }).
+			Says("how long a call may hold its place: after it the place counts as given back").Otherwise("until the call ends"),
 	)
 	return append(list, rule.ScopeFields(common)...)
 }
 
 func examples() []rule.Example[Rule] {
 	return []rule.Example[Rule]{{
-		About:  "At most 10 at once: up to 100 calls wait for a place, not longer than 2 s.",
-		Rule:   Rule{Name: "render-pool", Resource: "reports:render", Limit: 10, MaxWait: 2 * time.Second, MaxQueue: 100},
-		Fields: []string{"name", "resource", "limit", "maxWait", "maxQueue", "order", "shadow"},
+		About:  "At most 10 at once: up to 100 calls wait for a place, not longer than 2 s. A place that is held for 5 min is free again.",
+		Rule:   Rule{Name: "render-pool", Resource: "reports:render", Limit: 10, MaxWait: 2 * time.Second, MaxQueue: 100, MaxAge: 5 * time.Minute},
+		Fields: []string{"name", "resource", "limit", "maxWait", "maxQueue", "order", "maxAge", "shadow"},
 	}, {
 		About:  "All exports of one caller together.",
 		Rule:   Rule{Match: "export:*", Except: rule.StringsOf("export:small"), Shared: true, Limit: 3, Origin: "mobile"},
@@ -65,5 +67,7 @@ func gauges() []rule.Gauge {
 		{Name: "waiting", Help: "Calls that wait for a place."},
 		{Name: "highest", Help: "The highest number of calls under way in this minute of the clock and the one before."},
 		{Name: "limit", Help: "How many calls may be under way at once."},
+		{Name: "oldest_seconds", Help: "How long the oldest call under way has had its place, in seconds, at most."},
+		{Name: "expired", Help: "Places that were given back after maxAge although their calls had not ended.", Counter: true},
 	}
 }

@@ -1,6 +1,7 @@
 package isolation
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
@@ -18,6 +19,7 @@ type limiter struct {
 	limit  uint64
 	atFull rule.Decision // for a call that finds no place: Wait if it may wait, else Block
 	retry  rule.Ticket   // of a call that finds no place
+	warn   func(message string)
 }
 
 var (
@@ -27,10 +29,11 @@ var (
 	_ rule.Retirer   = (*limiter)(nil)
 )
 
-func compile(r Rule, version uint64, p *pool) *limiter {
+func compile(r Rule, env rule.Env, p *pool) *limiter {
 	l := &limiter{
-		pool: p, rule: r, version: version,
-		open: version << versionShift, limit: uint64(r.Limit), atFull: rule.Block, retry: rule.RetryUnknown,
+		pool: p, rule: r, version: env.Version,
+		open: env.Version << versionShift, limit: uint64(r.Limit), atFull: rule.Block, retry: rule.RetryUnknown,
+		warn: env.Warn,
 	}
 	if r.Limit == 0 {
 		l.retry = rule.RetryTicket(rule.Never)
@@ -41,8 +44,20 @@ func compile(r Rule, version uint64, p *pool) *limiter {
 	return l
 }
 
+// tell logs that places were given back because of their age.
+func (l *limiter) tell(places uint64) {
+	if l.warn == nil {
+		return
+	}
+	held := "1 place was held for longer than maxAge, which is %v, and counts"
+	if places > 1 {
+		held = fmt.Sprint(places) + " places were held for longer than maxAge, which is %v, and count"
+	}
+	l.warn(fmt.Sprintf(held+" as given back: find what does not end its call, or raise maxAge", l.rule.MaxAge))
+}
+
 func newLimiter(r Rule, env rule.Env) rule.Limiter {
-	l := compile(r, env.Version, &pool{})
+	l := compile(r, env, &pool{})
 	l.pool.init(l, env.Now)
 	return l
 }
@@ -53,7 +68,7 @@ func adopt(present rule.Limiter, r Rule, env rule.Env) rule.Limiter {
 	if !ok {
 		return nil
 	}
-	return compile(r, env.Version, former.pool)
+	return compile(r, env, former.pool)
 }
 
 // Acquire takes a place if one is free and no call waits. Passing is one
@@ -64,49 +79,55 @@ func (l *limiter) Acquire(c rule.Call) (rule.Ticket, rule.Decision) {
 		word := p.word.Load()
 		places := word & placesMask
 		switch {
-		case word-places != l.open:
-			return 0, l.acquireSlow(c.Now, c.Priority().Level(), word-places)
+		case word&^(placesMask|groupMask) != l.open || c.Now >= clock.Instant(p.due.Load()):
+			return l.acquireSlow(c.Now, c.Priority().Level(), word&^(placesMask|groupMask))
 		case places >= l.limit:
 			return l.retry, l.atFull
-		case p.word.CompareAndSwap(word, word+1):
+		}
+		ticket := p.ages.ticketOf(groupOf(word))
+		if p.word.CompareAndSwap(word, word+1) {
 			p.raiseHighest(places + 1)
-			return 0, rule.Pass
+			return ticket, rule.Pass
 		}
 	}
 }
 
-// acquireSlow is Acquire when a flag of the word is set or another version of the rule
-// is in force.
-func (l *limiter) acquireSlow(now clock.Instant, level int, state uint64) rule.Decision {
+// acquireSlow is Acquire when a flag of the word is set, another version of the rule is in
+// force, or the time asks for something.
+func (l *limiter) acquireSlow(now clock.Instant, level int, state uint64) (rule.Ticket, rule.Decision) {
 	switch {
-	case state&^refusedMask != l.open|waiting:
+	case state&^refusedMask != l.open|waiting, now >= clock.Instant(l.pool.due.Load()):
 		return l.acquireLocked(now, level)
 	case uint64(level) < state&refusedMask>>refusedShift:
-		return rule.Block
+		return 0, rule.Block
 	}
-	return rule.Wait // no place is free while calls wait
+	return 0, rule.Wait // no place is free while calls wait
 }
 
-func (l *limiter) acquireLocked(now clock.Instant, level int) rule.Decision {
+func (l *limiter) acquireLocked(now clock.Instant, level int) (rule.Ticket, rule.Decision) {
 	p := l.pool
 	p.lock(now)
 	defer p.unlock()
-	switch {
-	case !p.activate(l, now):
-		return rule.Stale
-	case p.takeIfFree():
-		return rule.Pass
-	case level < p.refusedLevels():
-		return rule.Block
+	if !p.activate(l, now) {
+		return 0, rule.Stale
 	}
-	return l.atFull
+	if ticket, ok := p.takeIfFree(); ok {
+		return ticket, rule.Pass
+	}
+	if level < p.refusedLevels() {
+		return 0, rule.Block
+	}
+	if l.atFull == rule.Block {
+		return l.retry, rule.Block
+	}
+	return 0, l.atFull
 }
 
 // GiveBack frees the place.
-func (l *limiter) GiveBack(now clock.Instant, _ rule.Ticket, _ int32) { l.pool.release(now) }
+func (l *limiter) GiveBack(now clock.Instant, t rule.Ticket, _ int32) { l.pool.release(now, t) }
 
-// Done frees the place.
-func (l *limiter) Done(_ rule.Ticket, exit rule.Exit) { l.pool.release(exit.Now) }
+// Done frees the place, unless that was given back because of its age.
+func (l *limiter) Done(t rule.Ticket, exit rule.Exit) { l.pool.release(exit.Now, t) }
 
 // RetryAfter is unknown unless the limit is 0: nobody knows when calls end.
 func (l *limiter) RetryAfter(rule.Call) time.Duration {
@@ -118,12 +139,13 @@ func (l *limiter) Join(c rule.Call, patience rule.Patience) (rule.Waiter, rule.T
 	p := l.pool
 	p.lock(c.Now)
 	defer p.unlock()
-	switch {
-	case !p.activate(l, c.Now):
+	if !p.activate(l, c.Now) {
 		return nil, 0, rule.Stale
-	case p.takeIfFree():
-		return nil, 0, rule.Pass
-	case l.atFull != rule.Wait, patience.Since.Add(l.rule.MaxWait) <= c.Now, patience.Until <= c.Now:
+	}
+	if ticket, ok := p.takeIfFree(); ok {
+		return nil, ticket, rule.Pass
+	}
+	if l.atFull != rule.Wait || patience.Since.Add(l.rule.MaxWait) <= c.Now || patience.Until <= c.Now {
 		return nil, 0, rule.Block
 	}
 	level := c.Priority().Level()
@@ -160,6 +182,7 @@ func (l *limiter) Status(now clock.Instant) rule.Status {
 	defer p.unlock()
 	return rule.Status{Gauges: []float64{
 		float64(p.places), float64(p.queue.Len()), float64(max(p.highest.Load(), p.highestBefore)), float64(p.current.limit),
+		p.ages.oldest(now, p.places).Seconds(), float64(p.ages.given),
 	}}
 }
 

@@ -422,47 +422,51 @@ func TestInstantsInAnyOrderNeverRaiseTheLimit(t *testing.T) {
 		instant := func() clock.Instant {
 			return epoch.Add(time.Duration(rapid.IntRange(-70, 70).Draw(t, "instant")) * time.Second)
 		}
-		underWay, waiters := 0, []rule.Waiter(nil)
+		underWay, waiters := []rule.Ticket(nil), []rule.Waiter(nil)
+		end := func() {
+			l.Done(underWay[0], rule.Exit{Now: instant(), Start: instant()})
+			underWay = underWay[1:]
+		}
 		t.Repeat(map[string]func(*rapid.T){
 			"call": func(*rapid.T) {
 				call := rule.Call{Now: instant(), Tokens: 1}
-				_, decision := l.Acquire(call)
+				ticket, decision := l.Acquire(call)
 				if decision == rule.Wait {
-					w, _, joined := l.Join(call, rule.Patience{Since: instant(), Until: instant(), Wake: func() {}})
-					if decision = joined; joined == rule.Wait {
+					var w rule.Waiter
+					w, ticket, decision = l.Join(call, rule.Patience{Since: instant(), Until: instant(), Wake: func() {}})
+					if decision == rule.Wait {
 						waiters = append(waiters, w)
 					}
 				}
 				if decision == rule.Pass {
-					underWay++
+					underWay = append(underWay, ticket)
 				}
 			},
 			"end": func(*rapid.T) {
-				if underWay > 0 {
-					l.Done(0, rule.Exit{Now: instant(), Start: instant()})
-					underWay--
+				if len(underWay) > 0 {
+					end()
 				}
 			},
 			"turns": func(*rapid.T) {
 				waiters = slices.DeleteFunc(waiters, func(w rule.Waiter) bool {
-					_, _, decision := w.Poll(instant())
+					ticket, _, decision := w.Poll(instant())
 					if decision == rule.Pass {
-						underWay++
+						underWay = append(underWay, ticket)
 					}
 					return decision != rule.Wait
 				})
 			},
 			"": func(t *rapid.T) {
 				g := gaugesOf(l, instant())
-				assert.LessOrEqual(t, underWay, g.inFlight, "those that have a place may not know it yet")
+				assert.LessOrEqual(t, len(underWay), g.inFlight, "those that have a place may not know it yet")
 				assert.LessOrEqual(t, g.inFlight, r.Limit)
 				assert.LessOrEqual(t, g.waiting, r.MaxQueue)
 				assert.GreaterOrEqual(t, g.highest, g.inFlight)
 				assert.True(t, g.waiting == 0 || g.inFlight == r.Limit)
 			},
 		})
-		for ; underWay > 0; underWay-- {
-			l.Done(0, rule.Exit{Now: instant()})
+		for len(underWay) > 0 {
+			end()
 		}
 		for _, w := range waiters {
 			w.Leave(instant())

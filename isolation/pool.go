@@ -14,7 +14,8 @@ import (
 //
 // The word packs what decides whether a call passes:
 //
-//	version of the rule in force, 35 bits | refused levels, 3 bits | flags, 2 bits | calls under way, 24 bits
+//	version of the rule in force, 33 bits | refused levels, 3 bits | flags, 2 bits | open group, 6 bits |
+//	calls under way, 20 bits
 //
 // While no flag is set, calls pass and end by one compare-and-swap of the word. Because
 // it includes the version, no call passes by a limit that is not in force any more.
@@ -28,52 +29,83 @@ import (
 type pool struct {
 	_ [cacheLine]byte // what every call writes stands apart from what it only reads
 
-	word      atomic.Uint64
-	highest   atomic.Uint64 // calls under way since the minute began
-	minuteEnd atomic.Int64  // the clock.Instant at which the minute ends; changed under mu
-	_         [cacheLine - 24]byte
+	word    atomic.Uint64
+	highest atomic.Uint64 // calls under way since the minute began
+	due     atomic.Int64  // the clock.Instant at which lock has something to do because of the time; changed under mu
+	_       [cacheLine - 24]byte
 
 	mu            sync.Mutex // guards what follows
 	places        uint64     // calls under way; valid only between lock and unlock
+	ages          ages
+	minuteEnd     clock.Instant
 	queue         waitqueue.Queue[waiter]
 	current       *limiter // the version in force
 	retired       bool     // current is gone; a newer version may follow
 	highestBefore uint64   // calls under way in the minute before
 	ended         *waiter  // the first of those to be woken by unlock, and the last one
 	lastEnded     *waiter
+	toTell        uint64        // places that were given back because of their age, of which unlock tells
+	quietUntil    clock.Instant // nothing is told of them before: once a minute is enough
 }
 
 const (
 	cacheLine = 64
 
-	placesMask = 1<<24 - 1
-	waiting    = 1 << 24 // the queue is not empty
-	closed     = 1 << 25 // mu is locked, or the rule has been retired
+	placesMask = 1<<20 - 1 // more than MaxLimit
+	groupShift = 20
+	groupMask  = indexMask << groupShift
+	waiting    = 1 << 26 // the queue is not empty
+	closed     = 1 << 27 // mu is locked, or the rule has been retired
 
 	// How many levels of priority, from the lowest, may not join the queue. It is 0 unless
 	// the queue is full.
-	refusedShift = 26
+	refusedShift = 28
 	refusedMask  = 7 << refusedShift
 
-	versionShift = 29
+	versionShift = 31
 )
 
 func (p *pool) init(l *limiter, now clock.Instant) {
 	p.setCurrent(l)
 	p.word.Store(l.open)
-	p.minuteEnd.Store(int64(now - now%minute + minute))
+	p.minuteEnd = now - now%minute + minute
+	p.ages.init(now, l.rule.MaxAge)
+	p.setDue()
 }
 
-// lock locks the pool and closes its word, so that nobody else changes it until unlock.
+// groupOf returns the index of the open group.
+func groupOf(word uint64) uint64 { return word & groupMask >> groupShift }
+
+// lock locks the pool and closes its word, so that nobody else changes it until unlock. Then it does
+// what the time asks for.
 func (p *pool) lock(now clock.Instant) {
 	p.mu.Lock()
 	p.places = p.word.Or(closed) & placesMask
-	p.beginMinute(now)
+	if now >= clock.Instant(p.due.Load()) {
+		p.beginMinute(now)
+		places := p.places
+		if p.places = p.ages.advance(now, places, p.current.rule.MaxAge); p.places < places {
+			p.serve(now)
+		}
+		if p.ages.untold > 0 && now >= p.quietUntil {
+			p.toTell, p.ages.untold, p.quietUntil = p.ages.untold, 0, now+minute
+		}
+	}
+}
+
+// setDue notes when the time asks for something again.
+func (p *pool) setDue() {
+	p.due.Store(int64(min(p.minuteEnd, p.ages.next(p.current.rule.MaxAge))))
 }
 
 // unlock publishes what has changed since lock, and wakes the calls whose wait has ended.
 func (p *pool) unlock() {
-	word := p.current.open | p.places
+	if given := p.toTell; given > 0 {
+		p.toTell = 0
+		defer p.current.tell(given)
+	}
+	p.setDue()
+	word := p.current.open | p.places | uint64(p.ages.open)<<groupShift
 	if p.queue.Len() > 0 {
 		word |= waiting
 	}
@@ -109,11 +141,12 @@ func (p *pool) wakeAll() {
 }
 
 // release frees the place of a call that ends. If a call waits, that gets it.
-func (p *pool) release(now clock.Instant) {
+func (p *pool) release(now clock.Instant, t rule.Ticket) {
 	for {
 		word := p.word.Load()
-		if word&(waiting|closed) != 0 || word&placesMask == 0 || now >= clock.Instant(p.minuteEnd.Load()) {
-			p.releaseLocked(now)
+		if word&(waiting|closed) != 0 || word&placesMask == 0 || now >= clock.Instant(p.due.Load()) ||
+			!p.ages.isOf(groupOf(word), t) {
+			p.releaseLocked(now, t)
 			return
 		}
 		if p.word.CompareAndSwap(word, word-1) {
@@ -122,13 +155,13 @@ func (p *pool) release(now clock.Instant) {
 	}
 }
 
-func (p *pool) releaseLocked(now clock.Instant) {
+func (p *pool) releaseLocked(now clock.Instant, t rule.Ticket) {
 	p.lock(now)
 	defer p.unlock()
-	if p.places > 0 { // else the caller released twice: that must not reach the version in the word
+	if p.ages.end(t, p.places) {
 		p.places--
+		p.serve(now)
 	}
-	p.serve(now)
 }
 
 // The methods below are called between lock and unlock.
@@ -168,17 +201,17 @@ func (p *pool) setCurrent(l *limiter) {
 }
 
 // takeIfFree takes a place if there is a free one. Then no call waits.
-func (p *pool) takeIfFree() bool {
+func (p *pool) takeIfFree() (rule.Ticket, bool) {
 	if p.places >= p.current.limit {
-		return false
+		return 0, false
 	}
-	p.take()
-	return true
+	return p.take(), true
 }
 
-func (p *pool) take() {
+func (p *pool) take() rule.Ticket {
 	p.places++
 	p.raiseHighest(p.places)
+	return p.ages.ticketOf(uint64(p.ages.open))
 }
 
 // serve hands free places to waiting calls.
@@ -189,7 +222,7 @@ func (p *pool) serve(now clock.Instant) {
 			p.finish(w, refused)
 			continue
 		}
-		p.take()
+		w.ticket = p.take()
 		p.queue.Serve(&w.node)
 		p.end(w, granted)
 	}
@@ -267,7 +300,7 @@ const minute = clock.Instant(time.Minute)
 // way, so the present number is the highest since the minute began, and that of all
 // minutes without a call that ended.
 func (p *pool) beginMinute(now clock.Instant) {
-	end := clock.Instant(p.minuteEnd.Load())
+	end := p.minuteEnd
 	if now < end {
 		return
 	}
@@ -276,7 +309,7 @@ func (p *pool) beginMinute(now clock.Instant) {
 		p.highestBefore = p.highest.Load()
 	}
 	p.highest.Store(p.places)
-	p.minuteEnd.Store(int64(now - now%minute + minute))
+	p.minuteEnd = now - now%minute + minute
 }
 
 // raiseHighest may be called without the lock.

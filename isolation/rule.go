@@ -27,6 +27,8 @@ const (
 	MaxMaxWait      = 24 * time.Hour
 	DefaultMaxQueue = 1000
 	MaxMaxQueue     = 1_000_000
+	MinMaxAge       = 10 * time.Millisecond
+	MaxMaxAge       = 7 * 24 * time.Hour
 )
 
 // Rule limits how many calls of a resource are under way at once. It is a plain
@@ -72,6 +74,13 @@ type Rule struct {
 	// to [FIFO]. Only with MaxWait.
 	Order Order
 
+	// MaxAge is how long a call may hold its place. After it, at the latest a thirty-second
+	// later, the place counts as given back, though the call has not ended: it leaked, or hangs.
+	// When it does end, nothing is given back any more. Calls that are meant to last must be
+	// shorter than that. The default, zero, lets calls hold their places until they end. From
+	// [MinMaxAge] to [MaxMaxAge].
+	MaxAge time.Duration
+
 	// Origin restricts the rule to calls of that caller; [rule.OtherOrigins] to those
 	// of callers that no rule on the resource names, unnamed ones included. Left out,
 	// the rule is for all calls.
@@ -107,6 +116,9 @@ func validate(r Rule) []rule.Fault {
 	}
 	if !rule.Within(r.MaxWait, 0, MaxMaxWait) {
 		f.Add("maxWait", "is %v: must be from 0s (no waiting) to %v", r.MaxWait, MaxMaxWait)
+	}
+	if r.MaxAge != 0 && !rule.Within(r.MaxAge, MinMaxAge, MaxMaxAge) {
+		f.Add("maxAge", "is %v: must be from %v to %v, or left out", r.MaxAge, MinMaxAge, MaxMaxAge)
 	}
 	if r.MaxWait == 0 {
 		const noEffect = "has no effect without maxWait: remove it or set maxWait"

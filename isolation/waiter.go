@@ -17,7 +17,8 @@ type waiter struct {
 
 	// state leaves queued under pool.mu. After that only the goroutine of the call
 	// changes it.
-	state atomic.Uint32
+	state  atomic.Uint32
+	ticket rule.Ticket // of one that is granted; written before the state
 
 	node waitqueue.Node[waiter] // guarded by pool.mu
 
@@ -44,7 +45,7 @@ func (w *waiter) Poll(now clock.Instant) (rule.Ticket, time.Duration, rule.Decis
 	switch w.state.Load() {
 	case granted:
 		w.state.Store(left)
-		return 0, 0, rule.Pass
+		return w.ticket, 0, rule.Pass
 	case released:
 		return 0, 0, rule.Stale
 	}
@@ -61,7 +62,7 @@ func (w *waiter) endAtDeadline(now clock.Instant) time.Duration {
 		return 0
 	}
 	if remaining := p.deadlineOf(w).Sub(now); remaining > 0 {
-		return remaining
+		return min(remaining, max(p.ages.firstEnd(p.current.rule.MaxAge).Sub(now), 1)) // a place may be given back before
 	}
 	p.finish(w, refused)
 	return 0
@@ -73,7 +74,7 @@ func (w *waiter) Leave(now clock.Instant) {
 		w.leaveQueue(now)
 	}
 	if w.state.Swap(left) == granted {
-		w.pool.release(now)
+		w.pool.release(now, w.ticket)
 	}
 }
 

@@ -258,7 +258,7 @@ type Env struct {
 	Sources bool
 
 	// Warn logs what an operator should know, with the name of the rule. A limiter says one
-	// thing once. It is called without a lock of the limiter; nil to log nothing.
+	// thing once, or at most once a minute if it happens again. It is called without a lock of the limiter; nil to log nothing.
 	Warn func(message string)
 
 	// Changed reports a change of state, for kinds that have [Spec.States]. It is

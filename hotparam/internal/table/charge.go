@@ -1,6 +1,8 @@
 package table
 
 import (
+	"math"
+
 	"github.com/penstock-go/penstock/clock"
 )
 
@@ -38,6 +40,20 @@ func (b *Buckets) Charge(hash uint64, class int, now clock.Instant, tokens int32
 			return
 		}
 	}
+}
+
+// Reset makes a value as new that has a slot. The class is that of the value.
+func (b *Buckets) Reset(hash uint64, class int, now clock.Instant) {
+	const enough = 4 // so many times the most tokens is more than any debt
+	for range enough {
+		b.Charge(hash, class, now, -math.MaxInt32)
+	}
+}
+
+// Used returns how many tokens are missing in the bucket of a value; of a throttle, how many
+// passes it is ahead.
+func (b *Buckets) Used(hash uint64, r *Rate, now clock.Instant) float64 {
+	return float64(b.used(hash, r, now)) / float64(max(1, r.cost))
 }
 
 // inUse returns the table that has taken over from this one, or that this one has not taken
@@ -111,6 +127,45 @@ func (w *Windows) Charge(hash uint64, now, taken clock.Instant, tokens int32) {
 	if tokens > 0 {
 		w.chargeWithoutSlot(hash, k, terms, now, int64(tokens))
 	}
+}
+
+// Reset makes a value as new that has a slot.
+func (w *Windows) Reset(hash uint64, now clock.Instant) {
+	w.edit(hash, now, func(state *window) { state.counts = windowCounts{} })
+}
+
+// Has says whether a value has a slot.
+func (w *Windows) Has(hash uint64) bool { return w.edit(hash, 0, nil) }
+
+// edit changes the state of a value, if that has a slot, which it returns. Without a change it only
+// looks.
+func (w *Windows) edit(hash uint64, now clock.Instant, change func(*window)) bool {
+	k := w.key(hash, windowTagMask)
+	w.lockBoth(k)
+	terms := w.terms.Load()
+	if terms == nil {
+		closed := w.closedAt != 0
+		w.unlockBoth(k)
+		other := w.inUse(closed)
+		return other != nil && other.edit(hash, now, change)
+	}
+	defer w.unlockBoth(k)
+	if change != nil {
+		w.convertBoth(k, terms, now)
+	}
+	for _, group := range [...]uint64{k.first, k.second} {
+		slot, ok := w.find(group, k.tag)
+		if !ok {
+			continue
+		}
+		if change != nil {
+			state := w.read(slot, terms, now)
+			change(&state)
+			w.write(slot, k.tag, &state)
+		}
+		return true
+	}
+	return false
 }
 
 func (w *Windows) inUse(closed bool) *Windows {

@@ -7,10 +7,16 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/inspect"
+	"github.com/penstock-go/penstock/rule"
 )
 
 // release is the state with which the command line releases what is forced.
@@ -25,6 +31,11 @@ those that come later too. The state stays forced until it is released with the 
 release, or the service ends. A state that is forced on one rule goes before that of
 its kind. What can be forced: faults to be off, breakers to be open or closed.
 
+With --attr it acts on one value of a rule that has a limit for each value, such as one
+user of a hotParam rule, in place of a state: show prints what the rule knows of the
+value, reset makes it as new, lift ends its penalty. The limit of a whole fleet cannot be
+reset; what is shown of it is what each service knows.
+
 The services must serve the control handler of the package inspect under the path
 control; --engine is the address of one, as host and port or as a URL without that
 path. With several, all are asked at once, and each is reported.
@@ -33,13 +44,16 @@ Exit code: 0 when all services did it, 1 when one refused, such as for a rule th
 does not have, 2 for a wrong command line, 3 when one could not be asked.`,
 		Example: `  penstock control fault off --all --engine 10.0.0.7:6060 --engine 10.0.0.8:6060
   penstock control fault release --all --engine 10.0.0.7:6060
-  penstock control breaker open --rule pay-errors --engine 127.0.0.1:6060`,
+  penstock control breaker open --rule pay-errors --engine 127.0.0.1:6060
+  penstock control hotParam reset --rule per-user --attr user=alice --engine 127.0.0.1:6060`,
 		Args: arguments(2, 2, "which rules, and what state? Name a kind and a state, or release: penstock control KIND STATE"),
 	}
 	var c controlRequest
 	cmd.Flags().StringArrayVar(&c.engines, "engine", nil, "the `address` of a running service; may be repeated")
 	cmd.Flags().StringVar(&c.rule, "rule", "", "force the state of the rule of this `name`")
 	cmd.Flags().BoolVar(&c.all, "all", false, "force the state of all rules of the kind")
+	cmd.Flags().StringArrayVar(&c.attributes, "attr", nil, "act on the value with this attribute, as `key=value`; once for each key of the rule")
+	cmd.Flags().StringVar(&c.origin, "origin", "", "act on the value of this `caller`, if the rule looks at the origin")
 	tokenFile := cmd.Flags().String("token-file", "", "the `file` with the token of the control handlers, if they need one")
 	output := formatFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -65,6 +79,8 @@ does not have, 2 for a wrong command line, 3 when one could not be asked.`,
 type controlRequest struct {
 	kind, state, rule string
 	all               bool
+	attributes        []string // of the value that is acted on; none for a state
+	origin            string
 	engines           []string
 	token             string // "" for none
 }
@@ -79,6 +95,15 @@ func (c controlRequest) check() error {
 		return errors.New("--rule and --all contradict each other: leave one out")
 	case c.state == "":
 		return errors.New("the state is empty: name one, or release")
+	case c.ofValue() && c.all:
+		return errors.New("--attr is for one rule: name it with --rule")
+	case !c.ofValue() && c.isAction():
+		return fmt.Errorf("which value? %s is for one value of a rule: say it with --attr, as in --attr user=alice", c.state)
+	case c.ofValue() && !c.isAction():
+		return fmt.Errorf("%q cannot be done to a value: there are show, reset and lift", c.state)
+	}
+	if _, err := inspect.ParseAttributes(c.attributes); err != nil {
+		return fmt.Errorf("--attr: %w", err)
 	}
 	for _, address := range c.engines {
 		if _, err := engineURL(address); err != nil {
@@ -88,8 +113,30 @@ func (c controlRequest) check() error {
 	return nil
 }
 
+// show asks what rules know of a value.
+const show = "show"
+
+// ofValue says whether the request is about one value of a rule.
+func (c controlRequest) ofValue() bool { return len(c.attributes) > 0 || c.origin != "" }
+
+// isAction says whether the state is what is done to a value.
+func (c controlRequest) isAction() bool {
+	return c.state == show || slices.Contains(core.ValueActions(), core.ValueAction(c.state))
+}
+
+// value returns which value the request is about.
+func (c controlRequest) value() inspect.ValueQuery {
+	attributes, _ := inspect.ParseAttributes(c.attributes) // check has found the mistakes
+	return inspect.ValueQuery{Kind: rule.Kind(c.kind), Rule: c.rule, Origin: c.origin, Attributes: attributes}
+}
+
 // form returns the request as the control handler takes it.
 func (c controlRequest) form() url.Values {
+	if c.ofValue() {
+		form := c.value().Query()
+		form.Set("action", c.state)
+		return form
+	}
 	form := url.Values{"kind": {c.kind}, "state": {c.state}}
 	if c.state == release {
 		form.Set("state", "")
@@ -106,7 +153,12 @@ func (c controlRequest) done() string {
 	if c.all {
 		what = fmt.Sprintf("all rules of kind %s are", c.kind)
 	}
-	if c.state == release {
+	switch {
+	case c.state == string(core.ResetValue):
+		return fmt.Sprintf("the value is as new for %s rule %q", c.kind, c.rule)
+	case c.state == string(core.LiftPenalty):
+		return fmt.Sprintf("the value has no penalty for %s rule %q", c.kind, c.rule)
+	case c.state == release:
 		return what + " released"
 	}
 	return what + " forced to be " + c.state
@@ -116,6 +168,9 @@ func (c controlRequest) done() string {
 type controlled struct {
 	Engine string `json:"engine"`
 	Error  string `json:"error,omitempty"` // why it was not done; "" if it was
+
+	// States is what the service knows of a value, if that was asked.
+	States []inspect.ValueState `json:"states,omitempty"`
 
 	code int
 }
@@ -136,6 +191,8 @@ func (env Env) control(ctx context.Context, c controlRequest, output format) err
 		code = max(code, r.code)
 		switch {
 		case output == asJSON:
+		case r.Error == "" && c.state == show:
+			env.showValue(r)
 		case r.Error == "":
 			fmt.Fprintf(env.Out, "%s: %s\n", r.Engine, c.done())
 		default:
@@ -152,11 +209,19 @@ func (env Env) control(ctx context.Context, c controlRequest, output format) err
 func (c controlRequest) ask(ctx context.Context, address string) controlled {
 	at, err := engineURL(address)
 	if err != nil {
-		return controlled{address, err.Error(), ExitUsage}
+		return controlled{Engine: address, Error: err.Error(), code: ExitUsage}
 	}
 	result := controlled{Engine: at.Host}
-	at = at.JoinPath("control")
-	err = exchange(ctx, http.MethodPost, at, c.token, strings.NewReader(c.form().Encode()), nil)
+	if c.state == show {
+		var values inspect.Values
+		at = at.JoinPath("value")
+		at.RawQuery = c.value().Query().Encode()
+		err = exchange(ctx, http.MethodGet, at, c.token, http.NoBody, &values)
+		result.States = values.States
+	} else {
+		at = at.JoinPath("control")
+		err = exchange(ctx, http.MethodPost, at, c.token, strings.NewReader(c.form().Encode()), nil)
+	}
 	if err == nil {
 		return result
 	}
@@ -165,4 +230,48 @@ func (c controlRequest) ask(ctx context.Context, address string) controlled {
 		result.Error, result.code = refused.why, ExitNo
 	}
 	return result
+}
+
+// showValue prints what a service knows of a value.
+func (env Env) showValue(r controlled) {
+	if len(r.States) == 0 {
+		fmt.Fprintf(env.Out, "%s: the value has used nothing\n", r.Engine)
+	}
+	for _, s := range r.States {
+		fmt.Fprintf(env.Out, "%s: %s\n", r.Engine, strings.Join(factsOf(s), ", "))
+	}
+}
+
+// factsOf returns what is known of a value, for people.
+func factsOf(s inspect.ValueState) (facts []string) {
+	add := func(format string, args ...any) { facts = append(facts, fmt.Sprintf(format, args...)) }
+	what := s.Value
+	if s.Resource != "" {
+		what += " at " + s.Resource
+	}
+	if s.Instance {
+		what += " (of the fleet, as far as this instance knows)"
+	}
+	if s.Used != nil {
+		add("%s: used %.3g", what, *s.Used)
+	} else {
+		add("%s", what)
+	}
+	if s.Quota != nil {
+		add("%d remaining", s.Remaining)
+		if s.Reset > 0 {
+			add("more in %v", secondsOf(s.Reset))
+		}
+	}
+	if s.InFlight != nil {
+		add("%d of %d calls under way", *s.InFlight, s.Places)
+	}
+	if s.Penalty > 0 {
+		add("refused for %v", secondsOf(s.Penalty))
+	}
+	return facts
+}
+
+func secondsOf(seconds float64) time.Duration {
+	return time.Duration(seconds * float64(time.Second)).Round(time.Millisecond)
 }

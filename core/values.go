@@ -1,0 +1,149 @@
+package core
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/rule"
+)
+
+// ValueState is the state of one value of a rule that has a limit for each value of an attribute.
+type ValueState struct {
+	// Resource is the one that the limit is for; "" if several share it.
+	Resource string
+
+	At clock.Instant
+	rule.ValueState
+}
+
+// ValueAction is what an operator does to a value, see [Engine.ControlValue].
+type ValueAction string
+
+// The actions.
+const (
+	// ResetValue makes the value as new: it has used nothing, and has no penalty. The limit of a
+	// whole fleet cannot be reset on one instance, nor can calls under way.
+	ResetValue ValueAction = "reset"
+
+	// LiftPenalty ends the penalty of the value on this instance. What it has used stays used.
+	LiftPenalty ValueAction = "lift"
+)
+
+// ValueActions returns all actions.
+func ValueActions() []ValueAction { return []ValueAction{ResetValue, LiftPenalty} }
+
+// ValueStates returns the state of the value that a call with these options has for a rule that has
+// a limit for each value, such as a hotParam rule: what it has used, what remains, and until when it
+// has a penalty. A rule with a limit for each of many resources has a state on each: those are
+// returned, by name, on which the value is not as new. The error says that there is no such rule in
+// force, or which attribute the options lack.
+func (e *Engine) ValueStates(key rule.Key, opts ...Option) ([]ValueState, error) {
+	kept, call, err := e.valueKeepers(key, opts)
+	if err != nil {
+		return nil, err
+	}
+	var states []ValueState
+	for _, k := range kept {
+		s := ValueState{k.resource, call.Now, k.limiter.ValueOf(call)}
+		if len(kept) == 1 || s.Used > 0 || s.InFlight > 0 || s.Penalty > 0 || s.Instance && s.Quota != nil {
+			states = append(states, s)
+		}
+	}
+	return states, nil
+}
+
+// ControlValue acts on the value that a call with these options has for a rule that has a limit for
+// each value, on all resources that the rule guards. The error says that there is no such rule in
+// force, which attribute the options lack, or why it cannot be done.
+func (e *Engine) ControlValue(key rule.Key, action ValueAction, opts ...Option) error {
+	if !slices.Contains(ValueActions(), action) {
+		return fmt.Errorf("core: %q cannot be done to a value: there are %s and %s", action, ResetValue, LiftPenalty)
+	}
+	kept, call, err := e.valueKeepers(key, opts)
+	if err != nil {
+		return err
+	}
+	for _, k := range kept {
+		if action == ResetValue {
+			err = k.limiter.ResetValue(call)
+		} else {
+			err = k.limiter.LiftPenalty(call)
+		}
+		if err != nil {
+			return fmt.Errorf("core: rule %v: %w", key, err)
+		}
+	}
+	return nil
+}
+
+// valueKeeper is a limiter of a rule with a limit for each value.
+type valueKeeper struct {
+	resource string
+	limiter  rule.ValueKeeper
+}
+
+// valueKeepers returns the limiters of a rule, and a call with the value that they are asked about.
+func (e *Engine) valueKeepers(key rule.Key, opts []Option) (kept []valueKeeper, call rule.Call, err error) {
+	a, limiters, err := e.limitersOf(key)
+	if err != nil {
+		return nil, call, err
+	}
+	for _, l := range limiters {
+		if keeper, ok := l.limiter.(rule.ValueKeeper); ok {
+			kept = append(kept, valueKeeper{l.resource, keeper})
+		}
+	}
+	keys := a.Attributes()
+	if len(keys) == 0 || len(kept) < len(limiters) {
+		return nil, call, fmt.Errorf("core: rule %v has no limit for each value", key)
+	}
+	call, found := (&planned{rule: a}).callOf(e.clock.Now(), opts)
+	var missing []string
+	for _, attribute := range found {
+		if !attribute.Value.IsSet() {
+			missing = append(missing, attribute.Key)
+		}
+	}
+	if len(missing) > 0 {
+		return nil, call, fmt.Errorf("core: rule %v looks at %s: say which value of %s",
+			key, strings.Join(keys, ", "), strings.Join(missing, ", "))
+	}
+	return kept, call, nil
+}
+
+// namedLimiter is a limiter of a rule, and the resource that it is for.
+type namedLimiter struct {
+	resource string
+	limiter  rule.Limiter
+}
+
+// limitersOf returns a rule in force, and all of its limiters by the names of their resources.
+func (e *Engine) limitersOf(key rule.Key) (of rule.Rule, list []namedLimiter, err error) {
+	e.rules.mu.Lock()
+	defer e.rules.mu.Unlock()
+	a := e.rules.active[key]
+	switch {
+	case e.isClosed():
+		return nil, nil, ErrClosed
+	case a == nil:
+		return nil, nil, fmt.Errorf("core: no rule %v is in force", key)
+	}
+	g := &e.resources
+	g.swapMu.Lock()
+	defer g.swapMu.Unlock()
+	if a.sharesLimiter {
+		return a.rule, []namedLimiter{{a.target.Resource, a.shared.Limiter}}, nil
+	}
+	for _, r := range append(g.table.all(), g.overflowResource) {
+		for _, s := range r.states {
+			if s.rule == a {
+				list = append(list, namedLimiter{r.name, s.limiter.Limiter})
+			}
+		}
+	}
+	slices.SortFunc(list, func(a, b namedLimiter) int { return cmp.Compare(a.resource, b.resource) })
+	return a.rule, list, nil
+}

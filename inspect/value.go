@@ -1,0 +1,135 @@
+package inspect
+
+import (
+	"fmt"
+	"math"
+	"net/http"
+	"net/url"
+
+	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/rule"
+)
+
+// ValueQuery names one value of a rule that has a limit for each value, such as one user of a
+// hotParam rule.
+type ValueQuery struct {
+	Kind   rule.Kind `json:"kind"`
+	Rule   string    `json:"rule"`
+	Origin string    `json:"origin,omitempty"`
+
+	// Attributes are those that the rule looks at, written as [rule.ParseAttribute] reads them.
+	// They are not part of answers, for a rule may mask its values.
+	Attributes map[string]string `json:"-"`
+}
+
+// Values tells the state of one value: on each resource that has a state of its own, if it is not as
+// new there.
+type Values struct {
+	ValueQuery
+
+	States []ValueState `json:"states"`
+}
+
+// ValueState is what a limit knows of a value.
+type ValueState struct {
+	Resource string `json:"resource,omitempty"` // "" if several share the limit
+	Value    string `json:"value"`              // perhaps cut, or the hash of a rule that masks values
+
+	// Used is how many tokens are missing for the value to be as new; left out if that is not known.
+	Used *float64 `json:"used,omitempty"`
+
+	// Quota is what is left of the limit; nil if that is not known, or calls under way are limited.
+	*Quota
+
+	// InFlight is how many calls are under way, of Places, of a rule that limits them.
+	InFlight *int64 `json:"inFlight,omitempty"`
+	Places   int64  `json:"places,omitempty"`
+
+	// Penalty is for how long all calls of the value are refused still, in seconds; 0 for none.
+	Penalty float64 `json:"penalty,omitempty"`
+
+	// Instance says that the limit is one of the whole fleet, and that this is what this instance
+	// knows of it.
+	Instance bool `json:"instance,omitempty"`
+}
+
+// ValuesOf asks the engine about a value. It changes nothing.
+func ValuesOf(engine *core.Engine, query ValueQuery) (Values, error) {
+	states, err := engine.ValueStates(rule.Key{Kind: query.Kind, Name: query.Rule}, query.options()...)
+	if err != nil {
+		return Values{}, err
+	}
+	values := Values{query, []ValueState{}}
+	for _, s := range states {
+		state := ValueState{Resource: s.Resource, Value: s.Value, Quota: quotaOf(s.Quota), Places: s.Places, Instance: s.Instance}
+		if !math.IsNaN(s.Used) {
+			state.Used = &s.Used
+		}
+		if s.Places > 0 {
+			state.InFlight = &s.InFlight
+		}
+		state.Penalty = s.PenaltyLeft(s.At).Seconds()
+		values.States = append(values.States, state)
+	}
+	return values, nil
+}
+
+func quotaOf(q *rule.Quota) *Quota {
+	if q == nil {
+		return nil
+	}
+	return &Quota{Ceiling(q.Effective), q.Window.Seconds(), q.Remaining, max(0, q.Reset).Seconds()}
+}
+
+func (q ValueQuery) options() []core.Option {
+	return Call{Origin: q.Origin, Attributes: q.Attributes}.options()
+}
+
+// Query returns the query as [Handler] takes it, and as [ControlHandler] does with an action.
+func (q ValueQuery) Query() url.Values {
+	query := Call{Origin: q.Origin, Attributes: q.Attributes}.Query()
+	query.Del("resource")
+	query.Set("kind", string(q.Kind))
+	query.Set("rule", q.Rule)
+	return query
+}
+
+// parseValueQuery reads which value a request is about. It takes the attributes out of the form.
+func parseValueQuery(form url.Values) (q ValueQuery, err error) {
+	q = ValueQuery{Kind: rule.Kind(form.Get("kind")), Rule: form.Get("rule"), Origin: form.Get("origin")}
+	if q.Kind == "" || q.Rule == "" {
+		return q, fmt.Errorf("inspect: kind or rule is missing: name the rule that limits the value")
+	}
+	if q.Attributes, err = ParseAttributes(form["attr"]); err != nil {
+		return q, err
+	}
+	return q, Call{Resource: q.Rule, Origin: q.Origin, Attributes: q.Attributes}.Validate()
+}
+
+// value answers a request about a value.
+func (h handler) value(w http.ResponseWriter, r *http.Request) {
+	form, err := url.ParseQuery(r.URL.RawQuery)
+	if err == nil {
+		known := url.Values{}
+		for name, values := range form {
+			if name != "attr" { // of which there may be several
+				known[name] = values
+			}
+		}
+		err = checkParameters(known, "kind", "rule", "origin", "attr")
+	}
+	var query ValueQuery
+	if err == nil {
+		query, err = parseValueQuery(form)
+	}
+	if err != nil {
+		answer(w, http.StatusBadRequest, Failure{err.Error()})
+		return
+	}
+	values, err := ValuesOf(h.engine, query)
+	if err != nil {
+		answer(w, http.StatusUnprocessableEntity, Failure{err.Error()})
+		return
+	}
+	answer(w, http.StatusOK, values)
+}
