@@ -174,17 +174,20 @@ func (l limiterEnv) env(a *activeRule, version rule.Rule, resource string, count
 		Version: l.generation, Now: l.now, Until: l.engine.clock.Until, Forced: a.forcedState(),
 		Resource: a.resourceOf(resource),
 		Lists:    l.engine.lists, Signals: &l.engine.signals, Fleet: l.engine.fleet.member, Seed: l.seed(a, resource),
-		Changed: func(clock.Instant, string, string) {},
+		Changed: func(clock.Instant, string, string) {}, ChangedBecause: func(clock.Instant, string, string, string) {},
 		Sources: true,
 	}
 	if len(version.Attributes()) > 0 { // the others have nothing to say, and there are many
 		env.Warn = func(message string) { l.engine.warnOf(a.key, resource, message) }
 	}
 	if counts != nil {
-		env.Changed = func(at clock.Instant, from, to string) {
+		env.ChangedBecause = func(at clock.Instant, from, to, because string) {
 			counts.add(from, to)
-			l.engine.stateChanged(StateChange{At: at, Resource: resource, Kind: a.key.Kind, Rule: a.key.Name, From: from, To: to})
+			l.engine.stateChanged(StateChange{
+				At: at, Resource: resource, Kind: a.key.Kind, Rule: a.key.Name, From: from, To: to, Because: because,
+			})
 		}
+		env.Changed = func(at clock.Instant, from, to string) { env.ChangedBecause(at, from, to, "") }
 	}
 	return env
 }
@@ -205,6 +208,9 @@ func (e *Engine) stateChanged(change StateChange) {
 			slog.String("rule", loggable(change.Rule)),
 			slog.String("from", change.From),
 			slog.String("to", change.To),
+		}
+		if change.Because != "" {
+			facts = append(facts, slog.String("because", change.Because))
 		}
 		if skipped > 0 {
 			facts = append(facts, slog.Uint64("linesSkipped", skipped))
