@@ -212,7 +212,7 @@ func (g *group) goApart(c *class, to *group, now clock.Instant) {
 		to.control.Begin(to.control.Limit() + n)
 	}
 	to.welcome(c, now)
-	to.went, to.slowAt = now, now
+	to.went, to.slowAt, to.changedAt = now, now, now
 	g.countStrangers()
 }
 

@@ -56,6 +56,9 @@ type group struct {
 	openedAt   clock.Instant // since when it is open; meaningless while it is full
 	turned     bool          // a call that found the group full did not wait, and no other has waited since
 
+	isLimited bool          // when it was published last
+	changedAt clock.Instant // since when it is so, or has had classes that went apart
+
 	went   clock.Instant // when a class came from the common group
 	slowAt clock.Instant // when one was slow
 
@@ -228,7 +231,7 @@ func (g *group) advance(now clock.Instant) {
 // unlock publishes what has changed since lock.
 func (g *group) unlock() {
 	g.publish()
-	g.mu.Unlock()
+	g.changes.Unlock(&g.mu)
 }
 
 // publish writes the word.
@@ -243,6 +246,10 @@ func (g *group) publish() {
 	}
 	if g.word.Load() != word {
 		g.word.Store(word)
+	}
+	if limited := g.control.Limited(); limited != g.isLimited {
+		g.isLimited, g.changedAt = limited, g.advanced
+		g.noteState(g.advanced)
 	}
 	if testing := g.control.Testing(); g.testing.Load() != testing {
 		g.testing.Store(testing)

@@ -2,6 +2,7 @@ package adaptive
 
 import (
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/penstock-go/penstock/rule"
@@ -23,6 +24,7 @@ func Kind() *rule.Type[Rule] {
 		Adopt:      adopt,
 		Signals:    signalsOf,
 		Gauges:     gauges(),
+		States:     []string{Normal, Limited},
 		LimitMoves: true,
 	})
 }
@@ -120,6 +122,17 @@ func gauges() []rule.Gauge {
 		list = append(list, rule.Gauge{
 			Name: "shed", Help: "Calls that were refused.", Counter: true, Label: "priority", LabelValue: p.String(),
 		})
+	}
+	for _, g := range []rule.Gauge{
+		{Name: "apart_limit", Help: "How many calls of resources that went apart may be under way at once."},
+		{Name: "apart_in_flight", Help: "Calls under way of resources that went apart."},
+		{Name: "apart_queued", Help: "Calls that wait of resources that went apart."},
+		{Name: "apart_limited", Help: "Whether resources that went apart are short of something, so that calls are refused."},
+	} {
+		for i := 1; i < maxGroups; i++ {
+			g.Label, g.LabelValue = "group", strconv.Itoa(i)
+			list = append(list, g)
+		}
 	}
 	return list
 }

@@ -173,7 +173,8 @@ func (l *latencyLimiter) Status(now clock.Instant) rule.Status {
 		}
 		values = append(values, float64(refused))
 	}
-	return rule.Status{Gauges: values}
+	values = append(values, l.apartGauges(math.NaN())...)
+	return rule.Status{State: l.state, Gauges: values, Notes: l.notes()}
 }
 
 // Idle says whether no call is under way or waits, and none has ended for a while.

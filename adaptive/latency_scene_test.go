@@ -65,8 +65,10 @@ type gates struct {
 func (s *gateScene) gauges() gates {
 	g := s.limiter.Status(s.now).Gauges
 	all := gates{limit: int(g[0]), inFlight: int(g[1]), queued: int(g[2]), baseline: g[3]}
-	for _, n := range g[6:] {
-		all.shed += int(n)
+	for i, gauge := range adaptive.Kind().Gauges() {
+		if gauge.Name == "shed" {
+			all.shed += int(g[i])
+		}
 	}
 	return all
 }

@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/internal/statechange"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -24,6 +25,8 @@ type overload struct {
 	env     rule.Env
 	current *latencyLimiter // the version in force
 	retired bool            // current is gone; a newer version may follow
+	state   string          // that was reported last
+	changes statechange.Queue
 
 	groups  [maxGroups]*group // those after the first as far as they were needed
 	classes map[string]*class // nil if the rule is for one resource
@@ -32,7 +35,7 @@ type overload struct {
 
 // newOverload begins with the first version of a rule.
 func newOverload(l *latencyLimiter, env rule.Env) *overload {
-	o := &overload{env: env, current: l}
+	o := &overload{env: env, current: l, state: Normal}
 	o.others = &class{weight: 1}
 	o.groups[0] = newGroup(o, 0, env.Now)
 	if l.rule.Shared {

@@ -174,17 +174,18 @@ func (l limiterEnv) env(a *activeRule, version rule.Rule, resource string, count
 		Version: l.generation, Now: l.now, Until: l.engine.clock.Until, Forced: a.forcedState(),
 		Resource: a.resourceOf(resource),
 		Lists:    l.engine.lists, Signals: &l.engine.signals, Fleet: l.engine.fleet.member, Seed: l.seed(a, resource),
-		Changed: func(clock.Instant, string, string) {},
+		Changed: func(clock.Instant, string, string) {}, ChangedBecause: func(clock.Instant, string, string, string) {},
 		Warn:    func(message string) { l.engine.warnOf(a.key, resource, message) },
 		Sources: true,
 	}
 	if counts != nil {
-		env.Changed = func(at clock.Instant, from, to string) {
+		env.ChangedBecause = func(at clock.Instant, from, to, because string) {
 			counts.add(from, to)
 			l.engine.stateChanged(StateChange{
-				At: at, Resource: resource, Kind: a.key.Kind, Rule: a.key.Name, From: from, To: to,
+				At: at, Resource: resource, Kind: a.key.Kind, Rule: a.key.Name, From: from, To: to, Because: because,
 			}, a.forcedState())
 		}
+		env.Changed = func(at clock.Instant, from, to string) { env.ChangedBecause(at, from, to, "") }
 	}
 	return env
 }
@@ -204,7 +205,7 @@ func (e *Engine) warnOf(key rule.Key, resource, message string) {
 func (e *Engine) stateChanged(change StateChange, forced string) {
 	e.events.add(Event{
 		At: change.At, Type: EventState, Resource: change.Resource, Kind: change.Kind, Rule: change.Rule,
-		From: change.From, To: change.To, Forced: forced,
+		From: change.From, To: change.To, Forced: forced, Text: change.Because,
 	})
 	if skipped, ok := e.stateLines.take(change.At, stateLines, e.clock.Now); ok {
 		facts := []any{
@@ -213,6 +214,9 @@ func (e *Engine) stateChanged(change StateChange, forced string) {
 			slog.String("rule", loggable(change.Rule)),
 			slog.String("from", change.From),
 			slog.String("to", change.To),
+		}
+		if change.Because != "" {
+			facts = append(facts, slog.String("because", change.Because))
 		}
 		if skipped > 0 {
 			facts = append(facts, slog.Uint64("linesSkipped", skipped))

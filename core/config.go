@@ -192,4 +192,5 @@ type StateChange struct {
 	Kind     rule.Kind
 	Rule     string
 	From, To string // of the states that the kind has
+	Because  string // in plain words, for kinds that say so; else ""
 }

@@ -18,7 +18,7 @@ type EventType string
 const (
 	EventSwap      EventType = "swap"      // another set of rules is in force: Source, Revision, Rules, Added, Changed, Removed
 	EventRejection EventType = "rejection" // a document was not applied, or not all of it: Source, Document, Revision, Err
-	EventState     EventType = "state"     // a limiter changed its state: Resource or its pattern, Kind, Rule, From, To, Forced
+	EventState     EventType = "state"     // a limiter changed its state: Resource or its pattern, Kind, Rule, From, To, Forced, and in Text why
 	EventForced    EventType = "forced"    // an operator forced the state of a rule, or of all rules of a kind: Kind, Rule, To
 	EventSource    EventType = "source"    // a source was found or lost: Source, Revision, To, which is SourceConnected or the like, Err
 	EventRefusal   EventType = "refusal"   // a sample of the calls that were refused: Resource, Kind, Rule, RetryAfter

@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
@@ -72,6 +73,9 @@ type State struct {
 	// Gauges are numbers that the kind shows, such as how many calls are under way.
 	Gauges []Gauge `json:"gauges,omitempty"`
 
+	// Notes say in plain words what the state is and why, as in [Limiter].
+	Notes []Note `json:"notes,omitempty"`
+
 	// Values are the values that the rule has seen most often of late, as in [Limiter].
 	Values []Value `json:"values,omitempty"`
 
@@ -120,7 +124,7 @@ type Gauge struct {
 func Explain(engine *core.Engine, call Call) Explanation {
 	e := Explanation{Call: call, Rules: []Rule{}}
 	for _, applied := range engine.Explain(call.Resource, call.options()...) {
-		e.Rules = append(e.Rules, appliedRule(&applied))
+		e.Rules = append(e.Rules, appliedRule(engine.Clock(), &applied))
 	}
 	return e
 }
@@ -145,10 +149,10 @@ func typeOf(a rule.Attribute) AttributeType {
 	return ""
 }
 
-func stateOf(of *core.Applied) *State {
+func stateOf(c clock.Clock, of *core.Applied) *State {
 	s := &State{State: of.State, Blocked: of.Blocked, WouldBlock: of.WouldBlock}
 	s.Quota = quotaOf(of.Quota)
-	s.Gauges, s.Values = gaugesOf(&of.RuleSnapshot), valuesOf(&of.RuleSnapshot)
+	s.Gauges, s.Notes, s.Values = gaugesOf(&of.RuleSnapshot), notesOf(c, &of.RuleSnapshot), valuesOf(&of.RuleSnapshot)
 	if of.RetryAfter == core.Never {
 		s.CannotPass = true
 	} else {

@@ -7,8 +7,10 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
+	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
@@ -42,9 +44,18 @@ type Limiter struct {
 	State  string  `json:"state,omitempty"` // such as "open"; "" for kinds that have no states
 	Gauges []Gauge `json:"gauges,omitempty"`
 
+	// Notes say in plain words what the state is and why, such as what showed an overload.
+	Notes []Note `json:"notes,omitempty"`
+
 	// Values are the values of attributes, such as users, that the limiter has seen most
 	// often of late, the most frequent first, at most [MaxValues].
 	Values []Value `json:"values,omitempty"`
+}
+
+// Note is a sentence about the state of a limiter, and since when it is true.
+type Note struct {
+	Since time.Time `json:"since"`
+	Text  string    `json:"text"`
 }
 
 // Value tells of the calls with one value of an attribute. The counts are estimates.
@@ -79,7 +90,7 @@ type Selection struct {
 // LimitersOf returns limiters of an engine. It takes a time in proportion to the rules on
 // the resources that the engine knows.
 func LimitersOf(engine *core.Engine, s Selection) Limiters {
-	var c limiterCollector
+	c := limiterCollector{clock: engine.Clock()}
 	for resource, of := range engine.RuleStates(s.includes) {
 		if s.Resource == "" || s.Resource == resource {
 			c.add(resource, &of)
@@ -123,6 +134,7 @@ func (s Selection) Query() url.Values {
 // limiterCollector keeps the limiters that matter most. It never holds more than twice as
 // many as it returns.
 type limiterCollector struct {
+	clock    clock.Clock
 	limiters []collectedLimiter
 	more     int // were left out
 	values   int // limiters with values, of all
@@ -138,13 +150,13 @@ type collectedLimiter struct {
 func (c *limiterCollector) add(resource string, of *core.RuleSnapshot) {
 	l := collectedLimiter{Limiter: Limiter{
 		Resource: resource, Kind: of.Kind, Rule: of.Name, Shadow: of.Shadow, State: of.State,
-		Gauges: gaugesOf(of), Values: valuesOf(of),
+		Gauges: gaugesOf(of), Notes: notesOf(c.clock, of), Values: valuesOf(of),
 	}}
 	states := of.Rule.Type().States()
 	if len(states)+len(l.Gauges)+len(l.Values) == 0 {
 		return
 	}
-	l.hasChanged = len(states) > 0 && of.State != states[0]
+	l.hasChanged = of.State != "" && of.State != states[0]
 	for _, v := range l.Values {
 		l.refused += v.Refused
 		l.calls += v.Passed + v.Refused
@@ -221,6 +233,14 @@ func gaugesOf(of *core.RuleSnapshot) []Gauge {
 		}
 	}
 	return gauges
+}
+
+// notesOf returns the notes on the state of a rule.
+func notesOf(c clock.Clock, of *core.RuleSnapshot) (notes []Note) {
+	for _, n := range of.Notes {
+		notes = append(notes, Note{timeOf(c, n.Since), n.Text})
+	}
+	return notes
 }
 
 // valuesOf returns the values that a rule has seen most often.

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/rule"
 )
@@ -65,15 +66,15 @@ func (h handler) resource(w http.ResponseWriter, r *http.Request, name string) {
 		detail.Rules = append(detail.Rules, resourceRuleOf(&of, true))
 	}
 	for _, applied := range view.Applied() {
-		detail.Limiters = append(detail.Limiters, appliedRule(&applied))
+		detail.Limiters = append(detail.Limiters, appliedRule(h.engine.Clock(), &applied))
 	}
 	answer(w, http.StatusOK, detail)
 }
 
 // appliedRule returns a rule in force with its place and its state.
-func appliedRule(applied *core.Applied) Rule {
+func appliedRule(c clock.Clock, applied *core.Applied) Rule {
 	of := RuleOf(applied.Rule)
 	of.Source, of.Document, of.Line, of.Column = applied.Source, applied.Document, applied.Line, applied.Column
-	of.Attributes, of.State = attributesOf(applied.Attributes), stateOf(applied)
+	of.Attributes, of.State = attributesOf(applied.Attributes), stateOf(c, applied)
 	return of
 }

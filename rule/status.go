@@ -1,10 +1,15 @@
 package rule
 
-import "time"
+import (
+	"time"
+
+	"github.com/penstock-go/penstock/clock"
+)
 
 // Status is the state of a limiter.
 type Status struct {
-	// State is one of [Spec.States]; "" for kinds that have none.
+	// State is one of [Spec.States]; "" for kinds without states, and for those rules of other
+	// kinds that have none.
 	State string
 
 	// Quota is how much may pass in a time, for kinds that limit that; else nil. Adapters
@@ -21,9 +26,19 @@ type Status struct {
 	// at the end.
 	Gauges []float64
 
+	// Notes say in plain words what people should know of the state, such as why calls are
+	// refused; at most ten.
+	Notes []Note
+
 	// Values are the values of attributes that were called most of late, the most frequent
 	// first, at most ten; nil for kinds that do not tell values apart.
 	Values []ValueStatus
+}
+
+// Note is a sentence about a state, and since when it is true.
+type Note struct {
+	Since clock.Instant
+	Text  string
 }
 
 // ValueStatus is the calls with one value of an attribute.

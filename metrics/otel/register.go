@@ -137,6 +137,9 @@ func (r *reader) rule(o metric.Observer, resource string, of *core.RuleSnapshot,
 		}
 	}
 	for _, state := range of.Rule.Type().States() {
+		if of.State == "" {
+			break // rules of the kind may have none
+		}
 		o.ObserveInt64(r.state, one(state == of.State), on(StateKey.String(state)))
 	}
 	for _, t := range of.Transitions {

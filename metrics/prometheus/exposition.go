@@ -147,6 +147,9 @@ func (e *exposition) rule(resource string, of *core.RuleSnapshot) {
 		}
 	}
 	for _, state := range of.Rule.Type().States() {
+		if of.State == "" {
+			break // rules of the kind may have none
+		}
 		e.gauge(f.state, boolValue(state == of.State), labels(f.state, resource, name, state))
 	}
 	for _, t := range of.Transitions {

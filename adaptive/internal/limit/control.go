@@ -50,6 +50,7 @@ type Control struct {
 	failingFor time.Duration // since when nearly all calls fail
 	hopeless   bool          // they have done so for long: all failures count as late
 	restored   restoredLimit
+	shortage   Shortage
 	hasSpedUp  bool // the last probe down got much more done; if another does, too, the limit is to blame
 
 	probe probe
@@ -196,7 +197,7 @@ func (c *Control) isOutage(w Window) bool {
 		return true
 	case w.Late > w.Ends/3: // response times would be longer if clients were more patient
 		c.endProbe(false)
-		c.halve()
+		c.halve(w)
 		return true
 	}
 	return c.suspects > 0
@@ -223,11 +224,14 @@ func (c *Control) failing(w Window) {
 			c.suspects = c.restored.good // it was the limit that made calls fail
 		}
 	}
-	c.halve()
+	c.halve(w)
 }
 
 // halve lowers the limit of a service that most calls are too late for.
-func (c *Control) halve() {
+func (c *Control) halve(w Window) {
+	if c.phase != limited {
+		c.shortage = Shortage{By: ByFailures, Calls: w.Late, Of: w.Ends}
+	}
 	c.phase, c.relaxed = limited, 0
 	c.setLimit(c.limit / 2)
 }

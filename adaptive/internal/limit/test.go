@@ -159,10 +159,12 @@ func (c *Control) Judge(now clock.Instant, waited, longest time.Duration) (raise
 	few := c.test.ends < fewEnds || l.all < fewEnds && waited >= hanging || !known && l.all < l.limit/16
 	switch {
 	case l.late >= leastEnds && l.late > l.all:
+		c.shortage = Shortage{By: ByFailures, Calls: l.late, Of: l.late + l.all}
 		return false, true // clients give up: to let more in would help nobody
 	case l.ready() && known && l.ratio/l.ends <= quick+0.5*math.Sqrt(c.variation/l.ends):
 		return c.raiseAfter(now, 0), false // they take as long as usual
 	case l.known >= leastEnds && l.ratios/l.known > quick+math.Sqrt(c.variation/l.known) && c.surge(now):
+		c.shortage.Slower = l.ratios / l.known
 		return false, true // it is not the service that has changed
 	case l.ready():
 		switch c.verdict() {
@@ -211,6 +213,7 @@ func (c *Control) verdict() verdict {
 		switch {
 		case e-certainty*deviation > 0.5:
 			c.test.harmless = lower.limit
+			c.shortage = Shortage{By: ByLimits, Limit: l.limit, Lower: lower.limit, Slower: l.slower(lower)}
 			return short
 		case e+certainty*deviation < 0.5:
 			return enough
@@ -219,11 +222,23 @@ func (c *Control) verdict() verdict {
 	return undecided
 }
 
+// slower returns how many times as long calls took at this level as at a lower one.
+func (l *level) slower(lower *level) float64 {
+	high, _ := l.mean()
+	low, _ := lower.mean()
+	return math.Exp2(high - low)
+}
+
 // surge says whether clearly more calls come than came of late, when the limit was not reached.
 func (c *Control) surge(now clock.Instant) bool {
 	t := &c.test
-	expected := c.calmRate * now.Sub(t.reached).Seconds()
-	return c.base.verified && t.arrivals >= leastEnds && t.arrivals > more*expected+2*math.Sqrt(expected)
+	within := now.Sub(t.reached)
+	expected := c.calmRate * within.Seconds()
+	if !c.base.verified || t.arrivals < leastEnds || t.arrivals <= more*expected+2*math.Sqrt(expected) {
+		return false
+	}
+	c.shortage = Shortage{By: BySurge, Calls: t.arrivals, Of: expected, Within: within}
+	return true
 }
 
 // raise begins the next level.

@@ -316,6 +316,7 @@ func writeLimiters(text io.Writer, found inspect.Limiters) {
 			fmt.Fprintf(text, ": %s", strings.Join(state, ", "))
 		}
 		fmt.Fprintln(text)
+		writeNotes(text, "  ", l.Notes)
 		writeValues(text, "  ", l.Values)
 	}
 	var left []string
@@ -327,6 +328,13 @@ func writeLimiters(text io.Writer, found inspect.Limiters) {
 	}
 	if len(left) > 0 {
 		fmt.Fprintf(text, "\nLeft out: %s; --rule shows the rules of one name.\n", strings.Join(left, ", "))
+	}
+}
+
+// writeNotes writes what is to be said of the state of a rule.
+func writeNotes(text io.Writer, indent string, notes []inspect.Note) {
+	for _, n := range notes {
+		fmt.Fprintf(text, "%ssince %s: %s\n", indent, dateTime(n.Since), wording.Cell(n.Text))
 	}
 }
 

@@ -49,7 +49,10 @@ func seen() inspect.Status {
 			{Signal: "load", Value: new(0.0), At: at, Rules: []string{`adaptive "system"`}},
 		},
 		Limiters: []inspect.Limiter{
-			{Resource: "*", Kind: "adaptive", Rule: "shed", Gauges: []inspect.Gauge{
+			{Resource: "*", Kind: "adaptive", Rule: "shed", State: "limited", Notes: []inspect.Note{
+				{Since: at, Text: "limited to 10 calls, as clients gave up: 9 of 12 calls failed after a long time"},
+				{Since: at.Add(-time.Second), Text: `"reports" went apart, slow while` + "\x1b[31m others are not"},
+			}, Gauges: []inspect.Gauge{
 				{Name: "limit", Value: 9.6},
 				{Name: "in_flight", Value: 9},
 				{Name: "queued", Value: 3},

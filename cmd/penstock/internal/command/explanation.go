@@ -52,6 +52,7 @@ func (env Env) printExplanation(of explanation) {
 		}
 		if rule.State != nil {
 			fmt.Fprintf(&text, "   %s\n", describeState(*rule.State))
+			writeNotes(&text, "   ", rule.State.Notes)
 			writeValues(&text, "   ", rule.State.Values)
 		}
 	}

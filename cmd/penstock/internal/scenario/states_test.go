@@ -78,6 +78,6 @@ func TestUnknownStateIsAMistake(t *testing.T) {
 	require.NotNil(t, root)
 	r.expectStates(root.Content[1])
 	assert.EqualError(t, r.err(), "rules: d:1:19: to is \"opened\": did you mean \"open\"?\n"+
-		"rules: d:1:42: to is \"broken\": must be closed, open, halfOpen, ready, listMissing, active, ended, off\n"+
+		"rules: d:1:42: to is \"broken\": must be closed, open, halfOpen, ready, listMissing, normal, limited, active, ended, off\n"+
 		"rules: d:1:65: to is a list: must be text")
 }
