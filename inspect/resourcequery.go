@@ -46,7 +46,7 @@ type ResourceQuery struct {
 	Sort    ResourceSort
 	Limit   int // of the page; 0 for [DefaultResources]
 	Offset  int // how many resources come before the page
-	Seconds bool
+	Seconds bool // whether each resource has its last minute by the second
 }
 
 // Query returns the query as [Handler] takes it.
