@@ -1,6 +1,7 @@
 package core_test
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -12,6 +13,8 @@ import (
 	"github.com/penstock-go/penstock/breaker"
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/fleet"
+	fleetmemory "github.com/penstock-go/penstock/fleet/memory"
 	"github.com/penstock-go/penstock/flow"
 	"github.com/penstock-go/penstock/list"
 	"github.com/penstock-go/penstock/rule"
@@ -170,4 +173,34 @@ func BenchmarkEvent(b *testing.B) {
 	for b.Loop() {
 		e.Events(e.LastEvent())
 	}
+}
+
+func TestEventsTellOfOutagesOfTheFleet(t *testing.T) {
+	c := clock.NewVirtual(begin)
+	shared := fleetmemory.New(c)
+	e := core.New(core.Config{Clock: c, Logger: quiet, Fleet: fleet.Config{Manual: true}})
+	defer e.Close()
+	require.NoError(t, e.Load(rules.Set{Flow: []flow.Rule{{Name: "f", Resource: "r", Limit: 10, Scope: flow.ScopeFleet}}}))
+	runFleet(t, e, shared)
+	last := e.LastEvent()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for range 20 {
+		enter(e, "r", 5)
+		for _, batch := range e.Fleet().Step(c.Now()) {
+			c.Advance(time.Second) // longer than the backend may take
+			_ = batch.Send(ctx, shared)
+			e.Fleet().Deliver(c.Now(), batch)
+		}
+		c.Advance(time.Second)
+	}
+	var outages []core.Event
+	for _, of := range eventsAfter(t, e, last) {
+		if of.Type == core.EventFleet {
+			outages = append(outages, of)
+		}
+	}
+	require.Len(t, outages, 1)
+	assert.Contains(t, outages[0].Text, "the backend of the fleet does not")
+	assert.NotEmpty(t, outages[0].Err)
 }

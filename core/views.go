@@ -61,9 +61,6 @@ func (v ResourceView) At() clock.Instant { return v.now }
 // ResponseTimes.
 func (v ResourceView) Sums() stat.Totals { return v.resource.node.Sums() }
 
-// Second returns what happened in the last second that was over at the instant of the view.
-func (v ResourceView) Second() stat.Second { return v.resource.node.Second(secondOf(v.now) - 1) }
-
 // Minute returns what happened in the last 60 seconds, oldest first. The last of them is the one of the
 // instant of the view.
 func (v ResourceView) Minute() []stat.Second { return v.resource.node.Minute(v.now) }

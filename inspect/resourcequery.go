@@ -44,9 +44,9 @@ func ResourceSorts() []ResourceSort {
 type ResourceQuery struct {
 	Match   string // a pattern of names, as [match.Compile] reads it; "" selects all
 	Sort    ResourceSort
-	Limit   int // of the page; 0 for [DefaultResources]
-	Offset  int // how many resources come before the page
-	Seconds bool
+	Limit   int  // of the page; 0 for [DefaultResources]
+	Offset  int  // how many resources come before the page
+	Seconds bool // whether each resource has its last minute by the second
 }
 
 // Query returns the query as [Handler] takes it.
