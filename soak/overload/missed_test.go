@@ -40,7 +40,6 @@ func missedSoFar() map[string]bool {
 		"H6", // cold-start-256x100ms-0.8
 
 		// After faults.
-		"service × 4 for 10 s at 0.9 ×: goodput / slow capacity",
 		"service × 4 for 10 s at 0.9 ×: goodput / demand, 5 s after",
 		"stall of 2 s at 0.7 ×: goodput / demand, 5 s after",
 		"service × 100 for 10 s at 0.7 ×: goodput / demand, 5 s after",

@@ -8,12 +8,12 @@ import (
 
 // Sizes of a picture, in pixels.
 const (
-	pictureWidth = 960
+	pictureWidth = 996
 	rowHeight    = 92
 	plotHeight   = 64
 	plotWidth    = 380
 	headHeight   = 70
-	nameWidth    = 84
+	nameWidth    = 120
 	columnWidth  = 436
 )
 

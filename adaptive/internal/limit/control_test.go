@@ -249,3 +249,26 @@ func TestControlForgetsThatAServiceWasSlow(t *testing.T) {
 		}
 	}
 }
+
+// Calls of resources of which nothing is known say nothing of a shortage: a test that sees no others
+// goes on all the same, rather than having all of them wait.
+func TestControlTestsOnThoughNothingIsKnownOfTheResources(t *testing.T) {
+	t.Parallel()
+	const longest = 100 * time.Millisecond
+	c := limit.New(20, 2, 1000)
+	for range 20 { // calm
+		c.Close(limit.Window{Length: time.Second, Ends: 100, Ended: 100, Calls: 1, Times: 1, Squares: 0.02})
+	}
+	before := c.Limit()
+	now := clock.Instant(time.Minute)
+	assert.True(t, c.Reached(now))
+	for range 100 {
+		now = now.Add(10 * time.Millisecond)
+		for range 10 {
+			c.Arrived()
+			c.Ended(now, 0.02, 0)
+		}
+		c.Judge(now, longest, longest)
+	}
+	assert.Greater(t, c.Limit(), 2*before)
+}

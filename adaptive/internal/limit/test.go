@@ -53,6 +53,7 @@ const (
 	asMuch    = 0.9 // of the calls that end usually
 	maxBlind  = 4
 	hanging   = time.Second            // without ends
+	stuck     = time.Second / 4        // without ends that say anything
 	certainty = 2                      // standard errors
 	together  = 200 * time.Microsecond // in which calls begin that waited for a raised limit
 	more      = 1.25                   // calls in a second, that come in a surge
@@ -187,7 +188,9 @@ func (c *Control) Judge(now clock.Instant, waited, longest time.Duration) (raise
 		c.test.blind = min(c.test.blind+1, maxBlind)
 		return c.raise(now, l.limit), false
 	}
-	if l.ready() && waited >= longest/2 && now.Sub(l.since) >= longest/2 {
+	since := now.Sub(l.since)
+	unknown := l.all >= l.limit && l.known < leastEnds && since >= stuck // nothing is known of the resources that are called
+	if (l.ready() || unknown) && waited >= longest/2 && since >= longest/2 {
 		return c.raise(now, l.limit), false
 	}
 	return false, false
