@@ -145,7 +145,7 @@ type limiterEnv struct {
 
 // newLimiter returns a limiter for a version of a rule on a resource.
 func (l limiterEnv) newLimiter(a *activeRule, version rule.Rule, resource string, counts *transitions) versionedLimiter {
-	limiter, ok := l.make(version, resource, func() rule.Limiter { return version.NewLimiter(l.env(a, version, resource, counts)) })
+	limiter, ok := l.make(version, resource, func() rule.Limiter { return version.NewLimiter(l.env(a, resource, counts)) })
 	if !ok {
 		limiter = new(noLimiter)
 	}
@@ -161,7 +161,7 @@ func (l limiterEnv) adopt(
 		return versionedLimiter{}, false
 	}
 	limiter, made := l.make(version, resource, func() rule.Limiter {
-		return version.Adopt(present.Limiter, l.env(a, version, resource, counts))
+		return version.Adopt(present.Limiter, l.env(a, resource, counts))
 	})
 	if !made {
 		return present, true // it goes on by the version before
@@ -169,7 +169,7 @@ func (l limiterEnv) adopt(
 	return versionedLimiter{limiter, present.first}, limiter != nil
 }
 
-func (l limiterEnv) env(a *activeRule, version rule.Rule, resource string, counts *transitions) rule.Env {
+func (l limiterEnv) env(a *activeRule, resource string, counts *transitions) rule.Env {
 	env := rule.Env{
 		Version: l.generation, Now: l.now, Until: l.engine.clock.Until, Forced: a.forcedState(),
 		Resource: a.resourceOf(resource),

@@ -44,7 +44,7 @@ func (e *Engine) tryRule(r rule.Rule) {
 	r.Answer()
 	r.Forbids()
 	env := limiterEnv{e, e.generation.Load() + 1, e.clock.Now()}
-	limiter := r.NewLimiter(env.env(a, r, a.sharedName(), nil))
+	limiter := r.NewLimiter(env.env(a, a.sharedName(), nil))
 	if limiter == nil {
 		panic("New has returned nil")
 	}

@@ -3,6 +3,7 @@ package core_test
 import (
 	"context"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -11,6 +12,8 @@ import (
 	"github.com/penstock-go/penstock/access"
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/fleet"
+	fleetmemory "github.com/penstock-go/penstock/fleet/memory"
 	"github.com/penstock-go/penstock/hotparam"
 	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
@@ -159,4 +162,31 @@ func TestControlOfAValueTellsWhatIsWrong(t *testing.T) {
 	} {
 		assert.ErrorContains(t, e.ControlValue(test.key, test.action, user), test.want)
 	}
+}
+
+func TestValueOfAFleetRuleIsWhatTheInstanceKnows(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		e := core.New(core.Config{Logger: quiet, Fleet: fleet.Config{Backend: fleetmemory.New(clock.System()), Instance: "one"}})
+		defer e.Close()
+		require.NoError(t, e.Load(rules.Set{HotParam: []hotparam.Rule{{
+			Name: "r", Resource: "login", Param: rule.StringsOf("user"), Limit: 3, Window: time.Hour, Scope: hotparam.ScopeFleet,
+			Penalty: hotparam.Penalty{After: 2, Within: time.Minute, For: time.Hour},
+		}}}))
+		alice := core.String("user", "alice")
+		for range 10 {
+			spend(e, "login", 1, alice)
+			time.Sleep(time.Second)
+		}
+		states, err := e.ValueStates(keyOf("r"), alice)
+		require.NoError(t, err)
+		require.Len(t, states, 1)
+		assert.True(t, states[0].Instance)
+		assert.Positive(t, states[0].PenaltyLeft(states[0].At))
+		require.ErrorContains(t, e.ControlValue(keyOf("r"), core.ResetValue, alice), "one of the whole fleet")
+		require.NoError(t, e.ControlValue(keyOf("r"), core.LiftPenalty, alice))
+		states, err = e.ValueStates(keyOf("r"), alice)
+		require.NoError(t, err)
+		assert.Zero(t, states[0].Penalty)
+	})
 }

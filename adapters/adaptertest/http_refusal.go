@@ -84,7 +84,9 @@ func refusalsAreAnsweredByReason(t *testing.T, h *HTTPHarness) {
 				assert.NotContains(t, body.Detail, "try again", name)
 			}
 			if test.limited {
-				assert.Equal(t, []string{ProbeName}, body.ViolatedPolicies, name)
+				require.Len(t, body.ViolatedPolicies, 1, name)
+				assert.Contains(t, refused.header.Get("RateLimit"), `"`+body.ViolatedPolicies[0]+`"`, name)
+				assert.NotContains(t, refused.body, ProbeName, name)
 			} else {
 				assert.Empty(t, body.ViolatedPolicies, name)
 			}
@@ -94,7 +96,7 @@ func refusalsAreAnsweredByReason(t *testing.T, h *HTTPHarness) {
 
 func refusalsDescribeTheQuota(t *testing.T, h *HTTPHarness) {
 	engine, _ := NewEngine(t, h.limited(0.5))
-	c := h.serveOrders(t, engine, Options{}, ok)
+	c := h.serveOrders(t, engine, Options{Fields: nethttp.ShowRules}, ok)
 	passed := c.get("/orders/7")
 	assert.Equal(t, "ok", passed.body)
 	assert.NotContains(t, passed.header, "Ratelimit")
@@ -106,6 +108,17 @@ func refusalsDescribeTheQuota(t *testing.T, h *HTTPHarness) {
 	body := problemOf(t, refused)
 	assert.Contains(t, body.Detail, h.orders())
 	assert.Contains(t, body.Detail, "reads")
+
+	c = h.serveOrders(t, engine, Options{}, ok)
+	hidden := c.get("/orders/7")
+	assert.Equal(t, http.StatusTooManyRequests, hidden.status)
+	assert.Regexp(t, `^"p-[0-9a-f]{12}";q=1;w=2$`, hidden.header.Get("RateLimit-Policy"))
+	body = problemOf(t, hidden)
+	require.Len(t, body.ViolatedPolicies, 1)
+	assert.Contains(t, hidden.header.Get("RateLimit"), `"`+body.ViolatedPolicies[0]+`";r=0`)
+	for _, name := range []string{h.orders(), "reads", "flow"} {
+		assert.NotContains(t, hidden.body, name)
+	}
 }
 
 func refusedRequestsDoNotReachTheHandler(t *testing.T, h *HTTPHarness) {
@@ -176,7 +189,7 @@ func fieldsNeverNamesNoRule(t *testing.T, h *HTTPHarness) {
 
 func fieldsAlwaysDescribesQuotas(t *testing.T, h *HTTPHarness) {
 	engine, _ := NewEngine(t, h.limited(3))
-	c := h.serveOrders(t, engine, Options{Fields: nethttp.FieldsAlways}, ok)
+	c := h.serveOrders(t, engine, Options{Fields: nethttp.FieldsAlways | nethttp.ShowRules}, ok)
 	for _, remaining := range []string{"2", "1"} {
 		passed := c.get("/orders/7")
 		assert.Equal(t, http.StatusOK, passed.status)
@@ -187,7 +200,7 @@ func fieldsAlwaysDescribesQuotas(t *testing.T, h *HTTPHarness) {
 
 func blockedAnswersRefusals(t *testing.T, h *HTTPHarness) {
 	engine, _ := NewEngine(t, h.limited(0.5))
-	c := h.serveOrders(t, engine, Options{Blocked: func(x Exchange, block *core.BlockError) error {
+	c := h.serveOrders(t, engine, Options{Fields: nethttp.ShowRules, Blocked: func(x Exchange, block *core.BlockError) error {
 		x.SetHeader("Mine", "yes")
 		return x.Respond(http.StatusServiceUnavailable, x.Header("App")+" "+block.Rule)
 	}}, ok)

@@ -188,7 +188,7 @@ func rpcMistakes() map[string][]string {
 		"makes an engine of its own":         {"no engine is the default engine"},
 		"answers all refusals alike":         {"refusals are answered by their reason"},
 		"says no delay":                      {"refusals name the rule and say when to retry"},
-		"names rules that are hidden":        {"HideRules names no rule"},
+		"names rules that are hidden":        {"refusals name no rule without ShowRules"},
 		"hides the cause":                    {"refusals of a client can be told from those of its server"},
 		"ignores answers of rules":           {"injected faults are answered as their rules say"},
 		"ignores Blocked":                    {"Blocked replaces the error"},

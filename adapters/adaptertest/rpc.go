@@ -172,7 +172,7 @@ type RPCOptions struct {
 	Blocked         func(RPCCall, *core.BlockError) error
 	EntryError      func(RPCCall, error) error
 	Failure         func(err error) bool
-	HideRules       bool
+	ShowRules       bool
 	Throttle        *outgoing.Throttle     // clients
 	RetryBudgets    *outgoing.RetryBudgets // clients
 }

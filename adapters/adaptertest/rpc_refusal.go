@@ -27,7 +27,7 @@ func rpcRefusalTests() []rpcTest {
 		{"no engine is the default engine", nil, each(rpcDefaultEngine)},
 		{"refusals are answered by their reason", nil, each(rpcRefusalsByReason)},
 		{"refusals name the rule and say when to retry", nil, each(rpcRefusalsNameTheRule)},
-		{"HideRules names no rule", nil, each(hideRulesNamesNoRule)},
+		{"refusals name no rule without ShowRules", nil, each(refusalsNameNoRule)},
 		{"refusals of a client can be told from those of its server", nil, each(refusalsOfAClient, AtClient)},
 		{"injected faults are answered as their rules say", nil, each(rpcInjectedFaults)},
 		{"Blocked replaces the error", nil, each(blockedReplacesTheError)},
@@ -112,7 +112,7 @@ func spend(t *testing.T, engine *core.Engine, resource string) {
 func rpcRefusalsNameTheRule(t *testing.T, c rpcCase) {
 	engine, _ := NewEngine(t, rules.Set{Flow: []flow.Rule{{Name: "reads", Resource: c.resource(), Limit: 1, Window: time.Minute}}})
 	spend(t, engine, c.resource())
-	answer := c.answer(c.refuse(t, engine, RPCOptions{}))
+	answer := c.answer(c.refuse(t, engine, RPCOptions{ShowRules: true}))
 	assert.Equal(t, ResourceExhausted, answer.Code)
 	assert.Contains(t, answer.Text, "reads")
 	if c.Lacks[RetryDelays] == "" {
@@ -126,16 +126,17 @@ func rpcRefusalsNameTheRule(t *testing.T, c rpcCase) {
 	assert.Zero(t, counted.Passed+counted.Failed)
 }
 
-func hideRulesNamesNoRule(t *testing.T, c rpcCase) {
+func refusalsNameNoRule(t *testing.T, c rpcCase) {
 	engine, _ := NewEngine(t, rules.Set{Flow: []flow.Rule{{Name: "secret", Resource: c.resource(), Limit: 1, Window: time.Minute}}})
 	spend(t, engine, c.resource())
-	answer := c.answer(c.refuse(t, engine, RPCOptions{HideRules: true}))
+	answer := c.answer(c.refuse(t, engine, RPCOptions{}))
 	assert.Equal(t, ResourceExhausted, answer.Code)
 	assert.NotContains(t, answer.Text, "secret")
 	assert.NotContains(t, answer.Text, c.resource())
 	if c.Lacks[RetryDelays] == "" {
 		assert.Positive(t, answer.RetryAfter)
 	}
+	assert.Contains(t, c.answer(c.refuse(t, engine, RPCOptions{ShowRules: true})).Text, "secret")
 }
 
 func refusalsOfAClient(t *testing.T, c rpcCase) {
@@ -156,7 +157,7 @@ func rpcInjectedFaults(t *testing.T, c rpcCase) {
 		"with its code":  {fault.Abort{HTTP: 500, GRPC: "DATA_LOSS"}, DataLoss},
 		"without a code": {fault.Abort{HTTP: 500}, Unavailable},
 	} {
-		answer := c.answer(c.refuse(t, inject(t, c.resource(), test.abort), RPCOptions{}))
+		answer := c.answer(c.refuse(t, inject(t, c.resource(), test.abort), RPCOptions{ShowRules: true}))
 		want := test.code
 		if c.Lacks[Codes] != "" {
 			want = Internal // the status 500

@@ -218,7 +218,7 @@ func (g *toyGate) call(ctx context.Context, next toyInvoker) error {
 	}
 	call, err := outgoing.Begin(ctx, g.o.Throttle, g.o.RetryBudgets, "target", rule.PriorityNormal)
 	if err != nil {
-		return g.answer(err, g.o.HideRules)
+		return g.answer(err, !g.o.ShowRules)
 	}
 	err = g.guarded(ctx, next)
 	s := statusOf(err)
@@ -365,7 +365,7 @@ func (g *toyGate) refuse(ctx context.Context, err error) error {
 		own = g.o.EntryError(toyCall{ctx, g.method}, err)
 	}
 	if own == nil {
-		return g.answer(err, g.o.HideRules)
+		return g.answer(err, !g.o.ShowRules)
 	}
 	s := *statusOf(own)
 	s.noRetry = !g.makes("lets clients retry")

@@ -49,7 +49,7 @@ func ExampleMiddleware() {
 	// Output:
 	// 200 ""
 	// 200 ""
-	// 429 "\"two-a-second\";r=0;t=1"
+	// 429 "\"p-dae92c4f8974\";r=0;t=1"
 }
 
 // Health checks stay unguarded, everything else is named by its route.

@@ -50,8 +50,8 @@
 //   - refused by a rule: by its reason ResourceExhausted (too many calls in a time),
 //     Unavailable (too many calls at once, or what is called fails) or PermissionDenied.
 //     The details are a RetryInfo, if the rule knows the time, and with ResourceExhausted a
-//     QuotaFailure with the resource as its subject and the rule in its description, unless
-//     Options.HideRules is set.
+//     QuotaFailure with the resource as its subject and the rule in its description, if
+//     Options.ShowRules is set.
 //   - the context ended while the call waited: Canceled or DeadlineExceeded.
 //   - the engine is closed: Unavailable.
 //   - the number of tokens made no sense, see [Options.Tokens]: Internal.

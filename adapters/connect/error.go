@@ -27,14 +27,15 @@ const (
 
 // Error converts an error of [core.Engine.Entry] to a [*connect.Error] that wraps it, for
 // handlers that guard resources of their own. See the package documentation for the codes
-// and details. It returns any other error unchanged, including nil and connect errors.
+// and details. It names no rule, but within a guard that does, see Options.ShowRules. It
+// returns any other error unchanged, including nil and connect errors.
 func Error(err error) error {
 	var is *connect.Error
 	if errors.As(err, &is) {
 		return err
 	}
 	if rpc.IsEntryError(err) {
-		return newError(err, rpc.RefusalIn(err), false)
+		return newError(err, rpc.RefusalIn(err), true)
 	}
 	return err
 }
@@ -125,22 +126,22 @@ func (g *gate) refuse(c *call, block *core.BlockError, origin string) error {
 // no rule if those are to be hidden.
 func (g *gate) passOn(c *call, err error) error {
 	var refused *entryError
-	if !errors.As(err, &refused) || refused.block == nil || refused.block.Reason == rule.Injected && !g.options.HideRules {
+	if !errors.As(err, &refused) || refused.block == nil || refused.block.Reason == rule.Injected && refused.hidden != g.options.ShowRules {
 		return err
 	}
 	var present *connect.Error
 	if !errors.As(err, &present) {
 		return err
 	}
-	hide := g.options.HideRules && !refused.hidden
+	other := refused.hidden == g.options.ShowRules // it names rules, or not, unlike this guard
 	pushback := c.Peer.Protocol != connect.ProtocolConnect && len(present.Meta()[pushbackField]) == 0
-	if !hide && !pushback {
+	if !other && !pushback {
 		return err
 	}
-	made := newError(err, refused.block, refused.hidden || hide)
+	made := newError(err, refused.block, !g.options.ShowRules)
 	meta := made.Meta()
 	maps.Copy(meta, present.Meta())
-	if hide {
+	if other && !g.options.ShowRules {
 		removeNames(meta)
 	}
 	if pushback && refused.block.Reason != rule.Injected {

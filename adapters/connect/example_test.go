@@ -33,7 +33,7 @@ func exampleEngine() *core.Engine {
 func ExampleServerInterceptor() {
 	engine := exampleEngine()
 	defer engine.Close()
-	guard := penstockconnect.ServerInterceptor(engine, penstockconnect.Options{})
+	guard := penstockconnect.ServerInterceptor(engine, penstockconnect.Options{ShowRules: true})
 	mux := http.NewServeMux()
 	mux.Handle("/shop.Orders/Create", connect.NewUnaryHandler("/shop.Orders/Create", // what the generator makes
 		func(_ context.Context, r *connect.Request[wrapperspb.StringValue]) (*connect.Response[wrapperspb.StringValue], error) {

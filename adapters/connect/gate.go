@@ -46,15 +46,15 @@ func newGate(engine *core.Engine, options Options, inbound bool) *gate {
 	}
 	g := &gate{options: options, noRetry: []string{"-1"}}
 	g.Gate = rpc.Gate{Engine: engine, Inbound: inbound, CodeOf: codeOf, NewError: newEndError, Failure: options.Failure}
-	g.refusals = rpc.NewRefusals(func(block *core.BlockError) *refusal { return newRefusal(block, block, options.HideRules) })
+	g.refusals = rpc.NewRefusals(func(block *core.BlockError) *refusal { return newRefusal(block, block, !options.ShowRules) })
 	g.calls.New = func() any { return new(call) }
 	g.priorityField = http.CanonicalHeaderKey(options.PriorityKey)
 	g.trust = priority.NewTrust(options.PriorityCallers)
 	if inbound {
 		g.clients = clientip.New(options.clients())
 		fields := nethttp.FieldsOnRefusal
-		if options.HideRules {
-			fields = nethttp.FieldsNever
+		if options.ShowRules {
+			fields |= nethttp.ShowRules
 		}
 		g.answers = nethttp.NewAnswers(engine, fields)
 	}

@@ -132,11 +132,11 @@ type Options struct {
 	// Canceled or if err is a refusal, [core.IsRefusal]. Defaults to [IsFailure].
 	Failure func(err error) bool
 
-	// HideRules hides the names of rules and resources from callers: the message of a
-	// refusal names none, and it has neither QuotaFailure nor RateLimit fields. On a
-	// server it applies to refusals that handlers return through [Error], too. It does not
-	// change errors that Blocked returns. Defaults to false.
-	HideRules bool
+	// ShowRules tells callers the names of rules and resources: the message of a refusal
+	// and its QuotaFailure name them, and so do the RateLimit fields. On a
+	// server it is for refusals that handlers return through [Error], too. It does not change
+	// errors that Blocked returns. Defaults to false: these names are internal.
+	ShowRules bool
 }
 
 // clients returns the options for finding the clients of calls.

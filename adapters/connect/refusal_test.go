@@ -47,7 +47,7 @@ func metaOf(t *testing.T, err error) http.Header {
 func TestRefusalSaysWhatItsProtocolHas(t *testing.T) {
 	everywhere(t, func(t *testing.T, at adaptertest.Side, w wire, s shape) {
 		engine := newEngine(t, flow.Rule{Name: "orders", Resource: s.procedure, Limit: 1, Window: time.Minute})
-		client := guard(t, at, w, s.procedure, engine, penstockconnect.Options{}, succeed)
+		client := guard(t, at, w, s.procedure, engine, penstockconnect.Options{ShowRules: true}, succeed)
 		require.NoError(t, s.call(t.Context(), client))
 		err := s.call(t.Context(), client)
 		require.Equal(t, connect.CodeResourceExhausted, connect.CodeOf(err))
@@ -118,7 +118,7 @@ func TestRefusalThatAHandlerPassesOn(t *testing.T) {
 				_, err := inner.Entry(t.Context(), "orders.db")
 				require.NoError(t, err)
 				engine := newEngine(t)
-				options := penstockconnect.Options{HideRules: hide}
+				options := penstockconnect.Options{ShowRules: !hide}
 				client := guard(t, adaptertest.AtServer, w, s.procedure, engine, options, func(ctx context.Context, _ http.Header) error {
 					_, err := inner.Entry(ctx, "orders.db")
 					return penstockconnect.Error(err)

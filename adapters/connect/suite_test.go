@@ -190,7 +190,7 @@ func (headerOfContext) WrapStreamingHandler(next connect.StreamingHandlerFunc) c
 func suiteOptions(o *adaptertest.RPCOptions) penstockconnect.Options {
 	options := penstockconnect.Options{
 		PriorityKey: o.PriorityKey, PriorityCallers: o.PriorityCallers, TrustedProxies: o.TrustedProxies,
-		UseForwarded: o.UseForwarded, IPv6Prefix: o.IPv6Prefix, Failure: o.Failure, HideRules: o.HideRules,
+		UseForwarded: o.UseForwarded, IPv6Prefix: o.IPv6Prefix, Failure: o.Failure, ShowRules: o.ShowRules,
 		Throttle: o.Throttle, RetryBudgets: o.RetryBudgets,
 	}
 	options.Resource = suiteOption(o.Resource)

@@ -100,7 +100,7 @@ func (m *middleware) handle(c fiber.Ctx) error {
 		return m.refuse(c, err, origin, opts)
 	}
 	runtime.Gosched() // as nethttp does: requests that wait for a processor come to their rules first
-	if m.options.Fields == nethttp.FieldsAlways {
+	if m.options.Fields.Always() {
 		w := m.writer(c)
 		m.answers.SetPassed(w.header, resource, origin, opts...)
 		w.setFields()

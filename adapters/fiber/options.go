@@ -98,8 +98,8 @@ type Options struct {
 	// to [IsFailure].
 	Failure func(status int, err error) bool
 
-	// Fields selects the responses with RateLimit fields, and whether refusals
-	// name rules at all. Defaults to [nethttp.FieldsOnRefusal].
+	// Fields selects the responses with RateLimit fields, and with
+	// [nethttp.ShowRules] whether they and the bodies of refusals name rules. Defaults to [nethttp.FieldsOnRefusal].
 	Fields nethttp.Fields
 
 	// Logger receives a warning, once, if requests are served by other routes than the ones

@@ -96,8 +96,8 @@ type Options struct {
 	// [IsFailure].
 	Failure func(status int, err error) bool
 
-	// Fields selects the responses with RateLimit fields, and whether refusals
-	// name rules at all. Defaults to [nethttp.FieldsOnRefusal].
+	// Fields selects the responses with RateLimit fields, and with
+	// [nethttp.ShowRules] whether they and the bodies of refusals name rules. Defaults to [nethttp.FieldsOnRefusal].
 	Fields nethttp.Fields
 
 	// BufferBody is how many bytes of a body are read at most before the call is

@@ -64,7 +64,7 @@
 //     Unavailable (too many calls at once, or what is called fails) or PermissionDenied.
 //     The details are a RetryInfo, if the rule knows the time, and with
 //     ResourceExhausted a QuotaFailure with the resource as its subject and the rule in
-//     its description, unless Options.HideRules is set.
+//     its description, if Options.ShowRules is set.
 //   - the context ended while the call waited: Canceled or DeadlineExceeded.
 //   - the engine is closed: Unavailable.
 //   - the number of tokens made no sense, see [Options.Tokens]: Internal.

@@ -16,13 +16,14 @@ import (
 
 // Error converts an error of [core.Engine.Entry] to a status error that wraps it, for
 // handlers that guard resources of their own. See the package documentation for the
-// codes. It returns any other error unchanged, including nil and status errors.
+// codes. It names no rule, but within a guard that does, see Options.ShowRules. It
+// returns any other error unchanged, including nil and status errors.
 func Error(err error) error {
 	if _, is := status.FromError(err); is {
 		return err
 	}
 	if rpc.IsEntryError(err) {
-		return &entryError{cause: err}
+		return &entryError{cause: err, hideRules: true}
 	}
 	return err
 }

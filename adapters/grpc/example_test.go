@@ -59,6 +59,7 @@ func ExampleUnaryServerInterceptor() {
 	engine := exampleEngine()
 	defer engine.Close()
 	options := penstockgrpc.Options{
+		ShowRules: true,
 		Origin: func(ctx context.Context) string {
 			return strings.Join(metadata.ValueFromIncomingContext(ctx, "x-caller"), ",")
 		},
@@ -135,7 +136,6 @@ func ExampleOptions_tokens() {
 			return 1
 		},
 		MaxPushback: 100 * time.Millisecond,
-		HideRules:   true,
 	}
 	engine := exampleEngine()
 	defer engine.Close()

@@ -44,7 +44,7 @@ func newGate(engine *core.Engine, options Options, inbound bool) *gate {
 	g := &gate{options: options, attribute: clientAttribute, noRetry: metadata.MD{pushbackKey: {"-1"}}}
 	g.Gate = rpc.Gate{Engine: engine, Inbound: inbound, CodeOf: codeOf, NewError: newError, Failure: options.Failure}
 	g.refusals = rpc.NewRefusals(func(block *core.BlockError) *entryError {
-		return &entryError{cause: block, hideRules: options.HideRules}
+		return &entryError{cause: block, hideRules: !options.ShowRules}
 	})
 	g.priorityKey, g.trust = strings.ToLower(options.PriorityKey), priority.NewTrust(options.PriorityCallers)
 	if inbound {
@@ -103,5 +103,5 @@ func (g *gate) answer(ctx context.Context, fullMethod string, block *core.BlockE
 	case err == error(block): //nolint:errorlint // not that of a throttle, which wraps one
 		return g.refusals.Of(block)
 	}
-	return &entryError{cause: err, hideRules: g.options.HideRules}
+	return &entryError{cause: err, hideRules: !g.options.ShowRules}
 }

@@ -37,7 +37,7 @@ func TestInjectedFaultHasTheCodeThatItsRuleSays(t *testing.T) {
 	} {
 		everywhere(t, func(t *testing.T, at side, s shape) {
 			t.Run(name, func(t *testing.T) {
-				_, outside := refuse(t, at, s, inject(t, s.method, test.abort), penstockgrpc.Options{})
+				_, outside := refuse(t, at, s, inject(t, s.method, test.abort), penstockgrpc.Options{ShowRules: true})
 				answer := status.Convert(outside)
 				assert.Equal(t, test.code, answer.Code())
 				assert.Contains(t, answer.Message(), `blocked by fault "broken"`)

@@ -126,11 +126,11 @@ type Options struct {
 	// servers only. Defaults to 0: no refused call is retried.
 	MaxPushback time.Duration
 
-	// HideRules hides the names of rules and resources from callers: the message of
-	// a refusal names none, and it has no QuotaFailure. On a server it applies to
-	// refusals that handlers return through [Error], too. It does not change errors
-	// that Blocked returns. Defaults to false.
-	HideRules bool
+	// ShowRules tells callers the names of rules and resources: the message of a refusal
+	// and its QuotaFailure name them. On a
+	// server it is for refusals that handlers return through [Error], too. It does not change
+	// errors that Blocked returns. Defaults to false: these names are internal.
+	ShowRules bool
 }
 
 // clients returns the options for finding the clients of calls.

@@ -91,7 +91,7 @@ func TestRefusalIsAnsweredByItsReason(t *testing.T) {
 		everywhere(t, func(t *testing.T, at side, s shape) {
 			t.Run(test.reason.String(), func(t *testing.T) {
 				p := &adaptertest.Probe{Reason: test.reason, RefuseAfter: 1500 * time.Millisecond}
-				_, outside := refuse(t, at, s, p.NewEngine(t), penstockgrpc.Options{})
+				_, outside := refuse(t, at, s, p.NewEngine(t), penstockgrpc.Options{ShowRules: true})
 				answer := status.Convert(outside)
 				assert.Equal(t, test.code, answer.Code())
 				require.Len(t, answer.Details(), len(test.details))

@@ -35,7 +35,7 @@ func (g *gate) pushback(ctx context.Context, refusal *core.BlockError) metadata.
 
 // refusalIn returns the refusal that a handler has returned through [Error], nil if
 // there is none, and the error of the call: that of the handler, with the names
-// hidden if it is a refusal and HideRules is set.
+// hidden if it is a refusal, unless ShowRules is set.
 func (g *gate) refusalIn(err error) (*core.BlockError, error) {
 	if err == nil { // most calls; errors.As has what it finds on the heap
 		return nil, nil
@@ -45,8 +45,8 @@ func (g *gate) refusalIn(err error) (*core.BlockError, error) {
 		return nil, err
 	}
 	block := rpc.RefusalIn(refused.cause)
-	if block != nil && g.options.HideRules {
-		err = &entryError{cause: err, hideRules: true}
+	if block != nil && (refused.hideRules || !g.options.ShowRules) {
+		err = &entryError{cause: err, hideRules: !g.options.ShowRules}
 	}
 	return block, err
 }

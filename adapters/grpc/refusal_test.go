@@ -39,7 +39,7 @@ func refuse(t *testing.T, at side, s shape, engine *core.Engine, options penstoc
 func TestRefusedCallEndsWithResourceExhausted(t *testing.T) {
 	everywhere(t, func(t *testing.T, at side, s shape) {
 		engine := newEngine(t, flow.Rule{Name: "closed", Resource: s.method, Limit: 0})
-		inside, outside := refuse(t, at, s, engine, penstockgrpc.Options{})
+		inside, outside := refuse(t, at, s, engine, penstockgrpc.Options{ShowRules: true})
 
 		var block *core.BlockError
 		require.ErrorAs(t, inside, &block)
@@ -89,7 +89,7 @@ func TestPermanentRefusalHasNoRetryDelay(t *testing.T) {
 		_, tells := detail.(*errdetails.RetryInfo)
 		assert.False(t, tells)
 	}
-	assert.Contains(t, status.Convert(penstockgrpc.Error(block)).Message(), "cannot pass under the present rules")
+	assert.Equal(t, "penstock: the call was refused", status.Convert(penstockgrpc.Error(block)).Message())
 }
 
 func TestBlockedOptionReplacesTheError(t *testing.T) {
@@ -111,7 +111,7 @@ func TestRefusalThatHidesRulesNamesNothing(t *testing.T) {
 		passed, err := engine.Entry(t.Context(), s.method)
 		require.NoError(t, err)
 		passed.Exit()
-		_, err = refuse(t, at, s, engine, penstockgrpc.Options{HideRules: true})
+		_, err = refuse(t, at, s, engine, penstockgrpc.Options{})
 		answer := status.Convert(err)
 		assert.Equal(t, codes.ResourceExhausted, answer.Code())
 		assert.Regexp(t, `^penstock: the call was refused, retry after [0-9m]+s$`, answer.Message())
@@ -130,7 +130,7 @@ func TestRefusalInAHandlerNamesNothingWhereRulesAreHidden(t *testing.T) {
 				return fmt.Errorf("of orders: %w", penstockgrpc.Error(err))
 			}}
 			var inside error
-			client := guard(t, atServer, engine, penstockgrpc.Options{HideRules: true}, handler, outcomes(func(err error) { inside = err })...)
+			client := guard(t, atServer, engine, penstockgrpc.Options{}, handler, outcomes(func(err error) { inside = err })...)
 			answer := status.Convert(s.call(t.Context(), client))
 			assert.Equal(t, codes.ResourceExhausted, answer.Code())
 			assert.Equal(t, "penstock: the call was refused", answer.Message())
@@ -290,7 +290,7 @@ func TestErrorLeavesOtherErrorsAlone(t *testing.T) {
 
 func TestErrorTextIsThatOfTheStatus(t *testing.T) {
 	err := penstockgrpc.Error(&core.BlockError{Resource: "r", Kind: "flow", Rule: "x"})
-	assert.EqualError(t, err, `rpc error: code = ResourceExhausted desc = penstock: "r" blocked by flow "x"`)
+	assert.EqualError(t, err, `rpc error: code = ResourceExhausted desc = penstock: the call was refused`)
 }
 
 func TestRefusalOfAnUnreadableNameHasNoDetails(t *testing.T) {
@@ -298,7 +298,8 @@ func TestRefusalOfAnUnreadableNameHasNoDetails(t *testing.T) {
 		engine := newEngine(t, flow.Rule{Match: "*", Limit: 1, Window: time.Hour})
 		require.NoError(t, engine.Do(t.Context(), "\xff", func(context.Context) error { return nil }))
 		_, err := refuse(t, at, s, engine, penstockgrpc.Options{
-			Resource: func(context.Context, string) string { return "\xff" },
+			ShowRules: true,
+			Resource:  func(context.Context, string) string { return "\xff" },
 		})
 		assert.Equal(t, codes.ResourceExhausted, status.Code(err))
 		assert.Empty(t, status.Convert(err).Details())

@@ -96,7 +96,7 @@ func suiteOptions(o *adaptertest.RPCOptions, values func(context.Context, string
 	call := func(ctx context.Context, method string) adaptertest.RPCCall { return suiteCall{ctx, method, values} }
 	options := penstockgrpc.Options{
 		PriorityKey: o.PriorityKey, PriorityCallers: o.PriorityCallers, TrustedProxies: o.TrustedProxies,
-		UseForwarded: o.UseForwarded, IPv6Prefix: o.IPv6Prefix, Failure: o.Failure, HideRules: o.HideRules,
+		UseForwarded: o.UseForwarded, IPv6Prefix: o.IPv6Prefix, Failure: o.Failure, ShowRules: o.ShowRules,
 		Throttle: o.Throttle, RetryBudgets: o.RetryBudgets,
 	}
 	if o.Resource != nil {

@@ -187,7 +187,6 @@ func TestRetriesBeyondTheBudgetAreNotSent(t *testing.T) {
 
 func TestRefusalsOfThrottlesCanBeHiddenAndReplaced(t *testing.T) {
 	options, _ := throttled(t)
-	options.HideRules = true
 	finish := func(context.Context) error { return wantsPause(codes.Unavailable, 5*time.Second) }
 	client := guard(t, atClient, newEngine(t), options, service{finish: finish})
 	require.Error(t, callUnary(t.Context(), client))

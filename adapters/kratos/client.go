@@ -88,7 +88,7 @@ func (g *gate) begin(ctx context.Context, c *call, p rule.Priority) (outgoing.Ca
 			return sent, answer
 		}
 	}
-	return sent, newError(err, block, g.options.HideRules)
+	return sent, newError(err, block, !g.options.ShowRules)
 }
 
 // answerOf returns what the end of a call with err says of its target.

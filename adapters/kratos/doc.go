@@ -75,7 +75,7 @@
 //	504   DEADLINE      DEADLINE_EXCEEDED   the deadline came while the call waited
 //	500   INVALID       INTERNAL            the number of tokens made no sense
 //
-// The metadata of a refusal has resource, kind and rule, unless Options.HideRules is set, and
+// The metadata of a refusal has resource, kind and rule, if Options.ShowRules is set, and
 // retry_after, such as "1.5s", if it is known when such a call can pass. Beside that, a server
 // answers
 //

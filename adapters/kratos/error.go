@@ -38,14 +38,15 @@ const retryAfterKey = "retry_after"
 
 // Error converts an error of [core.Engine.Entry] to a kratos error that wraps it, for handlers
 // that guard resources of their own. See the package documentation for codes, reasons and
-// metadata. It returns any other error unchanged, including nil and kratos errors.
+// metadata. It names no rule, but within a guard that does, see Options.ShowRules. It
+// returns any other error unchanged, including nil and kratos errors.
 func Error(err error) error {
 	var is *kerrors.Error
 	if errors.As(err, &is) {
 		return err
 	}
 	if rpc.IsEntryError(err) {
-		return newError(err, rpc.RefusalIn(err), false)
+		return newError(err, rpc.RefusalIn(err), true)
 	}
 	return err
 }

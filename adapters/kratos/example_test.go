@@ -29,7 +29,7 @@ func ExampleServer() {
 		panic(err)
 	}
 	server := khttp.NewServer(khttp.Listener(listener), khttp.Middleware(
-		penstockkratos.Server(engine, penstockkratos.Options{}),
+		penstockkratos.Server(engine, penstockkratos.Options{ShowRules: true}),
 	))
 	server.Route("/").POST("/health", service{finish: succeed}.handle)
 	go func() { _ = server.Start(context.Background()) }()
@@ -62,7 +62,7 @@ func ExampleClient() {
 		panic(err)
 	}
 	client, err := khttp.NewClient(context.Background(), khttp.WithEndpoint("127.0.0.1:1"), khttp.WithMiddleware(
-		penstockkratos.Client(engine, penstockkratos.Options{}),
+		penstockkratos.Client(engine, penstockkratos.Options{ShowRules: true}),
 	))
 	if err != nil {
 		panic(err)

@@ -52,14 +52,14 @@ func newGate(engine *core.Engine, options Options, inbound bool) *gate {
 	}
 	g := &gate{options: options, noRetry: metadata.MD{pushbackKey: {"-1"}}}
 	g.Gate = rpc.Gate{Engine: engine, Inbound: inbound, CodeOf: rpcCode, NewError: newEndError, Failure: options.Failure}
-	g.refusals = rpc.NewRefusals(func(block *core.BlockError) *entryError { return newError(block, block, options.HideRules) })
+	g.refusals = rpc.NewRefusals(func(block *core.BlockError) *entryError { return newError(block, block, !options.ShowRules) })
 	g.attribute = g.attributeOf
 	g.trust = priority.NewTrust(options.PriorityCallers)
 	if inbound {
 		g.clients = clientip.New(options.clients())
 		fields := nethttp.FieldsOnRefusal
-		if options.HideRules {
-			fields = nethttp.FieldsNever
+		if options.ShowRules {
+			fields |= nethttp.ShowRules
 		}
 		g.answers = nethttp.NewAnswers(engine, fields)
 	}

@@ -43,7 +43,7 @@ func detailOf[T any](err error) (found T) {
 func TestRefusalSaysWhatItsTransportHas(t *testing.T) {
 	everywhere(t, func(t *testing.T, at adaptertest.Side, kind transport.Kind) {
 		engine := newEngine(t, flow.Rule{Name: "orders", Resource: check, Limit: 1, Window: time.Minute})
-		call := guard(t, at, kind, engine, penstockkratos.Options{}, succeed)
+		call := guard(t, at, kind, engine, penstockkratos.Options{ShowRules: true}, succeed)
 		require.NoError(t, call(t.Context()))
 		err := call(t.Context())
 		of := kerrors.FromError(err)
@@ -63,7 +63,7 @@ func TestHTTPResponseToARefusal(t *testing.T) {
 		engine := newEngine(t, flow.Rule{Name: "orders", Resource: check, Limit: 1, Window: time.Minute})
 		_, err := engine.Entry(t.Context(), check)
 		require.NoError(t, err)
-		address := serve(t, transport.KindHTTP, service{finish: succeed}, penstockkratos.Server(engine, penstockkratos.Options{HideRules: hide}))
+		address := serve(t, transport.KindHTTP, service{finish: succeed}, penstockkratos.Server(engine, penstockkratos.Options{ShowRules: !hide}))
 		client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 		response, err := client.Post("http://"+address+"/health", "application/json", strings.NewReader("{}"))
 		require.NoError(t, err)
@@ -71,7 +71,7 @@ func TestHTTPResponseToARefusal(t *testing.T) {
 		assert.Equal(t, http.StatusTooManyRequests, response.StatusCode)
 		assert.Equal(t, "60", response.Header.Get("Retry-After"))
 		if hide {
-			assert.Empty(t, response.Header.Get("RateLimit"))
+			assert.Regexp(t, `^"p-[0-9a-f]{12}";r=0;t=60$`, response.Header.Get("RateLimit"))
 		} else {
 			assert.Equal(t, `"orders";r=0;t=60`, response.Header.Get("RateLimit"))
 			assert.Equal(t, `"orders";q=1;w=60`, response.Header.Get("RateLimit-Policy"))
@@ -118,7 +118,7 @@ func TestRefusalThatAHandlerPassesOn(t *testing.T) {
 			_, err := inner.Entry(t.Context(), "orders.db")
 			require.NoError(t, err)
 			engine := newEngine(t)
-			options := penstockkratos.Options{HideRules: hide}
+			options := penstockkratos.Options{ShowRules: !hide}
 			err = guard(t, adaptertest.AtServer, kind, engine, options, func(ctx context.Context) error {
 				_, err := inner.Entry(ctx, "orders.db")
 				return penstockkratos.Error(err)

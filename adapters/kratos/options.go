@@ -114,11 +114,11 @@ type Options struct {
 	// err is a refusal, [core.IsRefusal]. Defaults to [IsFailure].
 	Failure func(err error) bool
 
-	// HideRules hides the names of rules and resources from callers: the message and the
-	// metadata of a refusal name none, and it has neither QuotaFailure nor RateLimit
-	// fields. On a server it applies to refusals that handlers return through [Error], too.
-	// It does not change errors that Blocked returns. Defaults to false.
-	HideRules bool
+	// ShowRules tells callers the names of rules and resources: the message and the
+	// metadata of a refusal name them, and so do its QuotaFailure and the RateLimit fields. On a
+	// server it is for refusals that handlers return through [Error], too. It does not change
+	// errors that Blocked returns. Defaults to false: these names are internal.
+	ShowRules bool
 }
 
 // clients returns the options for finding the clients of calls.

@@ -56,8 +56,8 @@ func (g *gate) passOn(c *call, err error) error {
 		return err
 	}
 	g.tell(c, refused.block, func(fields http.Header) { nethttp.FieldsNever.SetRefused(fields, g.Engine, refused.block) })
-	if g.options.HideRules && !refused.hidden {
-		return newError(err, refused.block, true)
+	if refused.hidden == g.options.ShowRules {
+		return newError(err, refused.block, !g.options.ShowRules)
 	}
 	return err
 }

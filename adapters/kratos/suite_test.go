@@ -156,7 +156,7 @@ func suiteOptions(
 	}
 	options := penstockkratos.Options{
 		PriorityKey: o.PriorityKey, PriorityCallers: o.PriorityCallers, TrustedProxies: o.TrustedProxies,
-		UseForwarded: o.UseForwarded, IPv6Prefix: o.IPv6Prefix, Failure: o.Failure, HideRules: o.HideRules,
+		UseForwarded: o.UseForwarded, IPv6Prefix: o.IPv6Prefix, Failure: o.Failure, ShowRules: o.ShowRules,
 		Throttle: o.Throttle, RetryBudgets: o.RetryBudgets,
 	}
 	if o.Resource != nil {

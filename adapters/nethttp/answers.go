@@ -69,15 +69,15 @@ func (a *Answers) setFields(header http.Header, made *answer, block *core.BlockE
 	setField(header, "Retry-After", made.retryAfter)
 	policy, limit := made.policy, made.limit
 	if len(opts) > 0 && limit != nil && (made.limitsValues || core.CallTokens(opts...) > 1) {
-		policy, limit = refusedFields(a.engine, block, opts)
+		policy, limit = a.fields.refusedFields(a.engine, block, opts)
 	}
 	setField(header, policyFieldName, policy)
 	setField(header, limitFieldName, limit)
 }
 
 // WriteRefused answers a call by the origin that was refused with block: with the
-// header fields, and the status and the body of [WriteProblem], which names no
-// rule if the fields are [FieldsNever]. The options are those of the call, as in SetRefused.
+// header fields, and the status and the body of [WriteProblem], which names the
+// rule if the fields say so, see [ShowRules]. The options are those of the call, as in SetRefused.
 func (a *Answers) WriteRefused(w http.ResponseWriter, block *core.BlockError, origin string, opts ...core.Option) {
 	markRefused(w, block)
 	answer := a.refusal(block, origin)
@@ -96,14 +96,14 @@ func (a *Answers) refusal(block *core.BlockError, origin string) *answer {
 		return &made.value
 	}
 	made := &remembered[refusedCall, answer]{key: key, revision: revision}
-	p := problemOfBlock(block, a.fields != FieldsNever)
+	p := problemOfBlock(block, a.fields)
 	made.value.contentType = []string{problemType}
 	made.value.status, made.value.body = p.Status, p.encode()
 	if after, known := retryAfter(block); known {
 		made.value.retryAfter = []string{strconv.FormatInt(wholeSeconds(after), 10)}
 	}
-	if a.fields != FieldsNever && block.Reason == rule.RateLimited {
-		made.value.policy, made.value.limit = refusedFields(a.engine, block, []core.Option{core.Origin(origin)})
+	if !a.fields.Never() && block.Reason == rule.RateLimited {
+		made.value.policy, made.value.limit = a.fields.refusedFields(a.engine, block, []core.Option{core.Origin(origin)})
 		made.value.limitsValues = a.engine.LimitsValues(block.Resource, core.Origin(origin))
 	}
 	if isWorthRemembering(block.Resource, key.origin) {
@@ -124,7 +124,7 @@ func isWorthRemembering(resource, origin string) bool {
 // the origin that passed: see [Fields.SetPassed]. Without the options of the call, the fields tell
 // nothing of limits for each value of an attribute.
 func (a *Answers) SetPassed(header http.Header, resource, origin string, opts ...core.Option) {
-	if a.fields != FieldsAlways {
+	if !a.fields.Always() {
 		return
 	}
 	revision := a.engine.Revision() // before the rules are looked at
@@ -136,22 +136,22 @@ func (a *Answers) SetPassed(header http.Header, resource, origin string, opts ..
 		return
 	}
 	if slices.ContainsFunc(quotas, isOfValue) {
-		setField(header, policyFieldName, policyField(quotas))
-		setField(header, limitFieldName, nearestLimit(quotas))
+		setField(header, policyFieldName, a.fields.policyField(quotas))
+		setField(header, limitFieldName, a.fields.nearestLimit(quotas))
 		return
 	}
 	key := passedCall{resource, a.engine.NamedOrigin(resource, origin)}
 	slot := a.policies.at(maphash.Comparable(a.seed, key))
 	made := slot.Load()
 	if made == nil || made.key != key || made.revision != revision {
-		made = &remembered[passedCall, []string]{key, revision, policyField(quotas)}
+		made = &remembered[passedCall, []string]{key, revision, a.fields.policyField(quotas)}
 		if isWorthRemembering(resource, key.origin) {
 			made.key = passedCall{strings.Clone(resource), strings.Clone(key.origin)}
 			slot.Store(made)
 		}
 	}
 	setField(header, policyFieldName, made.value)
-	setField(header, limitFieldName, nearestLimit(quotas))
+	setField(header, limitFieldName, a.fields.nearestLimit(quotas))
 }
 
 // remembered is a cached value for a key at a revision of the rules.

@@ -93,7 +93,7 @@ func TestChangingAResponseDoesNotChangeTheCachedAnswer(t *testing.T) {
 
 func TestAnswersAreSafeForConcurrentUse(t *testing.T) {
 	engine, _ := newEngine(t, core.Config{}, rateLimit("all", orders, 0))
-	answers := nethttp.NewAnswers(engine, nethttp.FieldsAlways)
+	answers := nethttp.NewAnswers(engine, nethttp.FieldsAlways|nethttp.ShowRules)
 	var all sync.WaitGroup
 	for i := range 4 {
 		all.Go(func() {
@@ -112,13 +112,13 @@ func TestAnswersAreSafeForConcurrentUse(t *testing.T) {
 
 func TestPoliciesOfPassedCallsFollowTheRules(t *testing.T) {
 	engine, _ := newEngine(t, core.Config{})
-	answers := nethttp.NewAnswers(engine, nethttp.FieldsAlways)
+	answers := nethttp.NewAnswers(engine, nethttp.FieldsAlways|nethttp.ShowRules)
 	for _, limit := range []float64{5, 6, 5} {
 		require.NoError(t, engine.Load(rules.Set{Flow: []flow.Rule{rateLimit("all", orders, limit)}}))
 		for range 3 {
 			engine.Resource(orders)
 			want, got := http.Header{}, http.Header{}
-			nethttp.FieldsAlways.SetPassed(want, engine, orders)
+			(nethttp.FieldsAlways | nethttp.ShowRules).SetPassed(want, engine, orders)
 			answers.SetPassed(got, orders, "")
 			assert.Equal(t, want, got)
 			assert.Contains(t, got.Get("RateLimit-Policy"), fmt.Sprint("q=", limit))
@@ -128,7 +128,7 @@ func TestPoliciesOfPassedCallsFollowTheRules(t *testing.T) {
 
 func TestAnswersDoNotCacheLongNames(t *testing.T) {
 	engine, _ := newEngine(t, core.Config{}, rateLimit("all", "r", 0))
-	answers := nethttp.NewAnswers(engine, nethttp.FieldsAlways)
+	answers := nethttp.NewAnswers(engine, nethttp.FieldsAlways|nethttp.ShowRules)
 	origin := strings.Repeat("o", 1<<20)
 	before := heapInUse()
 	for i := range 200 {
@@ -148,7 +148,7 @@ func TestCachedNamesDoNotRetainLargerBuffers(t *testing.T) {
 		partners[i] = flow.Rule{Name: strconv.Itoa(i), Resource: "r", Origin: strconv.Itoa(i), Limit: 0}
 	}
 	engine, _ := newEngine(t, core.Config{}, partners...)
-	answers := nethttp.NewAnswers(engine, nethttp.FieldsAlways)
+	answers := nethttp.NewAnswers(engine, nethttp.FieldsAlways|nethttp.ShowRules)
 	before := heapInUse()
 	for i := range partners {
 		field := strconv.Itoa(i) + "; session=" + strings.Repeat("s", 1<<20)
@@ -172,7 +172,7 @@ func TestRefusingCallersWhomNoRuleNamesAllocatesNothing(t *testing.T) {
 	}
 	next := 0
 	origin := func(*http.Request) string { next++; return callers[next%len(callers)] }
-	handler := nethttp.Middleware(engine, nethttp.Options{Resource: func(*http.Request) string { return orders }, Origin: origin})(http.HandlerFunc(ok))
+	handler := nethttp.Middleware(engine, nethttp.Options{Fields: nethttp.ShowRules, Resource: func(*http.Request) string { return orders }, Origin: origin})(http.HandlerFunc(ok))
 	request, writer := httptest.NewRequest(http.MethodGet, "/", http.NoBody), adaptertest.NewDiscardWriter()
 	allocations := testing.AllocsPerRun(1000, func() { handler.ServeHTTP(writer, request) })
 	assert.LessOrEqual(t, allocations, 4.0, "of the options of the call")

@@ -39,7 +39,7 @@ func ExampleMiddleware() {
 		_, _ = fmt.Fprintf(w, "order %s\n", r.PathValue("id"))
 	})
 	engine := exampleEngine("GET:/orders/{id}")
-	server := httptest.NewServer(nethttp.Middleware(engine, nethttp.Options{})(mux))
+	server := httptest.NewServer(nethttp.Middleware(engine, nethttp.Options{Fields: nethttp.ShowRules})(mux))
 	defer server.Close()
 
 	for id := range 3 {
@@ -80,7 +80,7 @@ func ExampleOptions() {
 			return route(r)
 		},
 		Origin: func(r *http.Request) string { return r.Header.Get("X-Service") },
-		Fields: nethttp.FieldsAlways,
+		Fields: nethttp.FieldsAlways | nethttp.ShowRules,
 	}
 	handler := nethttp.Middleware(exampleEngine("GET:/orders/{id}"), options)(mux)
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/base64"
+	"encoding/hex"
 	"net/http"
 	"strconv"
 	"time"
@@ -17,6 +18,10 @@ import (
 // nearest to its end (draft-ietf-httpapi-ratelimit-headers-10). Of a rule with a limit for each
 // value of an attribute both tell that of the caller, and have a partition key, pk: it says which
 // value that is to whoever knows the value, and is the same on all instances.
+//
+// Clients are not told the names of rules and resources, which are internal: a policy is named by a
+// hash of its rule, the same on all instances and after a reload. With [ShowRules], as in
+// FieldsOnRefusal | ShowRules, the fields and the bodies of refusals name them.
 type Fields uint8
 
 const (
@@ -26,10 +31,36 @@ const (
 	// response reads every rule of its resource, under its lock, and needs a few
 	// allocations.
 	FieldsAlways
-	// FieldsNever adds them to no response, and keeps limits and the names of
-	// rules and resources out of the body, too. Refusals still have Retry-After.
+	// FieldsNever adds them to no response, and keeps policies out of the body, too.
+	// Refusals still have Retry-After. ShowRules has no effect.
 	FieldsNever
+
+	// ShowRules names rules and resources in the fields and in the bodies of refusals. Add it
+	// to one of the others where all clients may know these names.
+	ShowRules Fields = 1 << 7
 )
+
+// when returns which responses carry the fields.
+func (f Fields) when() Fields { return f &^ ShowRules }
+
+// Always says whether the responses of calls that passed carry the fields, too.
+func (f Fields) Always() bool { return f.when() == FieldsAlways }
+
+// Never says whether no response carries them.
+func (f Fields) Never() bool { return f.when() == FieldsNever }
+
+// showsRules says whether clients are told the names of rules and resources.
+func (f Fields) showsRules() bool { return f&ShowRules != 0 && !f.Never() }
+
+// policyName returns the name of the policy of a rule, for clients.
+func (f Fields) policyName(kind rule.Kind, name string) string {
+	if f.showsRules() {
+		return printable(name)
+	}
+	const length = 6 // bytes: enough for the policies of one resource
+	sum := sha256.Sum256([]byte(string(kind) + "\x00" + name))
+	return "p-" + hex.EncodeToString(sum[:length])
+}
 
 // The names of the fields as they are in a [http.Header].
 const (
@@ -45,19 +76,19 @@ func (f Fields) SetRefused(header http.Header, engine *core.Engine, block *core.
 	if after, known := retryAfter(block); known {
 		header.Set("Retry-After", strconv.FormatInt(wholeSeconds(after), 10))
 	}
-	if f == FieldsNever || block.Reason != rule.RateLimited {
+	if f.Never() || block.Reason != rule.RateLimited {
 		return
 	}
-	policy, limit := refusedFields(engine, block, opts)
+	policy, limit := f.refusedFields(engine, block, opts)
 	setField(header, policyFieldName, policy)
 	setField(header, limitFieldName, limit)
 }
 
 // refusedFields returns the RateLimit fields of the response to a call that was refused: what is
 // left of the limit of the rule that refused it, which is little for a call of one token.
-func refusedFields(engine *core.Engine, block *core.BlockError, opts []core.Option) (policy, limit []string) {
+func (f Fields) refusedFields(engine *core.Engine, block *core.BlockError, opts []core.Option) (policy, limit []string) {
 	quotas := engine.Quotas(block.Resource, opts...)
-	policy = policyField(quotas)
+	policy = f.policyField(quotas)
 	for i := range quotas {
 		of := &quotas[i]
 		if of.Name != block.Rule || of.Kind != block.Kind {
@@ -67,9 +98,9 @@ func refusedFields(engine *core.Engine, block *core.BlockError, opts []core.Opti
 		if core.CallTokens(opts...) > 1 {
 			remaining = of.Quota.Remaining
 		}
-		return policy, limitField(of, remaining, resetOf(block))
+		return policy, f.limitField(of, remaining, resetOf(block))
 	}
-	return policy, limitField(&core.RuleSnapshot{Name: block.Rule}, 0, resetOf(block))
+	return policy, f.limitField(&core.RuleSnapshot{Kind: block.Kind, Name: block.Rule}, 0, resetOf(block))
 }
 
 // isOfValue says whether a quota is that of one value of an attribute.
@@ -79,15 +110,15 @@ func isOfValue(of core.RuleSnapshot) bool { return of.Value.IsSet() }
 // RateLimit fields, with [FieldsAlways], if the resource has rules for the call. opts
 // are those of the call. [Answers] does the same at a lower cost.
 func (f Fields) SetPassed(header http.Header, engine *core.Engine, resource string, opts ...core.Option) {
-	if f != FieldsAlways {
+	if !f.Always() {
 		return
 	}
 	quotas := engine.Quotas(resource, opts...)
 	if len(quotas) == 0 {
 		return
 	}
-	setField(header, policyFieldName, policyField(quotas))
-	setField(header, limitFieldName, nearestLimit(quotas))
+	setField(header, policyFieldName, f.policyField(quotas))
+	setField(header, limitFieldName, f.nearestLimit(quotas))
 }
 
 // retryAfter returns after what time such a call can pass, if that is known and the
@@ -114,13 +145,13 @@ func setField(header http.Header, name string, value []string) {
 
 // policyField is RateLimit-Policy, nil without policies: the field must not be
 // empty.
-func policyField(quotas []core.RuleSnapshot) []string {
+func (f Fields) policyField(quotas []core.RuleSnapshot) []string {
 	var list []byte
 	for i := range quotas {
 		if i > 0 {
 			list = append(list, ", "...)
 		}
-		list = appendPolicy(list, &quotas[i])
+		list = f.appendPolicy(list, &quotas[i])
 	}
 	if len(list) == 0 {
 		return nil
@@ -129,7 +160,7 @@ func policyField(quotas []core.RuleSnapshot) []string {
 }
 
 // nearestLimit is RateLimit of the rule that is nearest to its end.
-func nearestLimit(quotas []core.RuleSnapshot) []string {
+func (f Fields) nearestLimit(quotas []core.RuleSnapshot) []string {
 	nearest := &quotas[0]
 	for i := range quotas[1:] {
 		next := quotas[i+1].Quota
@@ -138,12 +169,12 @@ func nearestLimit(quotas []core.RuleSnapshot) []string {
 			nearest = &quotas[i+1]
 		}
 	}
-	return limitField(nearest, nearest.Quota.Remaining, nearest.Quota.Reset)
+	return f.limitField(nearest, nearest.Quota.Remaining, nearest.Quota.Reset)
 }
 
-func appendPolicy(list []byte, of *core.RuleSnapshot) []byte {
+func (f Fields) appendPolicy(list []byte, of *core.RuleSnapshot) []byte {
 	quota, window := wholeQuota(of.Quota.Limit, of.Quota.Window)
-	list = appendString(list, of.Name)
+	list = appendString(list, f.policyName(of.Kind, of.Name))
 	list = strconv.AppendInt(append(list, ";q="...), quota, 10)
 	return appendPartition(strconv.AppendInt(append(list, ";w="...), window, 10), of)
 }
@@ -160,9 +191,9 @@ func appendPartition(list []byte, of *core.RuleSnapshot) []byte {
 }
 
 // limitField returns the field RateLimit, without the reset time if it is unknown.
-func limitField(of *core.RuleSnapshot, remaining int64, reset time.Duration) []string {
+func (f Fields) limitField(of *core.RuleSnapshot, remaining int64, reset time.Duration) []string {
 	var few [96]byte
-	item := appendString(few[:0], of.Name)
+	item := appendString(few[:0], f.policyName(of.Kind, of.Name))
 	item = strconv.AppendInt(append(item, ";r="...), min(remaining, maxInteger), 10)
 	if reset > 0 {
 		item = strconv.AppendInt(append(item, ";t="...), wholeSeconds(reset), 10)
@@ -173,7 +204,7 @@ func limitField(of *core.RuleSnapshot, remaining int64, reset time.Duration) []s
 // appendString appends the name of a policy as a String of structured fields (RFC 9651, 3.3.3).
 func appendString(list []byte, s string) []byte {
 	list = append(list, '"')
-	for _, c := range []byte(policyName(s)) {
+	for _, c := range []byte(s) {
 		if c == '"' || c == '\\' {
 			list = append(list, '\\')
 		}
@@ -182,10 +213,10 @@ func appendString(list []byte, s string) []byte {
 	return append(list, '"')
 }
 
-// policyName returns the name of a policy, which the fields and "violated-policies" spell alike: that
-// of its rule, of printable ASCII only. Every other byte is percent-encoded, and the percent sign
+// printable returns the name of a rule as a policy has it, which the fields and "violated-policies"
+// spell alike: of printable ASCII only. Every other byte is percent-encoded, and the percent sign
 // itself, so that different names stay different.
-func policyName(rule string) string {
+func printable(rule string) string {
 	const digits = "0123456789ABCDEF"
 	isPlain := func(c byte) bool { return ' ' <= c && c <= '~' && c != '%' }
 	var name []byte

@@ -22,7 +22,7 @@ func TestRefusalNamesItsRuleAndListsAllPolicies(t *testing.T) {
 		rateLimit("per-second", orders, 2),
 		rateLimit("another", "GET:/", 1),
 	)
-	server := serve(t, guardOrders(engine, nethttp.Options{}, ok))
+	server := serve(t, guardOrders(engine, nethttp.Options{Fields: nethttp.ShowRules}, ok))
 	for range 2 {
 		passed := get(t, server, "/orders/7")
 		assert.NotContains(t, passed.header, "Ratelimit", "only refusals tell by default")
@@ -51,7 +51,7 @@ func TestFieldsAlwaysDescribeTheRuleWithTheLeastQuotaLeft(t *testing.T) {
 		flow.Rule{Name: "per-minute", Resource: orders, Limit: 5, Window: time.Minute, Buckets: 60},
 		rateLimit("per-second", orders, 3),
 	)
-	server := serve(t, guardOrders(engine, nethttp.Options{Fields: nethttp.FieldsAlways}, ok))
+	server := serve(t, guardOrders(engine, nethttp.Options{Fields: nethttp.FieldsAlways | nethttp.ShowRules}, ok))
 	for _, step := range []struct {
 		advance   time.Duration
 		status    int
@@ -79,7 +79,7 @@ func TestFieldsAlwaysDescribeTheRuleWithTheLeastQuotaLeft(t *testing.T) {
 
 func TestFieldsAlwaysAreLeftOutWithoutRules(t *testing.T) {
 	engine, _ := newEngine(t, core.Config{})
-	response := get(t, serve(t, guardOrders(engine, nethttp.Options{Fields: nethttp.FieldsAlways}, ok)), "/orders/7")
+	response := get(t, serve(t, guardOrders(engine, nethttp.Options{Fields: nethttp.FieldsAlways | nethttp.ShowRules}, ok)), "/orders/7")
 	assert.NotContains(t, response.header, "Ratelimit")
 	assert.NotContains(t, response.header, "Ratelimit-Policy")
 }
@@ -104,7 +104,7 @@ func TestFieldsNeverLeaveRetryAfterAndNameNothing(t *testing.T) {
 
 func TestRuleThatBlocksAllAnnouncesNoQuota(t *testing.T) {
 	engine, _ := newEngine(t, core.Config{}, rateLimit("closed", orders, 0))
-	refused := get(t, serve(t, guardOrders(engine, nethttp.Options{}, ok)), "/orders/7")
+	refused := get(t, serve(t, guardOrders(engine, nethttp.Options{Fields: nethttp.ShowRules}, ok)), "/orders/7")
 	assert.Equal(t, http.StatusTooManyRequests, refused.status)
 	assert.NotContains(t, refused.header, "Retry-After")
 	assert.Equal(t, []item{{"closed", map[string]int64{"r": 0}}}, parseList(t, refused.header, "RateLimit"))
@@ -126,7 +126,7 @@ func TestRetryAfterIsRoundedUpToSeconds(t *testing.T) {
 		{core.Never - 1, "9223372037"},
 	} {
 		header := http.Header{}
-		nethttp.FieldsOnRefusal.SetRefused(header, engine, &core.BlockError{Rule: "r", Kind: rules.KindFlow, RetryAfter: test.after})
+		nethttp.ShowRules.SetRefused(header, engine, &core.BlockError{Rule: "r", Kind: rules.KindFlow, RetryAfter: test.after})
 		assert.Equal(t, test.want, header.Get("Retry-After"))
 		assert.Empty(t, header.Get("RateLimit-Policy"), "no rule, no field")
 	}
@@ -147,7 +147,7 @@ func TestProblemDistinguishesNeverFromUnknown(t *testing.T) {
 // nameOf returns the name of the rule as a client reads it.
 func nameOf(t require.TestingT, engine *core.Engine, rule string) string {
 	header := http.Header{}
-	nethttp.FieldsOnRefusal.SetRefused(header, engine, &core.BlockError{Rule: rule, Kind: rules.KindFlow})
+	nethttp.ShowRules.SetRefused(header, engine, &core.BlockError{Rule: rule, Kind: rules.KindFlow})
 	return parseList(t, header, "RateLimit")[0].name
 }
 
@@ -189,7 +189,7 @@ func TestPoliciesOfAnyRulesFollowTheGrammar(t *testing.T) {
 		}
 		require.NoError(t, engine.Load(set))
 		header := http.Header{}
-		nethttp.FieldsAlways.SetPassed(header, engine, orders)
+		(nethttp.FieldsAlways | nethttp.ShowRules).SetPassed(header, engine, orders)
 		assert.Len(t, parseList(t, header, "RateLimit-Policy"), len(names))
 		assert.Len(t, parseList(t, header, "RateLimit"), 1)
 	})
@@ -203,7 +203,7 @@ func TestFieldsListTheRulesForTheCaller(t *testing.T) {
 	shadow.Shadow = true
 	engine, _ := newEngine(t, core.Config{}, rateLimit("all", orders, 9), mobile, pattern, shadow)
 	server := serve(t, guardOrders(engine, nethttp.Options{
-		Fields: nethttp.FieldsAlways,
+		Fields: nethttp.FieldsAlways | nethttp.ShowRules,
 		Origin: func(r *http.Request) string { return r.URL.Query().Get("app") },
 	}, ok))
 	policies := func(path string) (names []string) {

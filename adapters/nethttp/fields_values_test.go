@@ -22,7 +22,7 @@ func TestFieldsTellWhatIsLeftOfTheValueOfTheCaller(t *testing.T) {
 	require.NoError(t, engine.LoadAs("values", rules.Set{HotParam: []hotparam.Rule{
 		{Name: "per-user", Resource: orders, Param: rule.StringsOf("header:User"), Limit: 3, Window: time.Hour},
 	}}))
-	server := serve(t, guardOrders(engine, nethttp.Options{Fields: nethttp.FieldsAlways}, ok))
+	server := serve(t, guardOrders(engine, nethttp.Options{Fields: nethttp.FieldsAlways | nethttp.ShowRules}, ok))
 	call := func(user string) (http.Header, int) {
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+"/orders/7", http.NoBody)
 		require.NoError(t, err)
@@ -69,7 +69,7 @@ func TestRefusalOfAManyTokenCallTellsWhatIsLeft(t *testing.T) {
 func TestViolatedPoliciesAreSpelledAsInTheFields(t *testing.T) {
 	for _, name := range []string{"größe", "50%", `say "hi" \o/`, "plain"} {
 		engine, _ := newEngine(t, core.Config{}, rateLimit(name, orders, 0))
-		refused := get(t, serve(t, guardOrders(engine, nethttp.Options{}, ok)), "/orders/7")
+		refused := get(t, serve(t, guardOrders(engine, nethttp.Options{Fields: nethttp.ShowRules}, ok)), "/orders/7")
 		policy := parseList(t, refused.header, "RateLimit-Policy")[0].name
 		assert.Equal(t, []string{policy}, problemOf(t, refused).ViolatedPolicies)
 	}

@@ -101,8 +101,8 @@ type Options struct {
 	// Defaults to [IsFailure]: 500 or above without an error.
 	Failure func(status int, err error) bool
 
-	// Fields selects the responses with RateLimit fields, and whether refusals
-	// name rules at all. Defaults to [FieldsOnRefusal].
+	// Fields selects the responses with RateLimit fields, and with [ShowRules] whether
+	// they and the bodies of refusals name rules. Defaults to [FieldsOnRefusal].
 	Fields Fields
 
 	// BufferBody is how many bytes of a body are read at most before the call is

@@ -43,7 +43,7 @@ type problem struct {
 // a problem body (application/problem+json, RFC 9457):
 //
 //   - a refusal is answered by its reason: a rate limit with 429, the type
-//     "quota-exceeded" of the RateLimit draft and the rule in "violated-policies";
+//     "quota-exceeded" of the RateLimit draft and the policy in "violated-policies";
 //     too many calls at once with 503 and the type "temporary-reduced-capacity"; a
 //     callee that fails with 503; a caller who may not call with 403; an injected fault
 //     with the status that its rule says, or 503;
@@ -52,9 +52,11 @@ type problem struct {
 //     499, for logs: the client has gone;
 //   - anything else is a mistake of the program, and a 500.
 //
+// It names neither the rule nor the resource, see [ShowRules].
+//
 // A refusal that a handler passes on so does not make its own call a failed one, see
 // [MarkRefused], unless it is an injected fault. The caller sets the header fields, see [Fields.SetRefused]. For refusals that name
-// no rule see [FieldsNever] and [Answers].
+// the rule see [Answers].
 func WriteProblem(w http.ResponseWriter, err error) {
 	if errors.Is(err, context.Canceled) {
 		w.WriteHeader(statusClientClosedRequest)
@@ -78,7 +80,7 @@ func problemOf(err error) problem {
 	var block *core.BlockError
 	switch {
 	case errors.As(err, &block):
-		return problemOfBlock(block, true)
+		return problemOfBlock(block, FieldsOnRefusal)
 	case errors.Is(err, core.ErrClosed):
 		return plainProblem(http.StatusServiceUnavailable, "The service is shutting down.")
 	case errors.Is(err, context.DeadlineExceeded):
@@ -87,11 +89,10 @@ func problemOf(err error) problem {
 	return plainProblem(http.StatusInternalServerError, err.Error())
 }
 
-// problemOfBlock returns the problem for a refusal. named says whether it names the
-// resource and the rule.
-func problemOfBlock(block *core.BlockError, named bool) problem {
+// problemOfBlock returns the problem for a refusal.
+func problemOfBlock(block *core.BlockError, fields Fields) problem {
 	detail := "The call was refused"
-	if named {
+	if fields.showsRules() {
 		detail = fmt.Sprintf("The call of %q was refused by %s %q", block.Resource, block.Kind, block.Rule)
 	}
 	switch after, known := retryAfter(block); {
@@ -109,8 +110,8 @@ func problemOfBlock(block *core.BlockError, named bool) problem {
 	switch block.Reason {
 	case rule.RateLimited:
 		p.Type, p.Title = quotaExceededType, quotaExceededTitle
-		if named {
-			p.ViolatedPolicies = []string{policyName(block.Rule)}
+		if !fields.Never() {
+			p.ViolatedPolicies = []string{fields.policyName(block.Kind, block.Rule)}
 		}
 	case rule.Overloaded:
 		p.Type, p.Title = reducedCapacityType, reducedCapacityTitle
