@@ -32,6 +32,7 @@ var ErrNoFleet = errors.New("core: the engine has no backend for its fleet, so t
 // force are for the whole fleet.
 type fleetMember struct {
 	member *fleet.Member // nil without a backend
+	awaits bool          // the engine is ready only when the backend has answered once
 	manual bool          // whoever has made the engine runs the member
 
 	mu    sync.Mutex // guards what follows
@@ -47,9 +48,30 @@ func (f *fleetMember) init(config *Config, log *slog.Logger) {
 	}
 	if config.Fleet.Backend != nil || config.Fleet.Manual {
 		f.member = fleet.NewMember(config.Fleet, config.Clock, log, config.Seed)
-		f.manual = config.Fleet.Manual
+		f.manual, f.awaits = config.Fleet.Manual, config.Fleet.AwaitBackend
 	}
 }
+
+// awaited returns a channel that is closed when the backend answers for the first time, if that
+// keeps the engine from being ready, else nil.
+func (f *fleetMember) awaited() <-chan struct{} {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.awaits || len(f.rules) == 0 {
+		return nil
+	}
+	answered := f.member.Answered()
+	select {
+	case <-answered:
+		return nil
+	default:
+		return answered
+	}
+}
+
+// AwaitsFleet says whether the engine is not ready because [fleet.Config.AwaitBackend] is set and
+// the backend of the fleet has not answered yet, although rules in force are for the whole fleet.
+func (e *Engine) AwaitsFleet() bool { return e.fleet.awaited() != nil }
 
 // replace notes that a rule comes into force in place of another one; either may be nil. It
 // says whether one comes that is for the whole fleet, while the engine does not know that.

@@ -11,8 +11,9 @@ import (
 
 // Ready waits until every source that is followed has delivered all of its
 // documents once and what is sound of them is in force, and until the lists are there
-// that rules in force name, see [Engine.AwaitedLists]; without sources and such rules it
-// returns at once. The error is that of ctx, naming what is missing and what keeps it, or
+// that rules in force name, see [Engine.AwaitedLists]; with [fleet.Config.AwaitBackend], also
+// until the backend of the fleet has answered once, if rules in force are for the whole fleet.
+// Without all that it returns at once. The error is that of ctx, naming what is missing and what keeps it, or
 // [ErrClosed].
 //
 // Watch the lists before Ready is called: it waits for those that nobody has begun to
@@ -26,6 +27,10 @@ func (e *Engine) Ready(ctx context.Context) error {
 		for _, l := range e.awaitedLists() {
 			missing = append(missing, fmt.Sprintf("list %q, which %s names, is not there", l.Name, strings.Join(l.Rules, ", ")))
 		}
+		answered := e.fleet.awaited()
+		if answered != nil {
+			missing = append(missing, "the backend of the fleet has not answered yet")
+		}
 		e.rules.mu.Unlock()
 		if len(missing) == 0 {
 			return nil
@@ -33,6 +38,7 @@ func (e *Engine) Ready(ctx context.Context) error {
 		select {
 		case <-change:
 		case <-lists:
+		case <-answered:
 		case <-ctx.Done():
 			return fmt.Errorf("core: not ready: %s: %w", strings.Join(missing, "; "), ctx.Err())
 		case <-e.closed:

@@ -3,13 +3,19 @@ package core_test
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/penstock-go/penstock/access"
+	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/fleet"
+	fleetmemory "github.com/penstock-go/penstock/fleet/memory"
+	"github.com/penstock-go/penstock/flow"
 	"github.com/penstock-go/penstock/list"
+	"github.com/penstock-go/penstock/rules"
 )
 
 func ended(t *testing.T) context.Context {
@@ -88,4 +94,48 @@ func TestEngineHoldsBackListsAsItDoesRules(t *testing.T) {
 	require.NoError(t, e.Confirm("file:/lists"))
 	assert.Zero(t, e.Lists().Get("l").Len())
 	require.Error(t, e.Confirm("file:/lists"))
+}
+
+// The backend of the fleet counts for readiness if the program says so and rules need it.
+func TestEngineThatAwaitsTheFleetIsReadyWhenTheBackendHasAnswered(t *testing.T) {
+	t.Parallel()
+	c := clock.NewVirtual(begin)
+	e := core.New(core.Config{Clock: c, Logger: quiet, Fleet: fleet.Config{Manual: true, AwaitBackend: true}})
+	defer e.Close()
+	require.NoError(t, e.Ready(t.Context()), "no rule is for the fleet")
+	require.NoError(t, e.Load(rules.Set{Flow: []flow.Rule{quota(5, fleet.ModeLease)}}))
+	assert.ErrorContains(t, e.Ready(ended(t)), "the backend of the fleet has not answered yet")
+	assert.True(t, e.AwaitsFleet())
+
+	answer := func(err error) {
+		for _, batch := range e.Fleet().Step(c.Now()) {
+			if err == nil {
+				err = batch.Send(t.Context(), fleetmemory.New(c))
+			}
+			if err != nil {
+				e.Fleet().Fail(c.Now(), batch, err)
+			} else {
+				e.Fleet().Deliver(c.Now(), batch)
+			}
+		}
+	}
+	answer(fleet.ErrUnavailable)
+	assert.True(t, e.AwaitsFleet(), "it has failed")
+	for range 20 {
+		c.Advance(100 * time.Millisecond)
+		answer(nil)
+	}
+	require.False(t, e.AwaitsFleet())
+	require.NoError(t, e.Ready(t.Context()))
+	c.Advance(time.Second)
+	answer(fleet.ErrUnavailable)
+	assert.False(t, e.AwaitsFleet(), "it was ready")
+}
+
+func TestEngineDoesNotAwaitTheFleetUnlessItIsToldTo(t *testing.T) {
+	t.Parallel()
+	e := core.New(core.Config{Clock: clock.NewVirtual(begin), Logger: quiet, Fleet: fleet.Config{Manual: true}})
+	defer e.Close()
+	require.NoError(t, e.Load(rules.Set{Flow: []flow.Rule{quota(5, fleet.ModeLease)}}))
+	require.NoError(t, e.Ready(t.Context()))
 }

@@ -54,6 +54,9 @@ func (m *Member) measure(took time.Duration) {
 // heard notes that a batch was answered that was sent at an instant.
 func (m *Member) heard(now, sent clock.Instant) {
 	c := &m.connection
+	if !c.known {
+		close(m.answered)
+	}
 	c.known, c.suspect = true, 0
 	c.heard = max(c.heard, sent)
 	if c.since == 0 {

@@ -30,6 +30,11 @@ type Config struct {
 	// it, such an instance passes nothing, unless [OutageOpen] says otherwise.
 	Instances int
 
+	// AwaitBackend has an engine with limits of the fleet be ready only when the backend has
+	// answered once, see core.Engine.Ready. Without it, an engine that starts while the backend is
+	// away is ready, and its limits go on as their rules say.
+	AwaitBackend bool
+
 	// Timeout is how long the backend may take for an answer. Defaults to [DefaultTimeout].
 	Timeout time.Duration
 
@@ -82,6 +87,7 @@ type Member struct {
 	uses        []Use // see usesOf
 	usesAt      clock.Instant
 
+	answered          chan struct{} // closed when the backend has answered once
 	announcementEnded chan struct{} // closed when announcing has ended
 
 	batches    []*Batch      // made in this step
@@ -104,6 +110,7 @@ func NewMember(config Config, c clock.Clock, log *slog.Logger, seed uint64) *Mem
 		count:      config.Instances,
 		partitions: []*partition{{}},
 
+		answered:          make(chan struct{}),
 		announcementEnded: make(chan struct{}),
 	}
 	if config.Manual {
@@ -121,6 +128,9 @@ func NewMember(config Config, c clock.Clock, log *slog.Logger, seed uint64) *Mem
 
 // Instance returns the name of this instance.
 func (m *Member) Instance() string { return m.config.Instance }
+
+// Answered returns a channel that is closed when the backend has answered once.
+func (m *Member) Answered() <-chan struct{} { return m.answered }
 
 // Budget returns a budget of a limit, in [ModeLease] or [ModeWindow]. Release ends it.
 func (m *Member) Budget(terms Terms, mode Mode, onOutage OnOutage, now clock.Instant) *Budget {

@@ -18,6 +18,10 @@ type Readiness struct {
 	// name them: see [core.Engine.AwaitedLists].
 	MissingLists []MissingList `json:"missingLists,omitempty"`
 
+	// AwaitsFleet says that the backend of the fleet has not answered yet, and that the engine
+	// waits for it: see [core.Engine.AwaitsFleet].
+	AwaitsFleet bool `json:"awaitsFleet,omitempty"`
+
 	// OnCopy are the sources whose rules are those of a copy, because they could
 	// not be read since the process was started. They count as ready.
 	OnCopy []OnCopy `json:"onCopy,omitempty"`
@@ -56,7 +60,7 @@ type OnCopy struct {
 // source that it follows are in force, be it from a copy, and the lists that they name.
 // Documents that were rejected do not matter, nor does a source that was lost later: the
 // rules in force stay. Nor does a list that goes missing when the engine was ready before.
-// Without sources, and rules that name lists, an engine is ready.
+// Without sources, and rules that name lists, an engine is ready, unless it awaits its fleet.
 func ReadinessOf(engine *core.Engine) Readiness {
 	var r Readiness
 	for _, s := range engine.Status().Sources {
@@ -75,6 +79,7 @@ func ReadinessOf(engine *core.Engine) Readiness {
 			r.ListsOnCopy = append(r.ListsOnCopy, ListOnCopy{Name: l.Name, Source: l.Source, CopiedAt: l.CopiedAt.Time()})
 		}
 	}
-	r.Ready = len(r.Missing) == 0 && len(r.MissingLists) == 0
+	r.AwaitsFleet = engine.AwaitsFleet()
+	r.Ready = len(r.Missing) == 0 && len(r.MissingLists) == 0 && !r.AwaitsFleet
 	return r
 }
