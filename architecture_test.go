@@ -30,7 +30,7 @@ var layers = map[string]int{
 	"fleet":               1, // limits of a whole fleet: what an instance decides by itself
 	"internal":            1, // parts that several kinds of rules have in common
 	"rule":                2, // the contract between the engine and a kind of rule
-	"internal/standalone": 3, // what limiters of several kinds need without an engine
+	"internal/standalone": 2, // what limiters of several kinds need without an engine
 	"rules":               4,
 	"core":                5,
 	".":                   5, // the root package, the thin facade of core
@@ -101,9 +101,7 @@ var sameLayer = map[string][]string{
 
 	"metrics/prometheus": {"adapters/outgoing"},
 
-	"flow":      {"internal/standalone"},
-	"isolation": {"internal/standalone"},
-	"breaker":   {"internal/standalone"},
+	"internal/standalone": {"rule"},
 
 	"serve": {"adapters/nethttp", "adapters/clientip", "adapters/attribute", "adapters/priority"},
 

@@ -58,7 +58,7 @@ func (c *descriptorCall) enter(ctx context.Context) (err error) {
 		c.refusal, err = block, nil
 	}
 	if c.tokens == 0 {
-		c.guard.Settle(0)
+		c.guard.Cancel()
 	}
 	return err
 }

@@ -117,7 +117,7 @@ access:
 			refused := ask(orders)
 			assert.Equal(t, 429, refused.status)
 			assert.Equal(t, "1", refused.header.Get("Retry-After"))
-			assert.Contains(t, refused.header.Get("RateLimit"), `"two";r=0`)
+			assert.Regexp(t, `^"p-[0-9a-f]{12}";r=0`, refused.header.Get("RateLimit"))
 			assert.Contains(t, refused.body, "quota-exceeded")
 			now.Advance(2 * time.Second)
 			assert.Equal(t, 200, ask(orders).status)

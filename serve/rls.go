@@ -24,8 +24,8 @@ import (
 // of one token would pass. Calls never wait.
 //
 // A request passes only if all of its descriptors do. If one is refused, the others give back
-// what they took, except for what a throttle lets pass: its next call is as far away as if the
-// request had passed. In metrics these calls have passed.
+// what they took, and are not counted, except for what a throttle lets pass: its next call is as
+// far away as if the request had passed.
 //
 // An answer has the status of each descriptor, by the rule that is nearest to its end, and the
 // response header fields and body that the HTTP adapter would write. In the dynamic metadata
@@ -87,7 +87,7 @@ func (s *RLS) ShouldRateLimit(ctx context.Context, request *ratelimit.RateLimitR
 // giveBack gives back what calls took.
 func giveBack(calls []descriptorCall) {
 	for i := range calls {
-		calls[i].guard.Settle(0)
+		calls[i].guard.Cancel()
 	}
 }
 

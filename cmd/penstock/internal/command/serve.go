@@ -30,9 +30,8 @@ reflection. Over HTTP, with --http, it answers Traefik (ForwardAuth) and Caddy
 docs/serve.md has the configurations of proxies.
 
 The rules are those of the documents at --rules, which are followed, or else those
-in etcd. Rules that need to know how a call ends, such as circuit breakers and
-limits of calls under way, cannot be served: a document that has one is rejected,
-with the line. penstock validate --for rls says so before.
+in etcd. Rules that need to know how a call ends, such as limits of calls under
+way, cannot be served: a document that has one is rejected, with the line. penstock validate --for rls says so before.
 
 The server listens on loopback only, unless it is told otherwise, and for proxies
 only when the rules of all sources are in force. At --admin are metrics for
