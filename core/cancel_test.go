@@ -77,7 +77,7 @@ func TestCancelledCallHasTakenNothing(t *testing.T) {
 	}
 }
 
-func TestCancelOfTheZeroGuardDoesNothing(t *testing.T) {
+func TestCancelOfTheZeroGuardDoesNothing(*testing.T) {
 	var guard core.Guard
 	guard.Cancel()
 }

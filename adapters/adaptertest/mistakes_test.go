@@ -123,6 +123,7 @@ func requireFailures(t *testing.T, suite, mistake string, tests []string) {
 // httpMistakes are mistakes of adapters, with tests that each fails.
 func httpMistakes() map[string][]string {
 	return map[string][]string{
+		"hands the context of the caller on":    {"requests whose handlers wait are not under way for an adaptive rule"},
 		"names by path":                         {"names come from routes", "no path or method becomes a name"},
 		"answers OPTIONS":                       {"unserved requests are answered as without a guard"},
 		"does not guard what no route matches":  {"unmatched requests share a limit"},
@@ -182,6 +183,7 @@ func httpMistakes() map[string][]string {
 // rpcMistakes are mistakes of adapters for remote calls, with tests that each fails.
 func rpcMistakes() map[string][]string {
 	return map[string][]string{
+		"hands the context of the caller on": {"calls whose handlers wait are not under way for an adaptive rule"},
 		"ignores methods":                    {"names are those of methods"},
 		"ignores Resource":                   {"Resource names calls", "calls without a resource are not guarded"},
 		"guards what has no resource":        {"calls without a resource are not guarded"},

@@ -354,7 +354,14 @@ func (g *toyGuard) serve(w *toyWriter, r *http.Request, guard *core.Guard) (err 
 	if g.makes("cuts bodies") {
 		r.Body = http.MaxBytesReader(w, r.Body, 1<<20)
 	}
-	err = g.next(w, r)
+	inner := r
+	if !g.makes("hands the context of the caller on") {
+		inner = nethttp.WithCall(r, guard)
+	}
+	err = g.next(w, inner)
+	if inner != r {
+		nethttp.HandBack(inner, r)
+	}
 	if !g.makes("forgets Exit after a panic") {
 		returned = true
 		return err

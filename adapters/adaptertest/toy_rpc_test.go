@@ -429,7 +429,11 @@ func (g *toyGate) serve(ctx context.Context, guard *core.Guard, next toyInvoker)
 		}
 		g.mark(ctx, guard, err)
 	}()
-	err = next(ctx)
+	inner := ctx
+	if !g.makes("hands the context of the caller on") {
+		inner = guard.Context(ctx)
+	}
+	err = next(inner)
 	returned = true
 	return err
 }

@@ -11,6 +11,7 @@ import (
 	"log"
 	"log/slog"
 	"net"
+	"slices"
 	"time"
 
 	ratelimit "github.com/envoyproxy/go-control-plane/envoy/extensions/common/ratelimit/v3"
@@ -78,8 +79,8 @@ func run() error {
 // descriptor returns a descriptor of keys and values in turn.
 func descriptor(keysAndValues ...string) *ratelimit.RateLimitDescriptor {
 	d := &ratelimit.RateLimitDescriptor{}
-	for i := 0; i < len(keysAndValues); i += 2 {
-		d.Entries = append(d.Entries, &ratelimit.RateLimitDescriptor_Entry{Key: keysAndValues[i], Value: keysAndValues[i+1]})
+	for pair := range slices.Chunk(keysAndValues, 2) {
+		d.Entries = append(d.Entries, &ratelimit.RateLimitDescriptor_Entry{Key: pair[0], Value: pair[1]})
 	}
 	return d
 }
