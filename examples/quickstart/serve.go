@@ -24,6 +24,10 @@ The shop stays open until Ctrl-C, under the same load.
   metrics             %[3]s
   etcd                %[4]s
 
+Watch what passes and what is refused:
+
+  go run ./cmd/penstock top --engine %[1]s/inspect
+
 Try other rules: fetch the documents, edit shop/orders.yaml, push them, and watch:
 
   go run ./cmd/penstock pull shop/ --prefix %[5]s --endpoints %[4]s

@@ -20,6 +20,7 @@ import (
 
 	penstockgin "github.com/penstock-go/penstock/adapters/gin"
 	penstockgrpc "github.com/penstock-go/penstock/adapters/grpc"
+	"github.com/penstock-go/penstock/inspect"
 	penstockprom "github.com/penstock-go/penstock/metrics/prometheus"
 )
 
@@ -133,6 +134,7 @@ func (s *shop) serveHTTP(ctx context.Context) error {
 	gin.SetMode(gin.ReleaseMode)
 	router := gin.New()
 	router.GET("/metrics", gin.WrapH(promhttp.HandlerFor(metrics, promhttp.HandlerOpts{})))
+	router.GET("/inspect/*what", gin.WrapH(inspect.Handler(s.engine)))
 
 	orders := router.Group("/orders", gin.Recovery(), penstockgin.Middleware(s.engine, penstockgin.Options{}))
 	orders.GET("/:id", func(c *gin.Context) { c.JSON(http.StatusOK, gin.H{"order": c.Param("id")}) })

@@ -204,21 +204,32 @@ func (env Env) topOnce(ctx context.Context, t topOptions, output format) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if output == asJSON {
+	failed := answer.failed()
+	switch {
+	case output == asJSON:
 		env.writeJSON(answer)
-	} else {
+	case failed == len(answer.Engines):
+		return failure{ExitFailed, answer.err()}
+	default:
 		for _, line := range topLines(&answer, t.query.Sort, env.Width, env.painter()) {
 			fmt.Fprintln(env.Out, line)
 		}
 	}
-	failed := answer.failed()
-	if failed == 0 {
-		return nil
+	if failed > 0 {
+		return failure{code: ExitFailed}
 	}
-	if len(answer.Engines) == 1 {
-		return failure{ExitFailed, errors.New(answer.Engines[0].Error)}
+	return nil
+}
+
+// err returns what the services that have not answered failed with.
+func (a *topAnswer) err() error {
+	var all []error
+	for _, e := range a.Engines {
+		if e.Error != "" {
+			all = append(all, errors.New(e.Error))
+		}
 	}
-	return failure{code: ExitFailed}
+	return errors.Join(all...)
 }
 
 // engineLines name the services that have not answered, and those that are not asked.

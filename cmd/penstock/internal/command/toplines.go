@@ -103,7 +103,11 @@ func sparkline(of *inspect.Resource) string {
 
 // topLines returns the table as lines that are cut to a width; 0 does not cut.
 func topLines(a *topAnswer, by inspect.ResourceSort, width int, p painter) []string {
-	head := fmt.Sprintf("penstock top  %s  %s of %s  by %s", a.Time.UTC().Format(time.DateTime),
+	at := "no answer yet"
+	if !a.Time.IsZero() {
+		at = a.Time.UTC().Format(time.DateTime)
+	}
+	head := fmt.Sprintf("penstock top  %s  %s of %s  by %s", at,
 		wording.Count(len(a.Engines)-a.failed(), "service"), wording.Count(a.Total, "resource"), by)
 	lines := []string{cutTo(head, width)}
 	for _, line := range a.engineLines() {
