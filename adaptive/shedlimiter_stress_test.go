@@ -21,7 +21,8 @@ func TestConcurrencyIsNeverExceeded(t *testing.T) {
 	const goroutines, each, least, most = 8, 4000, 3, 6
 	s := newScene(t, adaptive.Rule{Strategy: adaptive.Threshold, Concurrency: most})
 	var present atomic.Pointer[limiter]
-	present.Store(&s.limiter)
+	first := s.limiter // which adopt changes in s
+	present.Store(&first)
 	var now, under, highest, refused atomic.Int64
 	now.Store(int64(epoch))
 	var done sync.WaitGroup
