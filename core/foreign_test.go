@@ -293,6 +293,7 @@ func TestTokensOfACallThatTheObserverFailsComeBack(t *testing.T) {
 				}
 			})
 			assert.False(t, f.run("Waited", func() { _, _ = e.Entry(t.Context(), "r") }))
+			synctest.Wait() // until the last guard has exited
 			assert.EqualValues(t, foreignPlaces, e.Resource("r").Snapshot().Passed)
 			holdsNothing(t, e, foreignPlaces)
 		})
