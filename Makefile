@@ -70,10 +70,11 @@ test-oldest:
 consumers:
 	cd tools/release && GOWORK=off go test -count 1 -timeout 60m -run TestModulesWorkForOthers . -build
 
-# The same under the race detector; tests that are long and have one goroutine do less, or are left out, as simulations are.
-# Some packages wait rather than compute, so three are tested at a time.
+# The same under the race detector; tests that are long and have one goroutine do less, or are left out, as simulations
+# are, suites that are tested themselves, examples and the command line. Some packages wait rather than compute, so three
+# are tested at a time.
 race:
-	go test -race -short -p 3 $$(go list work | grep -v '/simulate$$')
+	go test -race -short -p 3 $$(go list work | grep -vE '/(simulate|soak/overload|kindtest|adaptertest|(examples|tools|cmd)(/.*)?)$$')
 
 # Each fuzz target for FUZZTIME. Unless it is told, go would spend all of that on making its first finds shorter.
 fuzz:
