@@ -19,7 +19,7 @@ func (g *Guard) Cancel() {
 	if g.resource == nil {
 		return
 	}
-	now := g.resource.engine.clock.Now()
+	now, tokens := g.resource.engine.clock.Now(), g.tokens()
 	word := atomic.SwapUint32(&g.state.word, exited)
 	record, chain := g.extras.record, g.extras.chain
 	switch {
@@ -29,10 +29,6 @@ func (g *Guard) Cancel() {
 		record = nil
 	case !record.claim(word >> generationShift):
 		return // a copy of the guard has ended
-	}
-	tokens := int32(g.state.rest)
-	if word&whereMask == wide {
-		tokens &= tokenMask
 	}
 	q := request{Call: rule.Call{Now: now, Tokens: tokens}}
 	if ended := g.resource.engine.observer.Ended; ended != nil {
@@ -54,11 +50,7 @@ func (g *Guard) Cancel() {
 	if word&whereMask != 0 {
 		defer g.cancelSteps(&q, word)
 	}
-	queued := g.extras.queued
-	if queued == 0 {
-		queued = g.start
-	}
-	chain.rates.Settle(now, g.start, queued, -tokens)
+	chain.rates.Settle(now, g.start, g.queuedAt(), -tokens)
 }
 
 // cancelSteps gives back the tickets of the steps.

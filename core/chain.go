@@ -468,11 +468,7 @@ func (c *chain) longest(but int, wait time.Duration, q *request, opts []Option, 
 // settle adds tokens to those that a call took of every rule that counts them, see
 // [Guard.Settle].
 func (c *chain) settle(g *Guard, now clock.Instant, tokens int32) {
-	queued := g.extras.queued
-	if queued == 0 {
-		queued = g.start
-	}
-	c.rates.Settle(now, g.start, queued, tokens)
+	c.rates.Settle(now, g.start, g.queuedAt(), tokens)
 	if record := g.extras.record; record != nil {
 		record.settle(c, now, g.start, tokens)
 		return

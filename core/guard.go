@@ -29,8 +29,6 @@ type guardState struct {
 	rest uint32 // the tokens that the call is charged with, and the upper bits of a wide ticket
 }
 
-func (s *guardState) load() uint32 { return atomic.LoadUint32(&s.word) }
-
 // noCopy has go vet find copies of guards.
 type noCopy struct{}
 
@@ -264,6 +262,14 @@ func (g *Guard) Settle(n int) {
 	}
 	g.charge(tokens)
 	g.extras.chain.settle(g, g.resource.engine.clock.Now(), added)
+}
+
+// queuedAt returns when the call took its place in queues: when it passed, unless it waited.
+func (g *Guard) queuedAt() clock.Instant {
+	if g.extras.queued != 0 {
+		return g.extras.queued
+	}
+	return g.start
 }
 
 // tokens returns what the call is charged with.

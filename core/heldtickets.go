@@ -17,7 +17,8 @@ type heldTickets struct {
 type heldTicket struct {
 	limiter     rule.Limiter
 	ticket      rule.Ticket
-	isSuspended bool // the limiter was told that the call waits, see [rule.Suspender]
+	suspends    rule.Suspender // the limiter, see step
+	isSuspended bool           // it was told that the call waits
 }
 
 // follow goes over to the chain that is in force. It gives back the tickets of rules that are
@@ -50,7 +51,8 @@ func (h *heldTickets) follow(q *request, c *chain) {
 
 // add adds the ticket of the step with an index.
 func (h *heldTickets) add(i int, ticket rule.Ticket) {
-	h.slots[i] = heldTicket{limiter: h.chain.steps[i].limiter, ticket: ticket}
+	s := &h.chain.steps[i]
+	h.slots[i] = heldTicket{limiter: s.limiter, ticket: ticket, suspends: s.suspends}
 }
 
 // has reports whether the call holds the ticket of the step with an index.
@@ -59,11 +61,9 @@ func (h *heldTickets) has(i int) bool { return i < len(h.slots) && h.slots[i].li
 // suspend tells each rule.Suspender that gave the call a ticket that the call waits.
 func (h *heldTickets) suspend(now clock.Instant) {
 	for i := range h.slots {
-		if slot := &h.slots[i]; slot.limiter != nil && !slot.isSuspended {
-			if s, ok := slot.limiter.(rule.Suspender); ok {
-				slot.isSuspended = true
-				s.Suspend(now, slot.ticket)
-			}
+		if slot := &h.slots[i]; slot.suspends != nil && !slot.isSuspended {
+			slot.isSuspended = true
+			slot.suspends.Suspend(now, slot.ticket)
 		}
 	}
 }
@@ -78,7 +78,7 @@ func (h *heldTickets) resume(now clock.Instant) {
 func (t *heldTicket) resume(now clock.Instant) {
 	if t.isSuspended {
 		t.isSuspended = false
-		t.limiter.(rule.Suspender).Resume(now, t.ticket)
+		t.suspends.Resume(now, t.ticket)
 	}
 }
 

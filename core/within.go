@@ -3,6 +3,7 @@ package core
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
@@ -79,7 +80,7 @@ type heldByOuter struct {
 
 // newOuterCall links the guard to an outerCall; nil if the call has exited.
 func (g *Guard) newOuterCall() *outerCall {
-	word, record := g.state.load(), g.extras.record
+	word, record := atomic.LoadUint32(&g.state.word), g.extras.record
 	if word&stateMask == exited || record != nil && record.generation.Load() != g.generation() {
 		return nil
 	}

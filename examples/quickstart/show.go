@@ -88,20 +88,25 @@ func show(ctx context.Context, out io.Writer, s *shop) (*record, error) {
 	}
 	stop()
 	load.Wait()
+	return r, r.recordTotals(context.WithoutCancel(ctx), s, c, start)
+}
+
+// recordTotals records what is known once the load has ended.
+func (r *record) recordTotals(ctx context.Context, s *shop, c *client, start clock.Instant) (err error) {
 	for second := range duration {
 		r.busy = append(r.busy, c.stalls.in(start.Add(time.Duration(second)*time.Second)))
 	}
 	for _, stream := range r.streams {
-		if r.totals[stream.resource], err = s.totals(context.WithoutCancel(ctx), stream.resource); err != nil {
-			return nil, err
+		if r.totals[stream.resource], err = s.totals(ctx, stream.resource); err != nil {
+			return err
 		}
 	}
 	r.gaps = s.inventory.gaps()
 	if refusal := c.refusal.Load(); refusal != nil {
 		r.refusal = *refusal
 	}
-	r.scraped, err = c.scrape(context.WithoutCancel(ctx))
-	return r, err
+	r.scraped, err = c.scrape(ctx)
+	return err
 }
 
 // nextSecond waits for the next second to begin, on the engine's clock, and

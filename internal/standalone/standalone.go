@@ -192,7 +192,7 @@ func (t *Tickets) wait(ctx context.Context, now clock.Instant) (rule.Ticket, clo
 // GiveBack gives a ticket back, as though it had never been.
 func (t *Tickets) GiveBack(ticket rule.Ticket) { t.limiter.GiveBack(t.clock.Now(), ticket, 1) }
 
-// Done says how a call ended that passed at start; finisher is the limiter.
+// Done tells the limiter how a call ended; the present instant is its end.
 func (t *Tickets) Done(ticket rule.Ticket, exit rule.Exit) {
 	exit.Now = t.clock.Now()
 	t.limiter.(rule.Finisher).Done(ticket, exit)

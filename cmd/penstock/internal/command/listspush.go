@@ -27,11 +27,7 @@ type listPush struct {
 	confirmRemovals bool
 }
 
-func newListsPush(env Env) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "push NAME FILE [flags]",
-		Short: "Write a list to etcd",
-		Long: `Push replaces a list in etcd by the text in a file. It reads the file first and
+const listsPushLong = `Push replaces a list in etcd by the text in a file. It reads the file first and
 shows every mistake, then it says how many entries the list has and will have, and
 asks. The text is written in chunks, then one transaction switches to them, so
 instances have either the present list or the new one, whatever ends the push.
@@ -48,7 +44,13 @@ Exit code: 0 when etcd has the list, 1 when the file has mistakes or the answer
 was no, 2 for a wrong command line, 3 when the file or etcd failed, 4 when
 somebody else wrote meanwhile.
 
-` + connection.Help,
+` + connection.Help
+
+func newListsPush(env Env) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "push NAME FILE [flags]",
+		Short: "Write a list to etcd",
+		Long:  listsPushLong,
 		Example: `  penstock lists push scrapers scrapers.txt --app shop --dry-run
   penstock lists push scrapers scrapers.txt --app shop --message "from the feed"
   penstock lists push scrapers scrapers.txt --app shop --yes   # in a script`,

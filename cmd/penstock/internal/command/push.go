@@ -6,11 +6,7 @@ import (
 	"github.com/penstock-go/penstock/cmd/penstock/internal/connection"
 )
 
-func newPush(env Env) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "push PATH... [flags]",
-		Short: "Write documents to etcd, all in one transaction",
-		Long: `Push replaces the documents in etcd by those at the paths: it validates them, shows
+const pushLong = `Push replaces the documents in etcd by those at the paths: it validates them, shows
 what would change, asks, and writes all of them in one transaction. Documents
 that are in etcd but not at the paths are listed and deleted. The earlier
 documents stay in the history: see penstock history and penstock rollback.
@@ -44,7 +40,13 @@ answer was no or when --wait timed out, 2 for a wrong command line, 3 when a fil
 or etcd failed, 4 when somebody else wrote meanwhile, 5 when --wait found no
 instance to wait for.
 
-` + connection.Help,
+` + connection.Help
+
+func newPush(env Env) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "push PATH... [flags]",
+		Short: "Write documents to etcd, all in one transaction",
+		Long:  pushLong,
 		Example: `  penstock push rules/ --app shop --dry-run
   penstock push rules/ --app shop --message "half for mobile"
   penstock push rules/ --app shop --yes --wait --timeout 30s   # in a pipeline`,

@@ -13,11 +13,7 @@ import (
 // present is the value of --wait for the revision that is in etcd now.
 const present = "present"
 
-func newStatus(env Env) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "status [flags]",
-		Short: "Show which instances run which revision, or the state of one instance",
-		Long: `Status shows the revision in etcd and, for every live instance that reports, the
+const statusLong = `Status shows the revision in etcd and, for every live instance that reports, the
 revision it runs, how many documents and rules it has, and which documents it
 rejected and why. An instance is behind unless it has read exactly the documents
 that are in etcd, in their present versions, and on a copy if it could not read etcd
@@ -43,7 +39,13 @@ Exit code: 0 when all instances are up to date (or, without --wait, none reports
 lists, or when there are fewer than --min-instances, 2 for a wrong command line, 3
 when etcd or the service failed, 5 when --wait found no instance to wait for.
 
-` + connection.Help,
+` + connection.Help
+
+func newStatus(env Env) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "status [flags]",
+		Short: "Show which instances run which revision, or the state of one instance",
+		Long:  statusLong,
 		Example: `  penstock status --app shop
   penstock status --app shop --wait --timeout 30s
   penstock status --app shop --wait=57 --output json

@@ -14,11 +14,7 @@ import (
 	"github.com/penstock-go/penstock/serve"
 )
 
-func newValidate(env Env) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "validate PATH... [flags]",
-		Short: "Find every mistake in rule documents",
-		Long: `Validate reads rule documents and shows every mistake at once: the place, what is
+const validateLong = `Validate reads rule documents and shows every mistake at once: the place, what is
 wrong and what to do about it. Two rules with the same name in different documents
 are a mistake, too.
 
@@ -40,7 +36,13 @@ With --for, rules that penstock serve cannot enforce are mistakes, too: those th
 to know how a call ends, which proxies do not say.
 
 Exit code: 0 without mistakes, 1 with, 2 for a wrong command line, 3 when a file
-cannot be read.`,
+cannot be read.`
+
+func newValidate(env Env) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "validate PATH... [flags]",
+		Short: "Find every mistake in rule documents",
+		Long:  validateLong,
 		Example: `  penstock validate rules/
   penstock validate rules/ more/extra.yaml
   penstock validate --recursive rules/          # as penstock push reads them
