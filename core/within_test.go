@@ -179,3 +179,39 @@ func TestContextOfACallCostsNothingWhereNothingWaits(t *testing.T) {
 	var none core.Guard
 	assert.Equal(t, ctx, none.Context(ctx))
 }
+
+// A call that is cancelled while another waits within it is not under way any more, nor is it counted
+// when that one goes on.
+func TestCallIsCancelledWhileAnotherWaitsWithinIt(t *testing.T) {
+	for name, opts := range map[string][]core.Option{"carried": {core.Inbound()}, "in a record": {core.Inbound(), core.LongLived()}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				e := core.New(core.Config{Logger: quiet})
+				defer e.Close()
+				require.NoError(t, e.Load(poolWithin()))
+				busy, err := e.Entry(t.Context(), "pool")
+				require.NoError(t, err)
+				short, cancel := context.WithTimeout(t.Context(), time.Second)
+				defer cancel()
+				require.ErrorIs(t, e.Do(short, "pool", sleep), context.DeadlineExceeded, "calls have waited from now on")
+
+				guard, err := e.Entry(t.Context(), "page", opts...)
+				require.NoError(t, err)
+				ctx := guard.Context(t.Context())
+				require.NotEqual(t, t.Context(), ctx)
+				go func() { _ = e.Do(ctx, "pool", sleep) }()
+				synctest.Wait()
+				require.Zero(t, underWayBy(e, "page"))
+				guard.Cancel()
+				busy.Exit()
+				time.Sleep(time.Second)
+				require.Zero(t, underWayBy(e, "page"))
+				assert.Zero(t, e.Resource("page").Snapshot().Passed)
+				guard, err = e.Entry(t.Context(), "page", opts...)
+				require.NoError(t, err)
+				require.InDelta(t, 1, underWayBy(e, "page"), 0)
+				guard.Exit()
+			})
+		})
+	}
+}
