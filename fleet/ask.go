@@ -221,7 +221,7 @@ func (q *asking) unanswered(now clock.Instant, err error) {
 	}
 	a := q.asker
 	a.count(now)
-	if a.lost++; a.lost >= maxLost && a.place >= 0 && a.member.running && !a.member.connection.out {
+	if a.lost++; a.lost >= maxLost && a.place >= 0 && a.member.running && !a.member.connection.isInDoubt() {
 		a.refusedBy(now, err)
 	}
 	q.answer(a.decide(now, q.n))

@@ -32,6 +32,10 @@ type connection struct {
 	mean, deviation time.Duration // of the time that answers take
 }
 
+// isInDoubt says whether the backend as a whole may not answer, so that a request without an answer
+// tells nothing of its limit.
+func (c *connection) isInDoubt() bool { return c.out || c.suspect != 0 }
+
 // due is when the backend will have been silent for too long.
 func (c *connection) due() clock.Instant {
 	if c.out || c.suspect == 0 {

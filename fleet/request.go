@@ -230,7 +230,7 @@ func (p *pending) unanswered(now clock.Instant, err error) {
 		if p.sent < b.heard {
 			return
 		}
-		if b.lost++; b.lost >= maxLost && !b.member.connection.out {
+		if b.lost++; b.lost >= maxLost && !b.member.connection.isInDoubt() {
 			b.refusedBy(now, err)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/penstock-go/penstock/adaptive"
@@ -43,13 +44,17 @@ func requireNotUnderWay(t *testing.T, timeout time.Duration, engine *core.Engine
 	go func() { done <- call(t.Context()) }()
 	waits := func() bool { return engine.Resource("pool").Snapshot().Waiting == 1 }
 	require.Eventually(t, waits, timeout, interval)
-	underWay := -1.
-	for _, r := range engine.Resource(resource).Snapshot().Rules {
-		if r.Name == "shed" {
-			underWay = r.Gauges[1]
+	isUnderWay := func() bool { // a moment longer than until one waits
+		for _, r := range engine.Resource(resource).Snapshot().Rules {
+			if r.Name == "shed" {
+				return r.Gauges[1] != 0
+			}
 		}
+		return true
 	}
+	counted := !assert.Eventually(t, func() bool { return !isUnderWay() }, timeout, interval,
+		"the context of the handler has to be that of the guard, see core.Guard.Context")
 	busy.Exit()
 	require.NoError(t, receive(t, timeout, done))
-	require.Zero(t, underWay, "the context of the handler has to be that of the guard, see core.Guard.Context")
+	require.False(t, counted)
 }
