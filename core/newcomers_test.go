@@ -116,6 +116,9 @@ func newcomer(i int) []core.Option {
 }
 
 func TestNewcomersFromElsewherePassWhileSomebodyInventsValues(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine, and long")
+	}
 	ipv6 := func(i int) []core.Option { // each from a network of its own
 		return []core.Option{core.String("ip", fmt.Sprintf("2001:db8:%x:%x::/64", i>>16, i&0xFFFF))}
 	}

@@ -21,7 +21,7 @@ func TestEvictionNeverLetsMorePassThanTheLimit(t *testing.T) {
 	const names, callers = 4, 2
 	rounds := 1500
 	if raceEnabled {
-		rounds = 300 // which take as long
+		rounds = 100 // which take as long
 	}
 	c := clock.NewVirtual(begin)
 	e := core.New(core.Config{Clock: c, Logger: quiet})

@@ -45,6 +45,7 @@ func (a *afterJump) check(t *testing.T, isOverload bool, longest time.Duration, 
 // more passes than a limit once too often.
 func TestLeasesOutliveAClockThatJumps(t *testing.T) {
 	t.Parallel()
+	skipLong(t)
 	const limit, instances = 100, 4
 	for _, window := range []time.Duration{time.Second, 10 * time.Second} {
 		tokens := limit * window.Seconds()
@@ -92,6 +93,7 @@ func TestLeasesOutliveAClockThatJumps(t *testing.T) {
 
 func TestAskersOutliveAClockThatJumps(t *testing.T) {
 	t.Parallel()
+	skipLong(t)
 	const limit = 100
 	for _, window := range []time.Duration{time.Second, 10 * time.Second} {
 		tokens := limit * window.Seconds()

@@ -27,6 +27,7 @@ func (w *world) shares(from, to time.Duration) (passed []int) {
 // outage, and after it.
 func TestInstancesWithEvenDemandPassTheSame(t *testing.T) {
 	t.Parallel()
+	skipLong(t)
 	const limit, lasts = 1000, 30 * time.Second
 	for name, join := range map[string]func(w *world, rates ...float64){
 		"lease": func(w *world, rates ...float64) { w.join(bucketOf(limit), fleet.ModeLease, fleet.OutageLast, rates...) },

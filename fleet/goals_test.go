@@ -103,6 +103,7 @@ const ms = time.Millisecond
 
 func TestFleetInOverloadPassesItsLimit(t *testing.T) {
 	t.Parallel()
+	skipLong(t)
 	checkAll(t, []goal{
 		{fleet.ModeLease, 8, 1000, 2, false, 1 * ms, 0, .99, 1.01, 1.08, 0, 0, 15, 0},
 		{fleet.ModeLease, 8, 1000, 2, false, 2 * ms, 0, .99, 1.01, 1.08, 0, 0, 15, 0},
@@ -149,6 +150,7 @@ func TestWindowInOverloadSettles(t *testing.T) {
 
 func TestFleetBelowItsLimitRefusesNextToNothing(t *testing.T) {
 	t.Parallel()
+	skipLong(t)
 	checkAll(t, []goal{
 		{fleet.ModeLease, 8, 1000, .8, false, 1 * ms, 0, .76, 0, 0, 0, .001, 0, 0},
 		{fleet.ModeLease, 8, 1000, .8, false, 2 * ms, 0, .76, 0, 0, 0, .001, 0, 0},

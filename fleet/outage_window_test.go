@@ -37,6 +37,7 @@ func (w *world) joinWindow(kind string, limit float64, window time.Duration, onO
 // begins, each instance knows the use of the others by its last answer.
 func TestWindowPassesItsLimitInAnOutageThatBeginsAtAnyPhase(t *testing.T) {
 	t.Parallel()
+	skipLong(t)
 	for kind := range windowKinds {
 		for _, limit := range []struct {
 			tokens float64

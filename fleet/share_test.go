@@ -164,6 +164,9 @@ func TestDemandThatMovesIsFollowed(t *testing.T) {
 
 func TestOutageWhileTheBackendDoesNotAnswer(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("one goroutine, and long")
+	}
 	for onOutage, parts := range map[OnOutage][2]float64{
 		OutageLast: {.75, .25}, OutageShare: {.5, .5}, OutageOpen: {1e300, 1e300}, OutageClosed: {0, 0},
 	} {

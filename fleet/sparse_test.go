@@ -39,6 +39,7 @@ func TestSparseCallsPassNoMoreThanTheLimit(t *testing.T) {
 // What the limit has left passes, although it comes rarely and to one instance.
 func TestSparseCallsUnderTheLimitPass(t *testing.T) {
 	t.Parallel()
+	skipLong(t)
 	for _, mode := range []fleet.Mode{fleet.ModeLease, fleet.ModeWindow} {
 		w := newWorld(1, 2*time.Millisecond)
 		terms := fleet.Terms{Key: "flow/a", Limit: 600, Window: time.Hour, Burst: 60, Buckets: 10}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"math/rand/v2"
+	"testing"
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
@@ -73,6 +74,13 @@ func (e *events) Pop() any {
 	x := (*e)[last]
 	*e = (*e)[:last]
 	return x
+}
+
+// skipLong leaves out a test of a world that takes seconds: it has one goroutine.
+func skipLong(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine, and long")
+	}
 }
 
 func newWorld(seed uint64, roundTrip time.Duration) *world {

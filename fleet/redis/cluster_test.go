@@ -149,6 +149,19 @@ func (l *limitsOfACluster) calls(d time.Duration) {
 	}
 }
 
+// callsUntilCounted makes calls until the nodes count for every limit.
+func (l *limitsOfACluster) callsUntilCounted(nodes []*redistest.Server) {
+	require.Eventually(l.t, func() bool {
+		l.calls(100 * time.Millisecond)
+		counted := 0
+		for _, node := range nodes {
+			counted += len(l.on(node))
+		}
+		return counted == len(l.set.Flow)
+	}, patience, time.Millisecond)
+	l.calls(time.Second)
+}
+
 // on returns the limits that are on a node, by name.
 func (l *limitsOfACluster) on(node *redistest.Server) map[string]bool {
 	names := map[string]bool{}
@@ -170,7 +183,7 @@ func TestNodeThatHangsIsAnOutageOfItsLimitsAlone(t *testing.T) {
 			t.Parallel()
 			nodes := redistest.StartCluster(t, 3)
 			l := newLimitsOfACluster(t, nodes)
-			l.calls(2 * time.Second)
+			l.callsUntilCounted(nodes)
 			at := int(slotOf(l.store.instancesKey())) * 3 / slotCount
 			if !hasInstances {
 				at = (at + 1) % 3
