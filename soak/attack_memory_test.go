@@ -90,7 +90,7 @@ func TestNamesThatClientsChooseAreWarnedAboutOnce(t *testing.T) {
 	t.Parallel()
 	var text bytes.Buffer // the handler locks
 	c := clock.NewVirtual(time.Unix(1_700_000_000, 0))
-	engine := core.New(core.Config{Clock: c, Logger: slog.New(slog.NewTextHandler(&text, nil)), MaxResources: 50})
+	engine := core.New(core.Config{Clock: c, Logger: slog.New(slog.NewTextHandler(&text, nil)), MaxResources: 50, Seed: 1})
 	require.NoError(t, engine.Load(rules.Set{
 		HotParam: []hotparam.Rule{{Match: "user:*", Shared: true, Param: rule.StringsOf("user"), Limit: 1}},
 	}))
