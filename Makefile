@@ -74,7 +74,7 @@ consumers:
 # are, suites that are tested themselves, examples and the command line. Some packages wait rather than compute, so three
 # are tested at a time.
 race:
-	go test -race -short -p 3 $$(go list work | grep -vE '/(simulate|soak/overload|kindtest|adaptertest|(examples|tools|cmd)(/.*)?)$$')
+	go test -race -short -timeout 30m -p 3 $$(go list work | grep -vE '/(simulate|soak/overload|kindtest|adaptertest|(examples|tools|cmd)(/.*)?)$$')
 
 # Each fuzz target for FUZZTIME. Unless it is told, go would spend all of that on making its first finds shorter.
 fuzz:
