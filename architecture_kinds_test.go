@@ -21,8 +21,6 @@ var openPackages = []string{"core", "inspect", "simulate", "metrics", "adapters"
 // namesKinds are the files and folders of the open packages that name kinds of rules,
 // and why. It should stay this short.
 var namesKinds = []string{
-	"core/chain.go", // calls go to flow rules directly: that is what makes them fast
-
 	"adapters/adaptertest",        // a suite of tests: its rules are those that users have
 	"adapters/sql/transaction.go", // the isolation of transactions is no kind
 

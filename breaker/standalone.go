@@ -60,7 +60,7 @@ func isFailure(err error) bool {
 // Allow reports whether a call may be made: an error if the breaker is open. The end of the call has
 // to be told, by Done or Cancel.
 func (b *Breaker) Allow() (Call, error) {
-	ticket, start, err := b.tickets.Try()
+	ticket, start, err := b.tickets.Try(1)
 	if err != nil {
 		return Call{}, err
 	}
@@ -90,7 +90,7 @@ func (b *Breaker) Do(fn func() error) error {
 func (b *Breaker) State() string { return b.tickets.Status().State }
 
 // RetryAfter returns how long an open breaker stays open, and 0 if it is not open.
-func (b *Breaker) RetryAfter() time.Duration { return b.tickets.RetryAfter() }
+func (b *Breaker) RetryAfter() time.Duration { return b.tickets.RetryAfter(1) }
 
 // Control forces a state, [Closed] or [Open], until another one, or "" to release it. It returns an
 // error if there is no such state.
@@ -131,6 +131,6 @@ func (c *Call) done(exit rule.Exit) {
 func (c *Call) Cancel() {
 	if b := c.breaker; b != nil {
 		c.breaker = nil
-		b.tickets.GiveBack(c.ticket)
+		b.tickets.GiveBack(c.ticket, 1)
 	}
 }

@@ -48,7 +48,8 @@ type activeRule struct {
 // has of any of them.
 type versionedLimiter struct {
 	rule.Limiter
-	first rule.Limiter
+	first   rule.Limiter
+	pending *pendingCalls // of a limiter that several resources share; else nil
 }
 
 // ruleState is what one rule keeps for one resource: its limiter, which may be shared
@@ -57,8 +58,9 @@ type ruleState struct {
 	rule     *activeRule
 	version  rule.Rule // that the limiter was made for
 	limiter  versionedLimiter
-	refusals *refusals // of the version
-	tally    *tally    // where they are counted
+	refusals *refusals    // of the version
+	tally    *tally       // where they are counted
+	promised atomic.Int64 // tokens that calls of the resource will take which wait for other rules
 
 	transitions *transitions // of the limiter, of a kind that has states; else nil
 	before      uint64       // calls of the resource when the rule began to guard it
@@ -149,7 +151,11 @@ func (l limiterEnv) newLimiter(a *activeRule, version rule.Rule, resource string
 	if !ok {
 		limiter = new(noLimiter)
 	}
-	return versionedLimiter{limiter, limiter}
+	versioned := versionedLimiter{Limiter: limiter, first: limiter}
+	if a.hasPattern() && (a.sharesLimiter || resource == Overflow) {
+		versioned.pending = new(pendingCalls)
+	}
+	return versioned
 }
 
 // adopt returns a limiter for a version of a rule that goes on from the present one;
@@ -166,7 +172,7 @@ func (l limiterEnv) adopt(
 	if !made {
 		return present, true // it goes on by the version before
 	}
-	return versionedLimiter{limiter, present.first}, limiter != nil
+	return versionedLimiter{limiter, present.first, present.pending}, limiter != nil
 }
 
 func (l limiterEnv) env(a *activeRule, resource string, counts *transitions) rule.Env {

@@ -3,6 +3,7 @@ package core
 import (
 	"context"
 	"math"
+	"runtime"
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
@@ -22,12 +23,12 @@ import (
 type admission struct {
 	request
 	resource *resource
-	held     heldTickets   // of steps
-	rates    rateAdmission // what it has of flow rules
+	held     heldTickets
 
 	waiter    rule.Waiter  // in a queue; nil if it waits in none
 	waitsAt   int          // the index of the step, of held.chain, that has this queue
 	refusedBy rule.Limiter // the queue that ended its wait, by its first version
+	refusedAs rule.Ticket  // with this ticket
 	wait      wait
 	seen      clock.Instant // the latest instant that a step returned with Stale
 
@@ -95,7 +96,6 @@ func orBackground(ctx context.Context) context.Context {
 
 func (a *admission) begin(r *resource, q *request) {
 	a.resource, a.request = r, *q
-	a.rates = rateAdmission{Tokens: q.Tokens, Priority: q.Priority(), NoWait: q.noWait}
 }
 
 // proceed goes on with the call at a.Now until the call has passed, is refused, or has to
@@ -113,7 +113,7 @@ func (a *admission) proceed(ctx context.Context, opts []Option) (after time.Dura
 			return 0, ErrClosed
 		}
 		c := plan.chainFor(opts)
-		a.held.follow(&a.request, c)
+		a.held.follow(&a.request, opts, c)
 		if err := a.refusedWaiting(ctx, opts, c); err != nil {
 			return 0, err
 		}
@@ -124,14 +124,14 @@ func (a *admission) proceed(ctx context.Context, opts []Option) (after time.Dura
 		switch decision {
 		case rule.Pass:
 			if a.resource.pass(a.Now, a.Tokens) {
+				a.held.keep()
 				a.passed = c
 				return 0, nil
 			}
-			a.rates.GiveBack()
-			a.held.giveBack(&a.request, len(c.steps))
+			a.held.giveBack(&a.request, 0, len(c.steps))
 		case rule.Stale: // a rule has seen a later instant, or is a newer one
-			a.held.giveBack(&a.request, len(c.steps))
-			a.Now = c.rates.LaterThan(max(a.Now, a.seen, a.resource.engine.clock.Now()))
+			a.held.giveBack(&a.request, 0, len(c.steps))
+			a.Now = max(a.Now, a.seen, a.resource.engine.clock.Now())
 		}
 	}
 }
@@ -143,81 +143,80 @@ func (a *admission) walk(ctx context.Context, opts []Option, c *chain) (rule.Dec
 	if c.injects && a.Number() == 0 {
 		a.SetNumber(a.resource.drawNumber())
 	}
+	said := a.askAll(opts, c)
+	for tries := 0; said.decision == rule.Block && tries < maxTries && c.steps[said.which].mayGetBack(&a.request); tries++ {
+		a.held.giveBack(&a.request, c.forecasts, len(c.steps))
+		runtime.Gosched()
+		said = a.askAll(opts, c)
+	}
+	if said.decision == rule.Pass {
+		return said.decision, nil
+	}
+	return a.stopAt(ctx, opts, c, said)
+}
+
+// askAll asks the steps whose tickets the call does not hold, until one does not let it pass.
+func (a *admission) askAll(opts []Option, c *chain) answer {
 	for i := range c.steps {
-		s := &c.steps[i]
 		if a.held.has(i) {
 			continue
 		}
-		ticket, decision := s.ask(a.Call, &a.request, opts)
-		if decision == rule.Stale {
-			a.seen = max(a.seen, clock.Instant(ticket))
-		}
-		if decision != rule.Pass {
-			return a.stopAt(ctx, opts, c, i, decision)
-		}
-		a.held.add(i, ticket)
-	}
-	patience := a.patience(ctx)
-	which, wait, decision := a.rates.Acquire(&c.rates, a.Now, patience)
-	if decision == rule.Wait {
-		if err := ctx.Err(); err != nil {
-			return decision, err
-		}
-		a.held.giveBack(&a.request, len(c.steps))
-		which, wait, decision = a.rates.Join(&c.rates, a.Now, patience, a.waker())
-		if decision == rule.Pass {
-			return rule.Wait, nil // it has its turn already, and need not wait
-		}
-		if decision == rule.Wait {
-			a.beginWait(ctx)
+		if said := a.held.ask(i, &a.request, opts); said.decision != rule.Pass {
+			return said
 		}
 	}
-	if decision == rule.Block {
-		return decision, a.refuseByRate(ctx, opts, c, which, wait)
-	}
-	return decision, nil
+	return answer{decision: rule.Pass}
 }
 
-// stopAt ends a walk at step i, which did not let the call pass: the call joins the queue of
+// stopAt ends a walk at a step that did not let the call pass: the call joins the queue of
 // that step, or is refused, or the walk has to be repeated.
-func (a *admission) stopAt(ctx context.Context, opts []Option, c *chain, i int, decision rule.Decision) (rule.Decision, error) {
+func (a *admission) stopAt(ctx context.Context, opts []Option, c *chain, said answer) (rule.Decision, error) {
+	if said.decision == rule.Wait {
+		if later, ok := c.refusesLater(said, &a.request); ok {
+			said = later
+		} else if c.steps[said.which].waits(&a.request) {
+			if err := ctx.Err(); err != nil {
+				return said.decision, err
+			}
+			if said = a.join(ctx, opts, c, said.which); said.decision == rule.Wait {
+				return rule.Wait, nil
+			}
+		}
+	}
+	if said.decision == rule.Stale {
+		a.seen = max(a.seen, clock.Instant(said.ticket))
+		return said.decision, nil
+	}
+	return rule.Block, a.refuse(ctx, opts, c, said)
+}
+
+// join has the call join the queue of a step. With Wait it has to be polled.
+func (a *admission) join(ctx context.Context, opts []Option, c *chain, i int) answer {
 	s := &c.steps[i]
-	if decision == rule.Wait && s.waits(&a.request) {
-		if err := ctx.Err(); err != nil {
-			return decision, err
-		}
-		a.held.giveBack(&a.request, i)
-		var ticket rule.Ticket
-		var waiter rule.Waiter
-		waiter, ticket, decision = s.join(&a.request, opts, a.patienceOf(ctx, s))
-		switch decision {
-		case rule.Pass:
-			a.held.add(i, ticket)
-			return rule.Wait, nil // it has its ticket already, and need not wait
-		case rule.Wait:
-			a.waiter, a.waitsAt = waiter, i
-			a.beginWait(ctx)
-			return rule.Wait, nil
-		}
+	a.held.giveBack(&a.request, 0, i)
+	waiter, ticket, decision := s.join(&a.request, opts, a.patienceOf(ctx, s))
+	switch decision {
+	case rule.Pass:
+		a.held.add(i, ticket)
+		decision = rule.Wait // it has its ticket already, and need not wait
+	case rule.Wait:
+		a.waiter, a.waitsAt = waiter, i
+		a.promise(a.Tokens)
+		a.beginWait(ctx)
 	}
-	if decision == rule.Stale {
-		return decision, nil
-	}
-	return rule.Block, a.refuseByStep(ctx, opts, c, i)
+	return answer{i, ticket, decision}
 }
 
-// refuseByStep returns the error of a call that step i refuses.
-func (a *admission) refuseByStep(ctx context.Context, opts []Option, c *chain, i int) error {
-	wait := a.rates.RetryAfter(&c.rates, a.Now, a.patience(ctx))
-	wait = c.longestForStep(i, wait, &a.request, opts, &a.held)
-	return a.resource.refuse(ctx, a.Now, a.Tokens, c.steps[i].refusals, wait)
+// promise notes that the call, which waits in a queue, will take n tokens of the rules behind it.
+func (a *admission) promise(n int32) {
+	if c := a.held.chain; c.steps[a.waitsAt].forecaster != nil {
+		c.promise(a.waitsAt, n)
+	}
 }
 
-// refuseByRate returns the error of a call that the flow rule with index which refuses. wait
-// is the longest retry time of all flow rules.
-func (a *admission) refuseByRate(ctx context.Context, opts []Option, c *chain, which int, wait time.Duration) error {
-	wait = c.longest(-1, wait, &a.request, opts, &a.held)
-	return a.resource.refuse(ctx, a.Now, a.Tokens, c.refusals[which], wait)
+// refuse returns the error of a call that a step refuses.
+func (a *admission) refuse(ctx context.Context, opts []Option, c *chain, said answer) error {
+	return a.resource.refuseBy(ctx, &a.request, opts, c, said, &a.held)
 }
 
 // refusedWaiting refuses the call if a queue has ended its wait without a ticket, and is
@@ -226,11 +225,8 @@ func (a *admission) refusedWaiting(ctx context.Context, opts []Option, c *chain)
 	if by := a.refusedBy; by != nil {
 		a.refusedBy = nil
 		if i := c.indexOf(by); i >= 0 {
-			return a.refuseByStep(ctx, opts, c, i)
+			return a.refuse(ctx, opts, c, answer{i, a.refusedAs, rule.Block})
 		}
-	}
-	if which, wait, refused := a.rates.Refused(&c.rates, a.Now, a.patience(ctx)); refused {
-		return a.refuseByRate(ctx, opts, c, which, wait)
 	}
 	return nil
 }
@@ -239,37 +235,30 @@ func (a *admission) refusedWaiting(ctx context.Context, opts []Option, c *chain)
 // waiting: until it is woken or, if after is not 0, for that time.
 func (a *admission) stillWaits() (after time.Duration, waits bool) {
 	if a.waiter == nil {
-		return a.rates.Poll(a.Now)
+		return 0, false
 	}
 	ticket, after, decision := a.waiter.Poll(a.Now)
-	switch decision {
-	case rule.Wait:
+	if decision == rule.Wait {
 		return after, true
+	}
+	a.waiter = nil
+	a.promise(-a.Tokens)
+	switch decision {
 	case rule.Pass:
 		a.held.add(a.waitsAt, ticket)
 	case rule.Block:
-		a.refusedBy = a.held.chain.steps[a.waitsAt].first
+		a.refusedBy, a.refusedAs = a.held.chain.steps[a.waitsAt].first, ticket
 	}
-	a.waiter = nil
 	return 0, false
 }
 
 // guard returns the guard of the call, which has passed.
 func (a *admission) guard(opts []Option) (g Guard) {
-	c := a.passed
-	tickets := make([]rule.Ticket, len(c.steps))
-	for i := range c.steps {
+	tickets := make([]rule.Ticket, len(a.passed.steps))
+	for i := range tickets {
 		tickets[i] = a.held.slots[i].ticket
 	}
-	g = c.guard(a.resource, &a.request, opts, tickets)
-	queued := a.rates.Granted(a.Now)
-	switch {
-	case queued == a.Now:
-	case g.extras.record != nil:
-		g.extras.queued = queued
-	default:
-		g.extras = &guardExtras{chain: c, queued: queued}
-	}
+	g = a.passed.guard(a.resource, &a.request, opts, tickets)
 	a.handed = true
 	return
 }
@@ -291,10 +280,10 @@ func (a *admission) end() {
 		a.passed = nil
 	}
 	defer a.held.leave(&a.request, len(a.held.slots)) // also if a limiter panics
-	defer a.rates.Leave(a.Now)
 	if a.waiter != nil {
 		waiter := a.waiter
 		a.waiter = nil
+		a.promise(-a.Tokens)
 		waiter.Leave(a.Now)
 	}
 }
@@ -340,10 +329,6 @@ func (a *admission) patienceOf(ctx context.Context, s *step) rule.Patience {
 		p.Until = min(p.Until, a.Now.Add(s.decides))
 	}
 	return p
-}
-
-func (a *admission) patience(ctx context.Context) time.Duration {
-	return a.resource.engine.patience(ctx, a.noWait)
 }
 
 // endless is the patience of a call whose context has no deadline.

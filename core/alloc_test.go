@@ -9,9 +9,12 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/penstock-go/penstock/breaker"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/hotparam"
 	"github.com/penstock-go/penstock/isolation"
+	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
 )
 
@@ -85,21 +88,47 @@ func TestNoCallOfManyRulesAllocates(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector allocates")
 	}
-	for _, count := range []int{1, 8, 9, 50} {
-		e, _ := newEngine(t)
-		set := rules.Set{}
-		for i := range count {
-			set.Isolation = append(set.Isolation,
-				isolation.Rule{Name: fmt.Sprint("passes", i), Resource: "passes", Limit: 1000},
-				isolation.Rule{Name: fmt.Sprint("refuses", i), Resource: "refuses", Limit: 1000})
+	passes := map[string]func(set *rules.Set, name, resource string){
+		"isolation": func(set *rules.Set, name, resource string) {
+			set.Isolation = append(set.Isolation, isolation.Rule{Name: name, Resource: resource, Limit: 1000})
+		},
+		"breaker": func(set *rules.Set, name, resource string) {
+			set.Breaker = append(set.Breaker, breaker.Rule{Name: name, Resource: resource, Threshold: 0.5})
+		},
+		"hotParam": func(set *rules.Set, name, resource string) {
+			set.HotParam = append(set.HotParam, hotparam.Rule{Name: name, Resource: resource, Param: rule.StringsOf("user"), Limit: 1e9})
+		},
+	}
+	for name, r := range map[string]flow.Rule{
+		"window":   {Limit: 1e9},
+		"throttle": {Limit: 1e9, Algorithm: flow.Throttle, MaxWait: time.Second},
+		"bucket":   {Limit: 1e9, Algorithm: flow.TokenBucket},
+	} {
+		passes[name] = func(set *rules.Set, name, resource string) {
+			r.Name, r.Resource = name, resource
+			set.Flow = append(set.Flow, r)
 		}
-		set.Isolation = append(set.Isolation, isolation.Rule{Name: "closed", Resource: "refuses"})
-		require.NoError(t, e.Load(set))
-		for _, resource := range []string{"passes", "refuses"} {
-			assert.Zero(t, testing.AllocsPerRun(100, func() {
-				guard, _ := e.Entry(context.Background(), resource)
-				guard.Exit()
-			}), "%s, %d rules", resource, count)
+	}
+	for kind, add := range passes {
+		for _, count := range []int{1, 8, 9, 50} {
+			e, c := newEngine(t)
+			set := rules.Set{}
+			for i := range count {
+				add(&set, fmt.Sprint("passes", i), "passes")
+				add(&set, fmt.Sprint("refuses", i), "refuses")
+			}
+			set.Flow = append(set.Flow, flow.Rule{Name: "closed", Resource: "refuses"})
+			require.NoError(t, e.Load(set))
+			for _, resource := range []string{"passes", "refuses"} {
+				assert.Zero(t, testing.AllocsPerRun(100, func() {
+					c.Advance(1000) // long enough for the spacing of a throttle
+					guard, err := e.Entry(context.Background(), resource, core.String("user", "u"))
+					if (err == nil) != (resource == "passes") {
+						t.Error(err)
+					}
+					guard.Exit()
+				}), "%s, %d rules of kind %s", resource, count, kind)
+			}
 		}
 	}
 }

@@ -11,7 +11,7 @@ import (
 // the statistics of the resource do not have it. So a caller can take what a call needs now, and
 // decide later whether to make it.
 //
-// A throttle gives nothing back, as the calls behind have waited already, and rules that relate the
+// A throttle gives its place back as long as it has granted no later one. Rules that relate the
 // resource to others stay with what they counted; so does a kind of rule of the program that neither
 // learns how calls end nor counts tokens. A call whose cost was settled has been made: end it by
 // Exit. Only the first Exit or Cancel counts. It must not run at the same time as Exit.
@@ -47,15 +47,15 @@ func (g *Guard) Cancel() {
 		defer g.dropRecord(record)
 		defer record.leaveShadows(&q, len(chain.shadows))
 	}
-	if word&whereMask != 0 {
-		defer g.cancelSteps(&q, word)
-	}
-	chain.rates.Settle(now, g.start, g.queuedAt(), -tokens)
+	g.cancelSteps(&q, word)
 }
 
 // cancelSteps gives back the tickets of the steps.
 func (g *Guard) cancelSteps(q *request, word uint32) {
-	chain, record := g.extras.chain, g.extras.record
+	chain, record, from := g.extras.chain, g.extras.record, 0
+	if word&whereMask == 0 {
+		from = chain.forecasts // only their tickets are known
+	}
 	var few [inlineSlots]rule.Ticket
 	tickets := few[:]
 	if len(chain.steps) > len(few) {
@@ -63,12 +63,12 @@ func (g *Guard) cancelSteps(q *request, word uint32) {
 		defer g.resource.engine.ticketLists.Put(list)
 		tickets = *list
 	}
-	for i := range chain.steps {
+	for i := from; i < len(chain.steps); i++ {
 		if word&whereMask == recorded {
 			tickets[i] = record.slot(i).ticket
 		} else {
-			tickets[i] = ticketIn(word, g.state.rest, i)
+			tickets[i] = chain.ticketIn(word, g.state.rest, i, g.start)
 		}
 	}
-	chain.giveBack(len(chain.steps), q, tickets)
+	chain.giveBack(from, len(chain.steps), q, tickets)
 }

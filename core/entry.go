@@ -46,41 +46,26 @@ func (e *Engine) enter(ctx context.Context, r *resource, name string, opts []Opt
 		s.prefetch(opts)
 	}
 	now := e.clock.Now()
-	for {
-		generation, plan := e.generation.Load(), r.plan.Load()
-		if !plan.isInForce(generation) { // as in planNow, whose call is 1 ns
-			if plan = r.planBefore(); plan == nil {
-				return Guard{}, ErrClosed
-			}
+	generation, plan := e.generation.Load(), r.plan.Load()
+	if !plan.isInForce(generation) { // as in planNow, whose call is 1 ns
+		if plan = r.planBefore(); plan == nil {
+			return Guard{}, ErrClosed
 		}
-		c := plan.chainFor(opts)
-		if !c.onlyWindows {
-			if c.isOneStep {
-				return r.enterStep(ctx, name, now, tokens, opts, c)
-			}
-			return r.enterChain(ctx, name, now, tokens, opts, c)
-		}
-		switch which, decision := c.rates.Take(now, tokens); decision {
-		case rule.Pass:
-			if r.pass(now, tokens) {
-				if longLived {
-					return c.longLivedGuard(r, now, tokens), nil
-				}
-				return newGuard(r, now, &c.extras, 0, uint32(tokens)), nil
-			}
-			c.rates.GiveBack(now, tokens)
-		case rule.Block:
-			wait := c.rates.RetryAfter(which, now, tokens, rule.PriorityNormal, 0)
-			return Guard{}, r.refuse(ctx, now, tokens, c.refusals[which], wait)
-		default: // a window has seen another goroutine's later instant, or newer rules
-			now = c.rates.LaterThan(e.clock.Now())
-		}
-		r = r.lookUpAgain(name)
 	}
+	c := plan.chainFor(opts)
+	switch {
+	case c.isOneStep:
+		return r.enterStep(ctx, name, now, tokens, opts, c)
+	case !c.isEmpty || !r.pass(now, tokens):
+		return r.enterChain(ctx, name, now, tokens, opts, c)
+	case longLived:
+		return c.longLivedGuard(r, now, tokens), nil
+	}
+	return newGuard(r, now, &c.extras, 0, uint32(tokens)), nil
 }
 
-// enterChain decides on a call whose chain has more than windows. First it asks all rules at
-// once. Only if one says Wait or Stale does the call get an admission.
+// enterChain decides on a call. First it asks all rules at once. Only if one says Wait or Stale does
+// the call get an admission.
 func (r *resource) enterChain(
 	ctx context.Context, name string, now clock.Instant, tokens int32, opts []Option, c *chain,
 ) (Guard, error) {
@@ -96,11 +81,11 @@ func (r *resource) enterChain(
 		return r.enterLongChain(ctx, &q, opts, c)
 	}
 	var tickets [inlineSlots]rule.Ticket
-	switch by, wait, decision := r.tryPass(ctx, &q, opts, c, tickets[:], nil); decision {
+	switch said, decision := r.tryPass(&q, opts, c, tickets[:]); decision {
 	case rule.Pass:
 		return c.guard(r, &q, opts, tickets[:len(c.steps)]), nil
 	case rule.Block:
-		return Guard{}, r.refuse(ctx, q.Now, q.Tokens, by, wait)
+		return Guard{}, r.refuseBy(ctx, &q, opts, c, said, nil)
 	}
 	return r.admit(ctx, &q, opts)
 }
@@ -115,13 +100,13 @@ func (r *resource) enterLongChain(ctx context.Context, q *request, opts []Option
 		defer r.engine.ticketLists.Put(list)
 		tickets = *list
 	}
-	var rates takenRates
-	switch by, wait, decision := r.tryPass(ctx, q, opts, c, tickets, &rates); decision {
+	switch said, decision := r.tryPass(q, opts, c, tickets); decision {
 	case rule.Pass:
 		handed := false
 		defer func() {
 			if !handed {
-				r.takeBack(c, q, tickets[:len(c.steps)], &rates)
+				r.node.TakeBack(q.Now, q.Tokens)
+				c.giveBack(0, len(c.steps), q, tickets)
 			}
 		}()
 		r.engine.reportPass(ctx, q)
@@ -129,9 +114,14 @@ func (r *resource) enterLongChain(ctx context.Context, q *request, opts []Option
 		handed = true
 		return
 	case rule.Block:
-		return Guard{}, r.refuse(ctx, q.Now, q.Tokens, by, wait)
+		return Guard{}, r.refuseBy(ctx, q, opts, c, said, nil)
 	}
 	return r.admit(ctx, q, opts)
+}
+
+// refuseBy refuses a call that holds some tickets by the step whose answer that is.
+func (r *resource) refuseBy(ctx context.Context, q *request, opts []Option, c *chain, said answer, held *heldTickets) error {
+	return r.refuse(ctx, q.Now, q.Tokens, c.steps[said.which].refusals, c.retryAfter(said, q, opts, held))
 }
 
 // enterStep is enterChain for one rule and nothing else, as most resources have: calls pass
@@ -156,11 +146,14 @@ func (r *resource) enterStep(
 		return c.stepGuard(r, now, tokens, opts, ticket), nil
 	case decision == rule.Pass:
 		s.limiter.GiveBack(now, ticket, tokens)
-	case decision == rule.Block && ticket != 0 && !s.denies:
+	case decision == rule.Block && ticket != 0 && !s.denies && s.pending == nil:
 		return Guard{}, r.refuse(ctx, now, tokens, s.refusals, ticket.RetryTime())
 	case decision == rule.Block, decision == rule.Wait && !s.waits(&q):
 		q.init(name, now, tokens)
-		return Guard{}, r.refuse(ctx, now, tokens, s.refusals, c.longestForStep(0, 0, &q, opts, nil))
+		if s.mayGetBack(&q) {
+			return r.enterChain(ctx, name, now, tokens, opts, c)
+		}
+		return Guard{}, r.refuseBy(ctx, &q, opts, c, answer{0, ticket, decision}, nil)
 	}
 	q.init(name, now, tokens)
 	return r.admit(ctx, &q, opts)

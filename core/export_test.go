@@ -22,7 +22,7 @@ func (e *Engine) Impose(resource string, rules ...Imposed) {
 	defer g.swapMu.Unlock()
 	var p planner
 	for _, of := range rules {
-		state := &ruleState{limiter: versionedLimiter{of.Limiter, of.Limiter}, tally: newTally(&r.node)}
+		state := &ruleState{limiter: versionedLimiter{Limiter: of.Limiter, first: of.Limiter}, tally: newTally(&r.node)}
 		state.refusals = newRefusals(resource, of.Rule, state.tally)
 		p.add(planned{of.Rule, state, state.limiter}, of.Rule.Target())
 	}

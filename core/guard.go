@@ -67,15 +67,13 @@ const (
 )
 
 // guardExtras is what guards need beside their four words. Guards of calls that passed the
-// same chain share one; a guard that has a record, or that waited in a flow queue, has its
-// own.
+// same chain share one; a guard that has a record has its own.
 type guardExtras struct {
-	chain      *chain        // that the call passed; nil if there are no rules
-	wouldBlock *BlockError   // with which a shadow rule would have refused the call
-	queued     clock.Instant // when the call took its place in queues, if that was before it passed; else 0
-	record     *guardRecord  // that the extras are of; nil for guards without one
-	outer      *outerCall    // of a call to which those within it are linked, see Guard.Context; else nil
-	longLived  bool          // only of guards with a record
+	chain      *chain       // that the call passed; nil if there are no rules
+	wouldBlock *BlockError  // with which a shadow rule would have refused the call
+	record     *guardRecord // that the extras are of; nil for guards without one
+	outer      *outerCall   // of a call to which those within it are linked, see Guard.Context; else nil
+	longLived  bool         // only of guards with a record
 }
 
 // newGuard returns the guard of a call that has passed.
@@ -90,7 +88,7 @@ func newGuard(r *resource, start clock.Instant, extras *guardExtras, word, rest 
 func (c *chain) guard(r *resource, q *request, opts []Option, tickets []rule.Ticket) (g Guard) {
 	word, rest, ok := uint32(0), uint32(q.Tokens), true
 	if c.tickets {
-		word, rest, ok = carry(tickets, q.Tokens)
+		word, rest, ok = c.carry(tickets, q.Now, q.Tokens)
 	}
 	if !ok || len(c.shadows) > 0 || q.LongLived() {
 		g = c.recordedGuard(r, q, opts, tickets)
@@ -120,7 +118,7 @@ func (c *chain) count(q *request, record *guardRecord) {
 // stepGuard is guard for a chain that isOneStep.
 func (c *chain) stepGuard(r *resource, now clock.Instant, tokens int32, opts []Option, ticket rule.Ticket) Guard {
 	word, rest, ok := uint32(0), uint32(tokens), true
-	if c.tickets {
+	if c.tickets && !c.isStart(0, ticket, now) {
 		word, rest, ok = carryOne(0, ticket, tokens)
 	}
 	if !ok {
@@ -130,7 +128,7 @@ func (c *chain) stepGuard(r *resource, now clock.Instant, tokens int32, opts []O
 	return newGuard(r, now, &c.extras, word, rest)
 }
 
-// longLivedGuard is guard for a long-lived call and a chain of nothing but windows.
+// longLivedGuard is guard for a long-lived call and a chain that is empty.
 func (c *chain) longLivedGuard(r *resource, now clock.Instant, tokens int32) Guard {
 	q := request{Call: rule.Call{Now: now, Tokens: tokens}}
 	q.SetLongLived()
@@ -147,7 +145,7 @@ func (c *chain) recordedGuard(r *resource, q *request, opts []Option, tickets []
 	if len(c.shadows) > 0 {
 		c.askShadows(q, opts, record)
 	}
-	record.queued, record.longLived = 0, q.LongLived()
+	record.longLived = q.LongLived()
 	return newGuard(r, q.Now, &record.guardExtras, record.word(), uint32(q.Tokens))
 }
 
@@ -162,6 +160,11 @@ func (c *chain) askShadows(q *request, opts []Option, record *guardRecord) {
 	for ; asked < len(c.shadows); asked++ {
 		s := &c.shadows[asked]
 		ticket, decision := s.ask(q.Call, q, opts)
+		if decision == rule.Stale && ticket != 0 { // another goroutine has brought a later instant
+			later := *q
+			later.Now = clock.Instant(ticket)
+			ticket, decision = s.ask(later.Call, &later, opts)
+		}
 		*record.slot(len(c.steps) + asked) = ticketSlot{ticket, decision == rule.Pass}
 		if decision == rule.Pass || decision == rule.Stale {
 			continue
@@ -264,14 +267,6 @@ func (g *Guard) Settle(n int) {
 	g.extras.chain.settle(g, g.resource.engine.clock.Now(), added)
 }
 
-// queuedAt returns when the call took its place in queues: when it passed, unless it waited.
-func (g *Guard) queuedAt() clock.Instant {
-	if g.extras.queued != 0 {
-		return g.extras.queued
-	}
-	return g.start
-}
-
 // tokens returns what the call is charged with.
 func (g *Guard) tokens() int32 {
 	if atomic.LoadUint32(&g.state.word)&whereMask == wide {
@@ -291,17 +286,17 @@ func (g *Guard) charge(tokens int32) {
 
 // moveToRecord puts what the guard carries into a record.
 func (g *Guard) moveToRecord() *guardRecord {
-	word, chain, tokens := atomic.LoadUint32(&g.state.word), g.extras.chain, g.tokens()
+	chain, tokens := g.extras.chain, g.tokens()
 	if chain == nil {
 		chain = &g.resource.engine.resources.noRules.others
 	}
 	record := g.resource.engine.newRecord(chain)
 	for i := range chain.steps {
-		*record.slot(i) = ticketSlot{ticketIn(word, g.state.rest, i), true}
+		*record.slot(i) = ticketSlot{g.ticket(chain, i), true}
 	}
-	record.queued, record.outer, record.longLived = g.extras.queued, g.extras.outer, false
+	record.outer, record.longLived = g.extras.outer, false
 	g.extras, g.state.rest = &record.guardExtras, uint32(tokens)
-	atomic.StoreUint32(&g.state.word, record.word()|word&stateMask)
+	atomic.StoreUint32(&g.state.word, record.word()|atomic.LoadUint32(&g.state.word)&stateMask)
 	return record
 }
 
@@ -397,16 +392,16 @@ func (c *chain) done(from int, word, rest uint32, exit *rule.Exit) {
 		defer c.done(from+1, word, rest, exit)
 	}
 	end := &c.ends[from]
-	end.finisher.Done(ticketIn(word, rest, end.step), *exit)
+	end.finisher.Done(c.ticketIn(word, rest, end.step, exit.Start), *exit)
 }
 
-// carry packs the tickets and the tokens of a call into a guard. It returns false if more than
-// one ticket is not 0, or if that one or the tokens are too large.
-func carry(tickets []rule.Ticket, tokens int32) (word, rest uint32, ok bool) {
+// carry packs the tickets and the tokens of a call that passes at an instant into a guard. It returns
+// false if more than one ticket has to be carried, or if that one or the tokens are too large.
+func (c *chain) carry(tickets []rule.Ticket, start clock.Instant, tokens int32) (word, rest uint32, ok bool) {
 	index, ticket := 0, rule.Ticket(0)
 	for i, t := range tickets {
 		switch {
-		case t == 0:
+		case t == 0 || c.isStart(i, t, start):
 		case ticket != 0:
 			return 0, 0, false
 		default:
@@ -417,6 +412,12 @@ func carry(tickets []rule.Ticket, tokens int32) (word, rest uint32, ok bool) {
 		return 0, 0, false
 	}
 	return carryOne(index, ticket, tokens)
+}
+
+// isStart says whether the ticket of a step need not be carried: it is the instant at which the call
+// passes.
+func (c *chain) isStart(i int, ticket rule.Ticket, start clock.Instant) bool {
+	return ticket == rule.Ticket(start) && c.steps[i].forecaster != nil
 }
 
 // carryOne is carry for the ticket of the step with an index.
@@ -441,6 +442,19 @@ func ticketIn(word, rest uint32, index int) rule.Ticket {
 		ticket |= rule.Ticket(rest>>tokenBits) << ticketBits
 	}
 	return ticket
+}
+
+// ticketIn is the function of that name for a call that passed at an instant.
+func (c *chain) ticketIn(word, rest uint32, index int, start clock.Instant) rule.Ticket {
+	if ticket := ticketIn(word, rest, index); ticket != 0 || c.steps[index].forecaster == nil {
+		return ticket
+	}
+	return rule.Ticket(start)
+}
+
+// ticket returns the ticket of the step with an index, of a guard that carries them.
+func (g *Guard) ticket(c *chain, index int) rule.Ticket {
+	return c.ticketIn(atomic.LoadUint32(&g.state.word), g.state.rest, index, g.start)
 }
 
 // exitRecord ends a call whose tickets are in a record, and returns the record to the pool. It counts no

@@ -19,12 +19,13 @@ type heldTicket struct {
 	ticket      rule.Ticket
 	suspends    rule.Suspender // the limiter, see step
 	isSuspended bool           // it was told that the call waits
+	pending     *pendingCalls  // that the call has begun, see step; else nil
 }
 
 // follow goes over to the chain that is in force. It gives back the tickets of rules that are
 // not in it, because they are gone or have started anew. A ticket of an earlier version of a
-// rule counts for a later one.
-func (h *heldTickets) follow(q *request, c *chain) {
+// rule counts for a later one, unless that lets no call wait, or never lets this one pass.
+func (h *heldTickets) follow(q *request, opts []Option, c *chain) {
 	if h.chain == c {
 		return
 	}
@@ -37,9 +38,12 @@ func (h *heldTickets) follow(q *request, c *chain) {
 		}
 	}
 	for i := range c.steps {
-		first := c.steps[i].first
-		h.slots[i] = held[first]
-		delete(held, first)
+		s := &c.steps[i]
+		slot, isHeld := held[s.first]
+		if isHeld && s.queue != nil && (slot.limiter == s.limiter || s.retryAfter(q, opts) != Never) {
+			h.slots[i] = slot
+			delete(held, s.first)
+		}
 	}
 	for i := range before.slots {
 		if _, isGone := held[before.chain.steps[i].first]; !isGone {
@@ -49,10 +53,38 @@ func (h *heldTickets) follow(q *request, c *chain) {
 	before.leave(q, len(before.slots))
 }
 
+// ask asks the step with an index for a ticket.
+func (h *heldTickets) ask(i int, q *request, opts []Option) answer {
+	s, slot := &h.chain.steps[i], &h.slots[i]
+	if s.mayGiveBack {
+		slot.pending = s.pending
+		slot.pending.begin()
+	}
+	ticket, decision := s.ask(q.Call, q, opts)
+	if decision == rule.Pass {
+		h.add(i, ticket)
+	} else {
+		slot.endPending()
+	}
+	return answer{i, ticket, decision}
+}
+
 // add adds the ticket of the step with an index.
 func (h *heldTickets) add(i int, ticket rule.Ticket) {
-	s := &h.chain.steps[i]
-	h.slots[i] = heldTicket{limiter: s.limiter, ticket: ticket, suspends: s.suspends}
+	s, slot := &h.chain.steps[i], &h.slots[i]
+	slot.limiter, slot.ticket, slot.suspends = s.limiter, ticket, s.suspends
+}
+
+// keep notes that the call has passed, and gives nothing back.
+func (h *heldTickets) keep() {
+	for i := range h.slots {
+		h.slots[i].endPending()
+	}
+}
+
+func (t *heldTicket) endPending() {
+	t.pending.end()
+	t.pending = nil
 }
 
 // has reports whether the call holds the ticket of the step with an index.
@@ -82,16 +114,20 @@ func (t *heldTicket) resume(now clock.Instant) {
 	}
 }
 
-// giveBack gives back all tickets, the last first, but those of queues among the first so many
-// steps. A ticket whose limiter panics is gone.
-func (h *heldTickets) giveBack(q *request, before int) {
-	for i := len(h.slots) - 1; i >= 0; i-- {
+// giveBack gives back the tickets of the steps from one on, the last first, but those of queues among
+// the first so many steps. A ticket whose limiter panics is gone.
+func (h *heldTickets) giveBack(q *request, from, before int) {
+	for i := len(h.slots) - 1; i >= from; i-- {
 		slot := h.slots[i]
 		if slot.limiter == nil || i < before && h.chain.steps[i].queue != nil {
+			h.slots[i].endPending() // it keeps that for long
 			continue
 		}
 		h.slots[i] = heldTicket{}
-		slot.limiter.GiveBack(q.Now, slot.ticket, q.Tokens)
+		func() {
+			defer slot.endPending()
+			slot.limiter.GiveBack(q.Now, slot.ticket, q.Tokens)
+		}()
 	}
 }
 
@@ -99,6 +135,7 @@ func (h *heldTickets) giveBack(q *request, before int) {
 // whose limiter panics.
 func (h *heldTickets) leave(q *request, count int) {
 	for count > 0 && h.slots[count-1].limiter == nil {
+		h.slots[count-1].endPending()
 		count--
 	}
 	if count == 0 {
@@ -107,6 +144,7 @@ func (h *heldTickets) leave(q *request, count int) {
 	slot := h.slots[count-1]
 	h.slots[count-1] = heldTicket{}
 	defer h.leave(q, count-1)
+	defer slot.endPending()
 	slot.resume(q.Now)
 	slot.limiter.GiveBack(q.Now, slot.ticket, q.Tokens)
 }

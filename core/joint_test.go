@@ -31,7 +31,19 @@ func apart(t *testing.T, passes []clock.Instant, distance time.Duration, queue s
 	}
 }
 
-func TestPassesAreSpacedInEveryQueue(t *testing.T) {
+// paced checks that passes keep a distance, but for what may have waited for later queues for so long.
+func paced(t *testing.T, passes []clock.Instant, distance, behind time.Duration, queue string) {
+	t.Helper()
+	for last := range passes {
+		for first := range last {
+			let := passes[last].Sub(passes[first]) + behind // in which the queue has let them go on
+			require.LessOrEqual(t, last-first, int(let/distance), "passes %d to %d of the queue %s", first, last, queue)
+		}
+	}
+}
+
+// Each queue lets calls go on at its distance; the last one decides when they pass.
+func TestEveryQueueSpacesTheCallsThatItLetsGoOn(t *testing.T) {
 	own := flow.Rule{Name: "own", Match: "*", Limit: 10, Algorithm: flow.Throttle, MaxWait: time.Second}
 	shared := flow.Rule{Name: "shared", Match: "*", Shared: true, Limit: 100, Algorithm: flow.Throttle, MaxWait: time.Second}
 	half := flow.Rule{Name: "half", Match: "[a-e]*", Shared: true, Limit: 40, Algorithm: flow.Throttle, MaxWait: time.Second}
@@ -53,7 +65,7 @@ func TestPassesAreSpacedInEveryQueue(t *testing.T) {
 			require.Empty(t, r.waiting)
 			var all, some []clock.Instant
 			for _, name := range names {
-				apart(t, r.passes[name], 100*time.Millisecond, "own of "+name)
+				paced(t, r.passes[name], 100*time.Millisecond, time.Second, "own of "+name)
 				assert.Greater(t, len(r.passes[name]), 2*seconds, "%s passes, too", name)
 			}
 			for _, pass := range r.order {
@@ -64,7 +76,7 @@ func TestPassesAreSpacedInEveryQueue(t *testing.T) {
 			apart(t, all, 10*time.Millisecond, "shared")
 			assert.GreaterOrEqual(t, len(all), seconds*98, "and the shared queue is used to the full")
 			if len(list) == 3 {
-				apart(t, some, 25*time.Millisecond, "half")
+				paced(t, some, 25*time.Millisecond, time.Second, "half")
 			}
 		})
 	}
@@ -86,7 +98,7 @@ func TestSeveralQueuesPassAtTheRateOfTheSlowest(t *testing.T) {
 	)
 }
 
-func TestNoQueueLetsACallWaitLongerThanItsMaxWait(t *testing.T) {
+func TestEveryQueueLetsACallWaitNoLongerThanItsOwnMaxWait(t *testing.T) {
 	inBubble(t, func(t *testing.T, e *core.Engine) {
 		var wg sync.WaitGroup
 		var mu sync.Mutex
@@ -95,7 +107,7 @@ func TestNoQueueLetsACallWaitLongerThanItsMaxWait(t *testing.T) {
 			wg.Go(func() {
 				start := time.Now()
 				_, err := e.Entry(t.Context(), "r")
-				assert.LessOrEqual(t, time.Since(start), 500*time.Millisecond, "%v", err)
+				assert.LessOrEqual(t, time.Since(start), 800*time.Millisecond, "%v", err)
 				mu.Lock()
 				defer mu.Unlock()
 				if err == nil {
@@ -107,8 +119,8 @@ func TestNoQueueLetsACallWaitLongerThanItsMaxWait(t *testing.T) {
 		wg.Wait()
 		assert.GreaterOrEqual(t, passed, 19, "ten a second in two seconds")
 	},
-		named("patient", throttle("r", 10, time.Minute)),
-		named("impatient", throttle("r", 12, 500*time.Millisecond)),
+		named("first", throttle("r", 12, 500*time.Millisecond)),
+		named("second", throttle("r", 10, 300*time.Millisecond)),
 	)
 }
 
@@ -203,7 +215,7 @@ func TestCallsInSeveralQueuesNeverWaitForEachOther(t *testing.T) {
 	}, rules(0)...)
 }
 
-func TestManyGoroutinesAreSpacedInEveryQueue(t *testing.T) {
+func TestManyGoroutinesAreSpacedByEveryQueue(t *testing.T) {
 	inBubble(t, func(t *testing.T, e *core.Engine) {
 		var mu sync.Mutex
 		var all []clock.Instant
@@ -227,7 +239,7 @@ func TestManyGoroutinesAreSpacedInEveryQueue(t *testing.T) {
 		wg.Wait()
 		apart(t, all, 10*time.Millisecond, "shared")
 		for name, passes := range each {
-			apart(t, passes, 50*time.Millisecond, name)
+			paced(t, passes, 50*time.Millisecond, 300*time.Millisecond, name)
 		}
 		assert.Greater(t, len(all), 300)
 	},
@@ -236,7 +248,7 @@ func TestManyGoroutinesAreSpacedInEveryQueue(t *testing.T) {
 	)
 }
 
-func TestWaitersKeepTheirPlaceWhenTheOtherQueueGoes(t *testing.T) {
+func TestWaitersPassThatTheOtherQueueHasLetGoOnWhenTheirsGoes(t *testing.T) {
 	first, second := named("first", throttle("r", 2, time.Minute)), named("second", throttle("r", 1, time.Minute))
 	inBubble(t, func(t *testing.T, e *core.Engine) {
 		passed := make([]time.Duration, 8)
@@ -245,8 +257,9 @@ func TestWaitersKeepTheirPlaceWhenTheOtherQueueGoes(t *testing.T) {
 		load(t, e, first)
 		callers.Wait()
 		assert.Equal(t, []time.Duration{
-			0, time.Second, 2 * time.Second, 2600 * time.Millisecond, // half a second apart from here on
-			3100 * time.Millisecond, 3600 * time.Millisecond, 4100 * time.Millisecond, 4600 * time.Millisecond,
+			0, time.Second, 2 * time.Second,
+			2600 * time.Millisecond, 2600 * time.Millisecond, 2600 * time.Millisecond, // let go on at 1.5, 2 and 2.5 s
+			3 * time.Second, 3500 * time.Millisecond,
 		}, passed)
 		assert.Zero(t, e.Resource("r").Snapshot().Waiting)
 	}, first, second)

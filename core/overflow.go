@@ -69,7 +69,7 @@ func (g *registry) newOverflowResource(name string, patterns *patternSet) *resou
 	r := g.newResource(name, g.overflowResource.resourceStats)
 	r.patterns = patterns
 	r.evicted.Store(true) // a call that passes looks whether the name has a resource by now
-	p := planner{overflow: true, observed: g.engine.observesPasses()}
+	p := planner{observed: g.engine.observesPasses()}
 	patterns.matching(name, func(of *patternRule) {
 		state := &ruleState{rule: of.activeRule, version: of.version, limiter: of.limiter, tally: of.tally}
 		state.refusals = newRefusals(name, of.version, of.tally)

@@ -13,7 +13,6 @@ type planner struct {
 	active   []plannedEntry // in the order in which they are asked
 	shadows  []plannedEntry
 	observed bool // an observer learns of calls that pass
-	overflow bool // the resource belongs to the overflow: rules with patterns have one limit for all of these
 
 	counters []rule.PassCounter // of other resources' rules, that count this one's passes
 }
@@ -47,8 +46,8 @@ func breadthOf(t *rule.Target) breadth {
 }
 
 // reset begins another plan, and reuses memory of the last one.
-func (p *planner) reset(overflow bool) {
-	*p = planner{overflow: overflow, observed: p.observed, states: p.states[:0], active: p.active[:0], shadows: p.shadows[:0]}
+func (p *planner) reset() {
+	*p = planner{observed: p.observed, states: p.states[:0], active: p.active[:0], shadows: p.shadows[:0]}
 }
 
 // add adds a rule that applies to the resource, for the calls of the target.
@@ -56,7 +55,7 @@ func (p *planner) add(of planned, target rule.Target) {
 	p.states = append(p.states, of.state)
 	entry := plannedEntry{
 		planned: of, target: target, phase: of.rule.Type().Phase(),
-		waiting: waitOrderOf(of.limiter), breadth: breadthOf(&target),
+		waiting: waitOrderOf(of.limiter.Limiter), breadth: breadthOf(&target),
 	}
 	if target.Shadow {
 		p.shadows = append(p.shadows, entry)
@@ -68,13 +67,10 @@ func (p *planner) add(of planned, target rule.Target) {
 // count adds a rule that guards another resource and counts the passes of this one.
 func (p *planner) count(counter rule.PassCounter) { p.counters = append(p.counters, counter) }
 
-// compare orders the rules of a call: by phase; then queues before windows; then narrower
+// compare orders the rules of a call: by phase; then as waitOrder says; then narrower
 // rules before broader ones. So when a broader rule refuses, the tokens that the call held
 // for a moment were missing only for calls that the broader rule applies to as well. A
 // longer pattern counts as narrower.
-//
-// All calls have the same order. A call keeps its place in a queue while it waits in a
-// later one, so with different orders two calls could wait for each other.
 func (p *plannedEntry) compare(q *plannedEntry) int {
 	return cmp.Or(
 		cmp.Compare(p.phase, q.phase),
@@ -123,10 +119,9 @@ func (p *planner) chain(c *chain, origin string) {
 			}
 		}
 	}
-	var members []rateMember
 	for i := range p.active {
 		if entry := &p.active[i]; isFor(entry.target, origin) {
-			members = c.add(members, entry, p.isWide(entry))
+			c.steps = append(c.steps, newStep(entry))
 		}
 	}
 	for i := range p.shadows {
@@ -134,11 +129,5 @@ func (p *planner) chain(c *chain, origin string) {
 			c.shadows = append(c.shadows, newStep(entry))
 		}
 	}
-	c.finish(members, p.observed)
-}
-
-// isWide says whether several resources share the limit of a rule.
-func (p *planner) isWide(entry *plannedEntry) bool {
-	t := &entry.target
-	return t.Match != "" && (p.overflow || t.Shared || t.Related != "")
+	c.finish(p.observed)
 }

@@ -264,7 +264,7 @@ func (s *swap) finish(patterns *patternSet) bool {
 func (s *swap) plan(r *resource) *plan {
 	p := &s.planner
 	p.observed = s.registry.engine.observesPasses()
-	p.reset(r == s.registry.overflowResource)
+	p.reset()
 	for _, state := range r.states {
 		state.rule.present = state
 	}

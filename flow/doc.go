@@ -14,8 +14,7 @@
 // with a higher version. The same limiter then goes over to it and keeps what it has
 // counted, as long as the algorithm stays the same.
 //
-// [RuleLimiter], [Chain], [Member], [Admission] and [Turns] are for the engine,
-// which asks all flow rules of a call at once and without an interface call.
+// [RuleLimiter] and [RuleQueue] are what the engine asks.
 //
 // Time is a parameter: nothing here reads a clock or waits. Limiters are safe for
 // concurrent use.

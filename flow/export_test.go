@@ -8,11 +8,8 @@ import (
 	"github.com/penstock-go/penstock/rule"
 )
 
-// What tests of several queues and of full windows use.
-type (
-	LimiterKind = limiterKind
-	Place       struct{ queuePlace }
-)
+// What tests of algorithms and of full windows use.
+type LimiterKind = limiterKind
 
 const (
 	WindowLimiter   = windowLimiter
@@ -22,59 +19,16 @@ const (
 
 func (r Rule) LimiterKind() LimiterKind { return r.limiterKind() }
 
-type QueueRule struct {
-	Queue    *Queue
-	Compiled *Compiled
-}
-
-func rulesOf(queues []QueueRule) []queueRule {
-	of := make([]queueRule, len(queues))
-	for i, a := range queues {
-		of[i] = queueRule{a.Queue, a.Compiled}
-	}
-	return of
-}
-
-func TakeAll(queues []QueueRule, now clock.Instant, n int32, patience time.Duration, turns []Turn) (int, Turn, rule.Decision) {
-	return takeAll(rulesOf(queues), now, n, rule.PriorityNormal, patience, turns)
-}
-
-func ExpectAll(queues []QueueRule, now clock.Instant, n int32, patience time.Duration) (int, Turn, rule.Decision) {
-	return expectAll(rulesOf(queues), now, n, rule.PriorityNormal, patience)
-}
-
-func PassAll(queues []QueueRule, places []Place, notBefore, now clock.Instant, turns []Turn) rule.Decision {
-	of := make([]queuePlace, len(places))
-	for i, p := range places {
-		of[i] = p.queuePlace
-	}
-	return passAll(rulesOf(queues), of, notBefore, now, turns)
-}
-
-func (q *Queue) TakePlace(
-	r *Compiled, now, since clock.Instant, n int32, patience time.Duration, w *Waiter,
-) (Place, Turn, rule.Decision) {
-	p, turn, decision := q.takePlace(r, now, since, n, patience, w)
-	return Place{p}, turn, decision
-}
-
+// Expect says what Join would say to such a call, and takes nothing.
 func (q *Queue) Expect(r *Compiled, now clock.Instant, n int32, patience time.Duration) (Turn, rule.Decision) {
-	return q.expect(r, now, n, rule.PriorityNormal, patience)
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	passAt, decision := q.plan(r, now, n, rule.PriorityNormal, min(patience, r.rule.MaxWait))
+	return Turn{at: passAt}, decision
 }
 
-func (p Place) Ready(now clock.Instant) (time.Duration, rule.Decision) { return p.ready(now) }
-
-func (p Place) Expect(passAt clock.Instant) { p.expect(passAt) }
-
-func (p Place) Leave(now clock.Instant) { p.leave(now) }
-
-func (w *Window) BeginPending() { w.beginPending() }
-
-func (w *Window) EndPending() { w.endPending() }
-
-func (w *Window) ReallyFull(r *Compiled, now clock.Instant, n int32) bool {
-	return w.reallyFull(r, now, n)
-}
+// LaterThan returns when the open bucket began; 0 if that was not after now.
+func (w *Window) LaterThan(now clock.Instant) clock.Instant { return w.laterThan(now) }
 
 func (w *Window) FullUntil(r *Compiled, now clock.Instant, n int32) clock.Instant {
 	return w.fullUntil(r, now, n)

@@ -20,7 +20,10 @@ type shareLimiter struct {
 }
 
 // shareQueue is a shareLimiter of a rule with a queue, in which calls wait.
-type shareQueue struct{ *shareLimiter }
+type shareQueue struct {
+	*shareLimiter
+	calls RuleQueue
+}
 
 // sharedLimit is what all versions of a rule have in common.
 type sharedLimit struct {
@@ -28,7 +31,6 @@ type sharedLimit struct {
 
 	mu       sync.Mutex // guards what follows
 	versions versions
-	last     Turn // that a queue has granted: only that one can be undone in a throttle
 }
 
 var (
@@ -85,8 +87,8 @@ func newShareLimiter(v *fleetVersion, env *rule.Env) rule.Limiter {
 
 // asQueue returns the limiter, as a queue if calls can wait for it.
 func (l *shareLimiter) asQueue() rule.Limiter {
-	if l.CanWait() {
-		return &shareQueue{l}
+	if l.queue != nil {
+		return &shareQueue{l, RuleQueue{l.RuleLimiter}}
 	}
 	return l
 }
@@ -195,79 +197,46 @@ func (l *shareQueue) Acquire(c rule.Call) (rule.Ticket, rule.Decision) {
 	if l.version.rule.Shadow {
 		return l.shareLimiter.Acquire(c)
 	}
-	turn, decision := l.queue.take(l.compiled, c.Now, c.Tokens, c.Priority(), l.version.rule.MaxWait)
+	ticket, decision := l.calls.Acquire(c)
 	if decision != rule.Wait { // else it counts when it joins
 		l.count(c, decision)
 	}
-	return l.shared.ticketOf(turn, decision), decision
+	return ticket, decision
 }
 
 // Join has a call wait.
 func (l *shareQueue) Join(c rule.Call, patience rule.Patience) (rule.Waiter, rule.Ticket, rule.Decision) {
-	longest := min(patience.Until.Sub(c.Now), patience.Since.Add(l.version.rule.MaxWait).Sub(c.Now))
-	w := &shareWaiter{limiter: l, waiter: NewWaiter(patience.Wake).WithPriority(c.Priority()), tokens: c.Tokens}
-	turn, decision := l.queue.Join(l.compiled, c.Now, c.Tokens, longest, w.waiter)
+	waiter, ticket, decision := l.calls.Join(c, patience)
 	if decision == rule.Wait {
 		l.share.Count(c.Now, c.Tokens, true) // taken back if it leaves
-		return w, 0, decision
+		return &shareWaiter{waiter, l.share, c.Tokens}, 0, decision
 	}
 	l.count(c, decision)
-	return nil, l.shared.ticketOf(turn, decision), decision
+	return nil, ticket, decision
 }
-
-// GiveBack returns what the queue has granted.
-func (l *shareQueue) GiveBack(now clock.Instant, t rule.Ticket, tokens int32) {
-	l.shared.mu.Lock()
-	last := l.shared.last
-	l.shared.mu.Unlock()
-	if last.ticket() == t && last.tokens == tokens {
-		l.queue.GiveBack(now, last)
-		l.share.Count(now, -tokens, true)
-		return
-	}
-	l.shareLimiter.GiveBack(now, t, tokens)
-}
-
-// ticketOf returns the ticket of a call that has passed a queue, by which it can give back.
-func (s *sharedLimit) ticketOf(turn Turn, decision rule.Decision) rule.Ticket {
-	if decision != rule.Pass {
-		return 0
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.last = turn
-	return turn.ticket()
-}
-
-// ticket is the instant at which the tokens of a turn were taken; of a throttle, which
-// may grant an instant to come, that of the call before.
-func (r Turn) ticket() rule.Ticket { return rule.Ticket(r.undoAt) }
 
 // shareWaiter is a call that waits in the queue of a shareQueue.
 type shareWaiter struct {
-	limiter *shareQueue
-	waiter  *Waiter
-	tokens  int32
+	rule.Waiter
+	share  *fleet.Share
+	tokens int32
 }
 
 // Poll implements [rule.Waiter].
 func (w *shareWaiter) Poll(now clock.Instant) (rule.Ticket, time.Duration, rule.Decision) {
-	turn, after, decision := w.limiter.queue.Poll(now, w.waiter)
+	ticket, after, decision := w.Waiter.Poll(now)
 	switch decision {
 	case rule.Block:
-		w.limiter.share.Count(now, -w.tokens, true)
-		w.limiter.share.Count(now, w.tokens, false)
+		w.share.Count(now, -w.tokens, true)
+		w.share.Count(now, w.tokens, false)
 	case rule.Stale:
-		w.limiter.share.Count(now, -w.tokens, true)
+		w.share.Count(now, -w.tokens, true)
 	}
-	return w.limiter.shared.ticketOf(turn, decision), after, decision
+	return ticket, after, decision
 }
 
 // Leave implements [rule.Waiter].
 func (w *shareWaiter) Leave(now clock.Instant) {
-	q := w.limiter.queue
-	if turn, left := q.Leave(now, w.waiter); !left {
-		q.GiveBack(now, turn)
-	}
-	w.limiter.share.Count(now, -w.tokens, true)
+	w.Waiter.Leave(now)
+	w.share.Count(now, -w.tokens, true)
 }

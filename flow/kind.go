@@ -50,7 +50,7 @@ func newLimiterFor(r Rule, env rule.Env) rule.Limiter {
 	if isOfFleet(r) && env.Fleet != nil {
 		return newFleetLimiter(r, env)
 	}
-	return newLimiter(compiledFor(env), env.Now)
+	return newLimiter(compiledFor(env), env.Now).limiter()
 }
 
 // adopt returns the limiter of a changed rule: the same one, another one that
@@ -59,18 +59,18 @@ func adopt(present rule.Limiter, r Rule, env rule.Env) rule.Limiter {
 	if isOfFleet(r) && env.Fleet != nil {
 		return adoptFleet(present, r, env)
 	}
-	before, ok := present.(*RuleLimiter)
-	if !ok {
+	before := ruleLimiterOf(present)
+	if before == nil {
 		return nil
 	}
 	compiled := compiledFor(env)
 	switch {
 	case compiled.canFollow(before.compiled):
-		return before.withVersion(compiled)
+		return before.withVersion(compiled).limiter()
 	case compiled.countsLike(before.compiled):
 		next := newLimiter(compiled, env.Now)
 		next.follow(before)
-		return next
+		return next.limiter()
 	}
 	return nil
 }

@@ -96,7 +96,7 @@ func TestSettledTokensAreThoseThatCount(t *testing.T) {
 		"fixed window": {Resource: "r", Limit: 100, Algorithm: flow.FixedWindow},
 		"bucket":       {Resource: "r", Limit: 100, Algorithm: flow.TokenBucket},
 	} {
-		l := flow.Kind().Of(r).WithDefaults().NewLimiter(rule.Env{Version: 1, Now: epoch}).(*flow.RuleLimiter)
+		l := flow.Kind().Of(r).WithDefaults().NewLimiter(rule.Env{Version: 1, Now: epoch}).(rule.Settler)
 		remaining := func() int64 { return l.Status(epoch).Quota.Remaining }
 		reserved, decision := l.Acquire(rule.Call{Now: epoch, Tokens: 10})
 		require.Equal(t, rule.Pass, decision)
@@ -119,7 +119,7 @@ func TestSettledTokensAreThoseThatCount(t *testing.T) {
 // A call that cost more than it took puts off those behind it.
 func TestThrottleIsPutOffByWhatACallCostMore(t *testing.T) {
 	t.Parallel()
-	l := flow.Kind().Of(throttle(10, 0)).WithDefaults().NewLimiter(rule.Env{Version: 1, Now: epoch}).(*flow.RuleLimiter)
+	l := flow.Kind().Of(throttle(10, 0)).WithDefaults().NewLimiter(rule.Env{Version: 1, Now: epoch}).(rule.Settler)
 	reserved, decision := l.Acquire(rule.Call{Now: epoch, Tokens: 1})
 	require.Equal(t, rule.Pass, decision)
 	next := rule.Call{Now: epoch, Tokens: 1}

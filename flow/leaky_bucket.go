@@ -60,13 +60,9 @@ func (r rounded) notBefore(now clock.Instant) rounded {
 // nextBehind plans with the limit of the step in which the first call in the queue
 // became the first: the warm-up goes from step to step in the order in which calls
 // pass.
-func (s *leakyBucket) nextBehind(head *Waiter, between int64, now clock.Instant, n int32) (clock.Instant, bool) {
+func (s *leakyBucket) nextBehind(_ *Waiter, between int64, now clock.Instant, n int32) (clock.Instant, bool) {
 	limit := s.warmUp.queueLimit(s.compiled, s.lastPass.at)
-	planned := s.plannedPass
-	if expected := head.expected; expected > planned.at {
-		planned = rounded{at: expected}
-	}
-	return planned.after(s.compiled.cost(between+int64(n), limit)).notBefore(now).at, true
+	return s.plannedPass.after(s.compiled.cost(between+int64(n), limit)).notBefore(now).at, true
 }
 
 // nextInstead does not touch the plan of the first call in the queue.

@@ -195,26 +195,6 @@ func TestSmallImportantCallsLeaveOneOfEightPassesToALargeOne(t *testing.T) {
 	assert.Equal(t, 7, high)
 }
 
-func TestCallWithSeveralQueuesKeepsItsFirstPlace(t *testing.T) {
-	t.Parallel()
-	compiled := compile(t, throttle(10, time.Minute), 1)
-	q := flow.NewQueue(compiled, epoch)
-	_, decision := q.Take(compiled, epoch, 1)
-	require.Equal(t, rule.Pass, decision)
-	w, high := unwoken().WithPriority(rule.PriorityLow), unwoken().WithPriority(rule.PriorityHigh)
-	place, _, decision := q.TakePlace(compiled, epoch, epoch, 1, time.Minute, w)
-	require.Equal(t, rule.Wait, decision)
-	turn, decision := q.Join(compiled, epoch, 1, time.Minute, high)
-	require.Equal(t, rule.Wait, decision)
-	assert.Equal(t, epoch.Add(200*time.Millisecond), turn.Time())
-	_, decision = place.Ready(epoch.Add(time.Second))
-	assert.Equal(t, rule.Pass, decision, "it is still the first")
-	place.Leave(epoch.Add(time.Second))
-	turn, _, decision = q.Poll(epoch.Add(time.Second), high)
-	require.Equal(t, rule.Pass, decision)
-	assert.Equal(t, epoch.Add(time.Second), turn.Time())
-}
-
 func TestStatusCountsBehindAllCallsThatWait(t *testing.T) {
 	t.Parallel()
 	q := newRankedQueue(t, throttle(10, time.Second))

@@ -10,8 +10,7 @@ import (
 
 // Queue enforces a rule that may make calls wait: a throttle, which spaces calls evenly, or
 // a token bucket. Calls of one priority are served first come, first served. Calls of
-// higher priorities come first, except for one pass in eight. It can be used without the
-// engine; see [Chain] for what the engine does with several rules.
+// higher priorities come first, except for one pass in eight.
 //
 // A queue computes when calls may pass. It does not wait itself: a call that has to
 // wait gets a [Waiter], which is woken, and is asked by [Queue.Poll]. Queues are safe
@@ -25,6 +24,7 @@ type Queue struct {
 	log     *passLog    // of a rule that counted in another way before; else nil
 	before  predecessor // to take over from, with the first call; else nil
 	waiters waiterList  // it is planned when the head passes
+	turns   recentTurns
 }
 
 // NewQueue returns a queue that nothing has passed yet: the first call of a throttle
@@ -41,14 +41,13 @@ func NewQueue(r *Compiled, now clock.Instant) *Queue {
 // [Compiled.RetryAfter].
 // Stale: there is a newer version of the rule, or the rule is gone.
 func (q *Queue) Take(r *Compiled, now clock.Instant, n int32) (Turn, rule.Decision) {
-	return q.take(r, now, n, rule.PriorityNormal, r.rule.MaxWait)
+	return q.take(r, now, n, rule.PriorityNormal)
 }
 
-// take is Take for a call of a priority that waits no longer than maxWait, which is the rule's
-// MaxWait or shorter.
-func (q *Queue) take(r *Compiled, now clock.Instant, n int32, p rule.Priority, maxWait time.Duration) (Turn, rule.Decision) {
+// take is Take for a call of a priority.
+func (q *Queue) take(r *Compiled, now clock.Instant, n int32, p rule.Priority) (Turn, rule.Decision) {
 	q.mu.Lock()
-	passAt, decision := q.plan(r, now, n, p, maxWait)
+	passAt, decision := q.plan(r, now, n, p, r.rule.MaxWait)
 	turn := Turn{at: passAt}
 	switch decision {
 	case rule.Pass:
@@ -61,15 +60,6 @@ func (q *Queue) take(r *Compiled, now clock.Instant, n int32, p rule.Priority, m
 	}
 	q.mu.Unlock() // not deferred: 2 ns
 	return turn, decision
-}
-
-// expect says what Join would say to such a call, and takes nothing. The turn
-// tells when the call would pass.
-func (q *Queue) expect(r *Compiled, now clock.Instant, n int32, p rule.Priority, patience time.Duration) (Turn, rule.Decision) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	passAt, decision := q.plan(r, now, n, p, min(patience, r.rule.MaxWait))
-	return Turn{at: passAt}, decision
 }
 
 // Join is Take for a call that can wait, for no longer than the rule's MaxWait nor
@@ -99,14 +89,8 @@ func (q *Queue) Join(r *Compiled, now clock.Instant, n int32, patience time.Dura
 // shadow: Pass if the call could pass within the rule's MaxWait; Block or Stale. Calls
 // that still wait may pass at once.
 func (q *Queue) Reserve(r *Compiled, now clock.Instant, n int32) rule.Decision {
-	_, decision := q.reserve(r, now, n)
+	_, decision := q.book(r, now, n)
 	return decision
-}
-
-// reserve is Reserve, and returns when the tokens were taken.
-func (q *Queue) reserve(r *Compiled, now clock.Instant, n int32) (taken clock.Instant, decision rule.Decision) {
-	turn, decision := q.book(r, now, n)
-	return turn.undoAt, decision
 }
 
 // book is Reserve, and returns what was granted or, with Block, would be.
@@ -148,7 +132,7 @@ func (q *Queue) Poll(now clock.Instant, w *Waiter) (Turn, time.Duration, rule.De
 	if !q.waiters.mixed {
 		return Turn{}, 0, rule.Wait
 	}
-	left := w.since.Add(q.compiled.rule.MaxWait).Sub(now)
+	left := w.arrived.Add(q.compiled.rule.MaxWait).Sub(now)
 	if left <= 0 { // what passes at this instant has passed
 		q.finish(w, refused)
 		return Turn{}, 0, rule.Block
@@ -209,14 +193,26 @@ func (q *Queue) Retire() {
 // rule allows but no longer than patience; [Never] when it cannot. The call has normal
 // priority.
 func (q *Queue) RetryAfter(now clock.Instant, n int32, patience time.Duration) time.Duration {
-	return q.retryAfter(now, n, rule.PriorityNormal, patience)
+	return q.retryRefused(now, n, rule.PriorityNormal, patience)
 }
 
-func (q *Queue) retryAfter(now clock.Instant, n int32, p rule.Priority, patience time.Duration) time.Duration {
+// retryRefused is RetryAfter for a call of a priority.
+func (q *Queue) retryRefused(now clock.Instant, n int32, p rule.Priority, patience time.Duration) time.Duration {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	passAt, _ := q.passTimeOf(now, n, p)
 	return q.compiled.RetryAfter(Turn{at: passAt}, now, patience)
+}
+
+// retryAfter is RetryAfter for a call that is not refused, perhaps: then it returns 0.
+func (q *Queue) retryAfter(r *Compiled, c rule.Call) time.Duration {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	passAt, decision := q.plan(r, c.Now, c.Tokens, c.Priority(), r.rule.MaxWait)
+	if decision != rule.Block {
+		return 0
+	}
+	return r.RetryAfter(Turn{at: passAt}, c.Now, endless)
 }
 
 // RetryAfter is [Queue.RetryAfter] for a call that the queue refused at now, under this

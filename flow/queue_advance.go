@@ -93,7 +93,7 @@ func (q *Queue) wakeAll() {
 
 // advance lets the waiting calls pass whose time has come by now, in order.
 func (q *Queue) advance(now clock.Instant) {
-	for w := q.waiters.head; w != nil && !w.joint && w.turn.at <= now; w = q.waiters.head {
+	for w := q.waiters.head; w != nil && w.turn.at <= now; w = q.waiters.head {
 		passAt := w.turn.at
 		w.turn = q.grant(passAt, passAt, w.tokens)
 		q.finish(w, granted)
@@ -115,7 +115,7 @@ func (q *Queue) promote(now clock.Instant) {
 func (q *Queue) place(now clock.Instant) {
 	for w := q.waiters.head; w != nil; w = q.waiters.head {
 		passAt, ok := q.schedule.next(max(now, w.arrived), w.tokens)
-		if ok && passAt.Sub(w.since) <= q.compiled.rule.MaxWait && (!w.joint || passAt <= w.deadline) {
+		if ok && passAt.Sub(w.arrived) <= q.compiled.rule.MaxWait {
 			w.turn = Turn{at: passAt}
 			q.schedule.delay(max(now, w.arrived), passAt, w.tokens)
 			return

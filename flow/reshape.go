@@ -150,6 +150,7 @@ func (q *Queue) takeOver(now clock.Instant) {
 // grant takes n tokens at now for a call that passes then, or at a later instant.
 func (q *Queue) grant(now, passAt clock.Instant, n int32) Turn {
 	turn := q.schedule.grant(now, passAt, n)
+	q.turns.add(turn)
 	if q.log != nil {
 		q.log.add(passAt, int64(n))
 		if len(q.log.entries) > max(q.log.most, minLog) {

@@ -30,16 +30,33 @@ func (r Rule) limiterKind() limiterKind {
 
 // RuleLimiter enforces one version of a flow rule, on one resource or on all that share the
 // rule. What has been counted is in a window or a queue that the versions of the rule
-// have in common.
-//
-// The engine asks the rules of a call together, by a [Chain]. By itself, through the
-// methods of [rule.Limiter], it asks a RuleLimiter for a shadow rule: a call never waits
-// for that.
+// have in common. Of a rule with a queue it is part of a [RuleQueue].
 type RuleLimiter struct {
 	compiled *Compiled
 	window   *Window // nil if the rule has a queue
 	queue    *Queue  // nil if it has a window
 	related  bool    // the window counts the passes of another resource
+}
+
+var _ rule.Forecaster = (*RuleLimiter)(nil)
+
+// limiter returns what enforces the rule: a [RuleQueue] if calls can wait for it.
+func (l *RuleLimiter) limiter() rule.Limiter {
+	if l.queue != nil {
+		return &RuleQueue{l}
+	}
+	return l
+}
+
+// ruleLimiterOf returns the limiter of a flow rule that is not for the fleet; nil for another.
+func ruleLimiterOf(limiter rule.Limiter) *RuleLimiter {
+	switch l := limiter.(type) {
+	case *RuleLimiter:
+		return l
+	case *RuleQueue:
+		return l.RuleLimiter
+	}
+	return nil
 }
 
 // newLimiter returns a limiter that has counted nothing yet, cold at now if the rule
@@ -81,26 +98,21 @@ func (l *RuleLimiter) asPredecessor() predecessor {
 	return l.window
 }
 
-// CanWait says whether calls can wait for the rule.
-func (l *RuleLimiter) CanWait() bool { return l.queue != nil }
-
-// Acquire decides on a call that does not wait, as of a shadow rule: if a queue would let it
-// pass later, within MaxWait, it takes that later place and passes.
+// Acquire takes what the call takes, and returns the instant of that. For a call that may not
+// wait, as of a shadow rule, a queue takes a later place within MaxWait.
 func (l *RuleLimiter) Acquire(c rule.Call) (rule.Ticket, rule.Decision) {
 	if l.queue != nil {
-		since, decision := l.queue.reserve(l.compiled, c.Now, c.Tokens)
-		return rule.Ticket(since), decision
+		turn, decision := l.queue.book(l.compiled, c.Now, c.Tokens)
+		return l.queue.answer(l.compiled, turn, decision, c.Now, endless)
 	}
-	now := c.Now
-	decision := l.takeWindow(now, c.Tokens)
-	if decision == rule.Stale { // another goroutine has brought a later instant
-		now = max(now, l.window.Opened())
-		decision = l.takeWindow(now, c.Tokens)
+	switch decision := l.takeWindow(c.Now, c.Tokens); decision {
+	case rule.Block:
+		return rule.RetryTicket(l.window.RetryAfter(c.Now, c.Tokens)), decision
+	case rule.Stale:
+		return rule.Ticket(l.window.laterThan(c.Now)), decision
+	default:
+		return rule.Ticket(c.Now), decision
 	}
-	if decision == rule.Block { // whose ticket would say when to retry
-		return 0, decision
-	}
-	return rule.Ticket(now), decision
 }
 
 func (l *RuleLimiter) takeWindow(now clock.Instant, n int32) rule.Decision {
@@ -112,7 +124,11 @@ func (l *RuleLimiter) takeWindow(now clock.Instant, n int32) rule.Decision {
 
 // GiveBack returns what Acquire took.
 func (l *RuleLimiter) GiveBack(now clock.Instant, t rule.Ticket, tokens int32) {
-	l.Settle(now, clock.Instant(t), t, -tokens)
+	if l.queue != nil {
+		l.queue.giveBackTicket(now, t, tokens)
+		return
+	}
+	l.Settle(now, now, t, -tokens)
 }
 
 // Settle adds tokens to what a call took, or gives some back if the number is
@@ -132,10 +148,7 @@ func (l *RuleLimiter) Settle(now, _ clock.Instant, t rule.Ticket, tokens int32) 
 // that can wait as long as the rule lets it.
 func (l *RuleLimiter) RetryAfter(c rule.Call) time.Duration {
 	if l.queue != nil {
-		if _, decision := l.queue.expect(l.compiled, c.Now, c.Tokens, c.Priority(), endless); decision != rule.Block {
-			return 0
-		}
-		return l.queue.retryAfter(c.Now, c.Tokens, c.Priority(), endless)
+		return l.queue.retryAfter(l.compiled, c)
 	}
 	if l.window.Check(l.compiled, c.Now, c.Tokens) != rule.Block {
 		return 0
@@ -183,9 +196,9 @@ func (l *RuleLimiter) Retire(clock.Instant) {
 // Inherit has a limiter that is new, and that no call has reached yet, begin with what
 // one of the same rule has counted.
 func (l *RuleLimiter) Inherit(shared rule.Limiter, now clock.Instant) {
-	from, ok := shared.(*RuleLimiter)
+	from := ruleLimiterOf(shared)
 	switch {
-	case !ok:
+	case from == nil:
 	case l.queue != nil:
 		l.queue.Inherit(from.queue, now)
 	case !from.Idle(now):

@@ -18,9 +18,8 @@ import (
 // What is refused has an error that matches [rule.ErrRefused].
 type Limiter struct {
 	limiter *RuleLimiter
-	chain   Chain
+	tickets standalone.Tickets
 	clock   clock.Clock
-	refused *rule.RefusedError
 }
 
 // LimiterOption changes how a [Limiter] works.
@@ -38,13 +37,13 @@ func NewLimiter(r Rule, options ...LimiterOption) (*Limiter, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Limiter{refused: refused}
+	l := new(Limiter)
 	for _, option := range options {
 		option(l)
 	}
 	l.clock = standalone.Clock(l.clock)
-	l.limiter = complete.NewLimiter(standalone.Env(l.clock.Now(), nil)).(*RuleLimiter)
-	l.chain = NewChain([]Member{{Limiter: l.limiter}})
+	limiter := complete.NewLimiter(standalone.Env(l.clock.Now(), nil))
+	l.limiter, l.tickets = ruleLimiterOf(limiter), standalone.NewTickets(limiter, l.clock, refused)
 	return l, nil
 }
 
@@ -58,18 +57,8 @@ func (l *Limiter) AllowN(n int) bool {
 	if !ok {
 		return false
 	}
-	_, decision := l.try(tokens)
-	return decision == rule.Pass
-}
-
-// try takes tokens for a call that does not wait, at the instant that it returns.
-func (l *Limiter) try(n int32) (clock.Instant, rule.Decision) {
-	for now := l.clock.Now(); ; now = l.chain.LaterThan(l.clock.Now()) {
-		_, _, decision := l.chain.TryTake(now, n, rule.PriorityNormal, true, nil)
-		if decision != rule.Stale {
-			return now, decision
-		}
-	}
+	_, _, err := l.tickets.Try(tokens)
+	return err == nil
 }
 
 // Wait takes a token, and waits for it as long as the rule lets calls wait: MaxWait of a throttle
@@ -83,55 +72,8 @@ func (l *Limiter) WaitN(ctx context.Context, n int) error {
 	if !ok {
 		return fmt.Errorf("flow: WaitN of %d tokens: must be from 1 to %d", n, math.MaxInt32)
 	}
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	if _, decision := l.try(tokens); decision == rule.Pass {
-		return nil
-	}
-	if !l.chain.CanWait() {
-		return l.refused
-	}
-	return l.wait(ctx, tokens)
-}
-
-// wait is WaitN for a call that does not pass at once.
-func (l *Limiter) wait(ctx context.Context, n int32) (err error) {
-	now := l.clock.Now()
-	woken := standalone.NewWaker()
-	a := Admission{Tokens: n, Priority: rule.PriorityNormal}
-	passed := false
-	defer func() {
-		if !passed {
-			a.Leave(now)
-		}
-	}()
-	for {
-		patience := standalone.Deadline(ctx, l.clock, now).Sub(now)
-		if after, waits := a.Poll(now); waits {
-			if now, err = woken.Pause(ctx, l.clock, now, after); err != nil {
-				return err
-			}
-			continue
-		}
-		if _, _, refused := a.Refused(&l.chain, now, patience); refused {
-			return l.refused
-		}
-		_, _, decision := a.Acquire(&l.chain, now, patience)
-		if decision == rule.Pass {
-			passed = true
-			return nil
-		}
-		if decision == rule.Wait {
-			_, _, decision = a.Join(&l.chain, now, patience, woken.Wake)
-		}
-		switch decision {
-		case rule.Block:
-			return l.refused
-		case rule.Stale:
-			now = l.chain.LaterThan(l.clock.Now())
-		}
-	}
+	_, _, err := l.tickets.Wait(ctx, tokens)
+	return err
 }
 
 // Reserve takes n tokens for a call that is made later: when the Delay of the booking has passed.
@@ -141,19 +83,20 @@ func (l *Limiter) Reserve(n int) Booking {
 	if !ok {
 		return Booking{retryAfter: Never}
 	}
+	queue := l.limiter.queue
+	if queue == nil {
+		ticket, now, err := l.tickets.Try(tokens)
+		if err != nil {
+			return Booking{retryAfter: l.tickets.RetryAfter(tokens)}
+		}
+		return Booking{limiter: l, at: now, turn: Turn{undoAt: clock.Instant(ticket), tokens: tokens}}
+	}
 	now := l.clock.Now()
-	b := Booking{limiter: l, now: now, at: now, tokens: tokens}
-	var decision rule.Decision
-	if queue := l.limiter.queue; queue != nil {
-		b.turn, decision = queue.book(l.limiter.compiled, now, tokens)
-		b.at = max(now, b.turn.at)
-	} else {
-		b.now, decision = l.try(tokens)
-	}
+	turn, decision := queue.book(l.limiter.compiled, now, tokens)
 	if decision != rule.Pass {
-		return Booking{retryAfter: l.retryAfter(now, tokens)}
+		return Booking{retryAfter: l.tickets.RetryAfter(tokens)}
 	}
-	return b
+	return Booking{limiter: l, at: max(now, turn.at), turn: turn}
 }
 
 // RetryAfter returns how long it takes until a call of n tokens passes if no other call comes:
@@ -163,11 +106,7 @@ func (l *Limiter) RetryAfter(n int) time.Duration {
 	if !ok {
 		return Never
 	}
-	return l.retryAfter(l.clock.Now(), tokens)
-}
-
-func (l *Limiter) retryAfter(now clock.Instant, n int32) time.Duration {
-	return l.limiter.RetryAfter(rule.Call{Now: now, Tokens: n})
+	return l.tickets.RetryAfter(tokens)
 }
 
 // Quota returns the limit, what remains of it now, and when there will be more.
@@ -177,9 +116,8 @@ func (l *Limiter) Quota() rule.Quota { return *l.limiter.Status(l.clock.Now()).Q
 // is not OK.
 type Booking struct {
 	limiter    *Limiter
-	now, at    clock.Instant // when it was made, and from when on the call may be made
-	tokens     int32
-	turn       Turn // of a queue
+	at         clock.Instant // from when on the call may be made
+	turn       Turn
 	retryAfter time.Duration
 }
 
@@ -206,7 +144,7 @@ func (b *Booking) Cancel() {
 	if queue := l.limiter.queue; queue != nil {
 		queue.GiveBack(l.clock.Now(), b.turn)
 	} else {
-		l.chain.GiveBack(b.now, b.tokens)
+		l.tickets.GiveBack(rule.Ticket(b.turn.undoAt), b.turn.tokens)
 	}
 }
 

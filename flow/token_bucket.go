@@ -84,7 +84,7 @@ func (b *tokenBucket) nextInstead(now clock.Instant, n int32) (clock.Instant, bo
 }
 
 func (b *tokenBucket) nextBehind(head *Waiter, between int64, now clock.Instant, n int32) (clock.Instant, bool) {
-	return b.passTime(max(now, head.expected), int64(head.tokens)+between, n)
+	return b.passTime(now, int64(head.tokens)+between, n)
 }
 
 // passTime returns when n tokens can be taken with so many ahead of them. Calls ahead

@@ -15,14 +15,8 @@ type Waiter struct {
 	state   waiterState
 	tokens  int32
 	arrived clock.Instant
-	since   clock.Instant // the call's wait began: when it arrived here, or in another queue
-	turn    Turn          // planned for the head, then granted
+	turn    Turn // planned for the head, then granted
 	place   waitqueue.Node[Waiter]
-
-	// Of a call that has to pass several queues at one instant:
-	joint    bool          // it passes all queues at once, see passAll, and is not advanced here
-	deadline clock.Instant // by which it has to pass
-	expected clock.Instant // when it may pass all of them, if that is known
 }
 
 // waiterState says how a waiter stands.
@@ -50,7 +44,7 @@ func (w *Waiter) WithPriority(p rule.Priority) *Waiter {
 
 // join makes the waiter one of a call of n tokens that joins a queue at now.
 func (w *Waiter) join(now clock.Instant, n int32) {
-	*w = Waiter{wake: w.wake, priority: w.priority, state: queued, tokens: n, arrived: now, since: now}
+	*w = Waiter{wake: w.wake, priority: w.priority, state: queued, tokens: n, arrived: now}
 }
 
 // level returns the level of the priority.
@@ -58,8 +52,7 @@ func (w *Waiter) level() int { return w.priority.Level() }
 
 // waiterList is the waiters of a queue. The head is the one for which an instant is
 // planned. It was the first in the order of package waitqueue when the call before it had
-// passed or left, or when it came. A more important call takes its place unless it has to
-// pass other queues, too.
+// passed or left, or when it came. A more important call takes its place.
 type waiterList struct {
 	head   *Waiter
 	order  waitqueue.Queue[Waiter]
@@ -80,7 +73,7 @@ func (l *waiterList) overtakesHead(p rule.Priority) bool {
 	if !l.mixed && p <= l.head.priority {
 		return false
 	}
-	return !l.head.joint && l.order.WouldOvertake(p.Level())
+	return l.order.WouldOvertake(p.Level())
 }
 
 // between returns how many tokens those calls take that pass after the head and before a

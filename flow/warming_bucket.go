@@ -51,7 +51,7 @@ func (z *warmingBucket) nextInstead(now clock.Instant, n int32) (clock.Instant, 
 }
 
 func (z *warmingBucket) nextBehind(head *Waiter, between int64, now clock.Instant, n int32) (clock.Instant, bool) {
-	return z.passTime(max(now, head.expected), int64(head.tokens)+between, n)
+	return z.passTime(now, int64(head.tokens)+between, n)
 }
 
 // passTime returns when a call can pass with so many tokens ahead of it. Its own tokens

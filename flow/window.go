@@ -13,8 +13,7 @@ import (
 // Window enforces a rule with a sliding window, or with a fixed one, which is a window
 // of a single bucket. Its buckets never hold more than the limit. While the rule warms
 // up they hold more than the effective limit only by what was left unused before: the
-// fraction of a token, and what is saved for large calls. It can be used without the
-// engine; see [Chain] for what the engine does with several rules.
+// fraction of a token, and what is saved for large calls.
 //
 // A Window is safe for concurrent use. Taking, refusing, checking, counting and giving
 // back are lock-free, except for the first call of each bucket and for large calls.
@@ -22,15 +21,10 @@ type Window struct {
 	compiled atomic.Pointer[Compiled] // those that counts was opened under
 	counts   *stat.Window
 
-	pending   pendingCalls // by calls that may give it back
 	wait      atomic.Int64 // how long a token refused in the open bucket has to wait, ns
 	overdrawn atomic.Int64 // what remained when the bucket was opened if that is below zero
 	refused   atomic.Int32 // the largest call refused in it, tokens; see noteRefused
 	large     largeCalls   // see there
-
-	// Tokens that calls which wait in a queue will take, if all calls of the window are
-	// of one resource.
-	promised atomic.Int64
 
 	mu       sync.Mutex // guards what follows, and opening and closing buckets
 	warmUp   warmUpState
@@ -182,10 +176,12 @@ func (w *Window) isWaitKnown() bool {
 	return remaining >= 0 || remaining >= w.overdrawn.Load()
 }
 
-// Opened returns when the present bucket began: calls that bring an earlier instant get
-// Stale.
-func (w *Window) Opened() clock.Instant {
+// laterThan returns when the open bucket began; 0 if that was not after now.
+func (w *Window) laterThan(now clock.Instant) clock.Instant {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.compiled.Load().bucketStart(w.counts.OpenBucket())
+	if opened := w.compiled.Load().bucketStart(w.counts.OpenBucket()); opened > now {
+		return opened
+	}
+	return 0
 }

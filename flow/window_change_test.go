@@ -40,7 +40,7 @@ func TestWindowAnswersAnOlderVersionWithStale(t *testing.T) {
 	g := newGate(t, reject(10))
 	g.moveTo(550 * time.Millisecond)
 	assert.Equal(t, 1, g.pass(1))
-	assert.Equal(t, epoch.Add(500*time.Millisecond), g.window.Opened())
+	assert.Equal(t, epoch.Add(500*time.Millisecond), g.window.LaterThan(epoch))
 
 	g.moveTo(510 * time.Millisecond)
 	assert.Equal(t, rule.Pass, g.take(1), "earlier, but of the same bucket")

@@ -42,7 +42,7 @@ func New(r Rule, options ...Option) (*Limiter, error) {
 
 // Try takes a place if one is free, and never waits.
 func (l *Limiter) Try() (Place, error) {
-	ticket, start, err := l.tickets.Try()
+	ticket, start, err := l.tickets.Try(1)
 	if err != nil {
 		return Place{}, err
 	}
@@ -52,7 +52,7 @@ func (l *Limiter) Try() (Place, error) {
 // Wait takes a place, and waits for it as long as the rule and ctx let it. The error matches
 // [rule.ErrRefused], or is that of ctx.
 func (l *Limiter) Wait(ctx context.Context) (Place, error) {
-	ticket, start, err := l.tickets.Wait(ctx)
+	ticket, start, err := l.tickets.Wait(ctx, 1)
 	if err != nil {
 		return Place{}, err
 	}

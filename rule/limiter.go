@@ -14,8 +14,8 @@ import (
 // goroutine, the call gives back what it has taken of all other limiters, and the panic goes
 // on; Done of the others is called too.
 //
-// A limiter that can do more has the methods of [Queue], [Decider], [Finisher], [Settler],
-// [Suspender], [LateReader], [SourceReader], [Prefetcher], [Activator], [Retirer], [Inheritor],
+// A limiter that can do more has the methods of [Queue], [Decider], [Forecaster], [Finisher],
+// [Settler], [Suspender], [LateReader], [SourceReader], [Prefetcher], [Activator], [Retirer], [Inheritor],
 // [PassCounter], [Divided] or [Controllable] too.
 type Limiter interface {
 	// Acquire decides on a call. On Pass it has taken what the call needs, in one atomic
@@ -51,7 +51,7 @@ type Queue interface {
 	Limiter
 
 	// Join puts a call into the queue to which Acquire said Wait. Pass, with a ticket, means
-	// that it need not wait any more; Block that it may not wait.
+	// that it need not wait any more; Block, with a ticket as of Acquire, that it may not wait.
 	Join(Call, Patience) (Waiter, Ticket, Decision)
 }
 
@@ -70,7 +70,8 @@ type Patience struct {
 type Waiter interface {
 	// Poll says whether the call still waits. Pass: the call has its ticket and has left the
 	// queue. Wait: it goes on; Poll is to be called again when the call is woken, and
-	// after the duration if that is not 0. Block: the wait has ended without a ticket.
+	// after the duration if that is not 0. Block: the wait has ended, and the ticket is as of
+	// Acquire.
 	// Stale: the rule has changed or is gone, and the call has left the queue.
 	Poll(now clock.Instant) (Ticket, time.Duration, Decision)
 
@@ -101,6 +102,22 @@ type Decider interface {
 
 	// DecidesWithin returns how long a decision takes at most.
 	DecidesWithin() time.Duration
+}
+
+// Forecaster is a limiter of how much passes in a time, which knows how that goes on. Its rule looks
+// at no attribute. Its tickets are the instants at which calls took what these stand for: the call's own,
+// unless it is a [Queue] too; with Wait that at which the call would pass, 0 if that is unknown. It is asked after all of its phase that are none, and queues come first.
+//
+// By the forecast no call waits for one rule to be refused by a later one, and none is refused for
+// tokens that another call holds for a moment and gives back.
+type Forecaster interface {
+	Limiter
+
+	// Forecast says whether such a call is refused now and, whatever comes until then as far as
+	// that is known, at a later instant, at which it would be asked; else when it would pass if it
+	// came then. Promised tokens are for calls that wait already, and will be taken before. It may count
+	// the call as one that was refused, and takes nothing.
+	Forecast(c Call, at clock.Instant, promised int64) (passes clock.Instant, refused bool)
 }
 
 // Finisher is a limiter that learns how calls end.

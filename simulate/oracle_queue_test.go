@@ -74,6 +74,7 @@ type tokenBucket struct {
 	scale
 	burst, balance int64 // units
 	at             int64
+	full           int64 // when a call last found it full
 }
 
 func (p *tokenBucket) filled(now int64) int64 {
@@ -87,7 +88,17 @@ func (p *tokenBucket) slot(since, tokens int64) (int64, bool) {
 }
 
 func (p *tokenBucket) grant(slot, tokens int64) {
+	if p.filled(slot) == p.burst {
+		p.full = slot
+	}
 	p.balance, p.at = p.filled(slot)-tokens*p.token, slot
+}
+
+// takeBack returns tokens that would not have overflowed since.
+func (p *tokenBucket) takeBack(slot, tokens int64) {
+	if slot >= p.full {
+		p.balance += tokens * p.token
+	}
 }
 func (p *tokenBucket) clone() schedule { c := *p; return &c }
 
@@ -97,6 +108,7 @@ type smoothBursty struct {
 	scale
 	burst, stored int64 // units
 	free          int64 // when the next call is free to go, in units
+	full          int64 // when a call last found it full
 }
 
 func (p *smoothBursty) slot(since, _ int64) (int64, bool) {
@@ -105,11 +117,20 @@ func (p *smoothBursty) slot(since, _ int64) (int64, bool) {
 
 func (p *smoothBursty) grant(slot, tokens int64) {
 	if now := slot * p.nanosecond; now > p.free {
-		p.stored, p.free = min(p.burst, p.stored+now-p.free), now
+		if p.stored, p.free = min(p.burst, p.stored+now-p.free), now; p.stored == p.burst {
+			p.full = slot
+		}
 	}
 	used := min(tokens*p.token, p.stored)
 	p.stored -= used
 	p.free += tokens*p.token - used
+}
+
+// takeBack returns tokens that would not have overflowed since.
+func (p *smoothBursty) takeBack(slot, tokens int64) {
+	if slot >= p.full {
+		p.free -= tokens * p.token
+	}
 }
 func (p *smoothBursty) clone() schedule { c := *p; return &c }
 

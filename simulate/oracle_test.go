@@ -57,21 +57,22 @@ type oracleQueue struct {
 	schedule schedule
 	waiting  []*oracleCall
 	since    int64 // when the first became the first
-	expected int64 // when the first is expected to go, if it waits in another queue, too
+	granted  int
 }
 
 type oracleCall struct {
 	offer
 	index    int
-	deadline int64
-	places   []*oracleQueue // that it has joined, in their order
-	queues   int            // how many it has to join
-	ready    int            // in so many of them its slot has come
-	taken    []grant        // slots that were granted
+	joined   int64 // when it came to the queue where it waits
+	deadline int64 // of that queue
+	taken    []grant
 }
 
+// grant is a slot that a call has.
 type grant struct {
 	queue  *oracleQueue
+	number int
+	slot   int64
 	before schedule
 }
 
@@ -100,94 +101,55 @@ func (o *oracle) serveUntil(end int64) {
 				waiting = append(waiting, queue)
 			}
 		}
-		overdue := o.overdue()
-		if overdue != nil && overdue.deadline < end && !slices.ContainsFunc(waiting, func(l *oracleQueue) bool {
-			return l.headSlot() <= overdue.deadline
-		}) {
-			o.refuse(overdue, overdue.deadline+1, overdue.places[len(overdue.places)-1].rule)
-			continue
-		}
 		if len(waiting) == 0 {
 			return
 		}
 		next := slices.MinFunc(waiting, func(a, b *oracleQueue) int {
 			return cmp.Or(
 				cmp.Compare(a.headSlot(), b.headSlot()),
-				cmp.Compare(max(a.since, a.waiting[0].at), max(b.since, b.waiting[0].at)),
+				cmp.Compare(max(a.since, a.waiting[0].joined), max(b.since, b.waiting[0].joined)),
 				cmp.Compare(a.waiting[0].index, b.waiting[0].index),
 			)
 		})
 		call, due := next.waiting[0], next.headSlot()
-		call.ready++
+		o.grant(next, call, due)
+		o.leave(next, call, due)
 		o.goOn(call, due)
 	}
 }
 
-// overdue returns the call, of those that are not the first where they wait for one
-// of several slots, whose deadline is the earliest.
-func (o *oracle) overdue() (first *oracleCall) {
-	if len(o.queues) < 2 {
-		return nil
-	}
-	for _, queue := range o.queues {
-		for _, call := range queue.waiting[min(1, len(queue.waiting)):] {
-			if call.queues > 1 && (first == nil || call.deadline < first.deadline) {
-				first = call
-			}
-		}
-	}
-	return first
-}
-
-// headSlot returns when the slot of the first comes; never if it has come, and the
-// call waits in another queue.
+// headSlot returns when the slot of the first comes.
 func (l *oracleQueue) headSlot() int64 {
 	head := l.waiting[0]
-	if head.places[len(head.places)-1] != l {
-		return 1 << 62
-	}
-	at, _ := l.schedule.slot(max(l.since, head.at), head.tokens)
+	at, _ := l.schedule.slot(max(l.since, head.joined), head.tokens)
 	return at
 }
 
-// goOn lets a call join the queues of its rules, one after the other, as long as its
-// slot has come in those before. Then it takes all slots at once.
+// goOn takes the call through the queues of its rules, one after the other, to the first in which it has
+// to wait.
 func (o *oracle) goOn(call *oracleCall, now int64) {
 	queues := o.queuesOf(call)
-	call.queues = len(queues)
-	if len(call.places) == 0 && !o.mayWait(call, queues, now) {
-		return
-	}
-	for _, queue := range queues[len(call.places):] {
+	for i := len(call.taken); i < len(queues); i++ {
+		queue := queues[i]
 		slot, ever := queue.slotOf(call, now)
-		if !ever || slot > call.deadline {
+		call.joined, call.deadline = now, now+int64(queue.rule.MaxWait)
+		switch {
+		case !ever || slot > call.deadline:
 			queue.countRefused(call)
 			o.refuse(call, now, queue.rule)
 			return
-		}
-		if len(queue.waiting) == 0 {
-			queue.since, queue.expected = now, 0
-		}
-		queue.waiting = append(queue.waiting, call)
-		call.places = append(call.places, queue)
-		if slot > now || queue.waiting[0] != call {
-			for _, held := range call.places[:call.ready] {
-				held.expected = slot
+		case slot > now || len(queue.waiting) > 0:
+			if rule := o.refusing(call, queues[i+1:], now, slot); rule != nil {
+				o.refuse(call, now, *rule)
+				return
 			}
+			if len(queue.waiting) == 0 {
+				queue.since = now
+			}
+			queue.waiting = append(queue.waiting, call)
 			return
 		}
-		call.ready++
-	}
-	for _, queue := range queues {
-		if at, _ := queue.schedule.slot(max(queue.since, call.at), call.tokens); at < now {
-			queue.schedule.slot(now, call.tokens)
-		}
-		call.taken = append(call.taken, grant{queue: queue, before: queue.schedule.clone()})
-		queue.schedule.grant(now, call.tokens)
-	}
-	call.places = nil
-	for _, queue := range queues {
-		o.leave(queue, call, now)
+		o.grant(queue, call, now)
 	}
 	if rule := o.fullAt(call, now, now); rule != nil {
 		o.refuse(call, now, *rule)
@@ -196,35 +158,30 @@ func (o *oracle) goOn(call *oracleCall, now int64) {
 	o.pass(call, now)
 }
 
+// grant gives the call its slot.
+func (o *oracle) grant(queue *oracleQueue, call *oracleCall, slot int64) {
+	queue.schedule.slot(max(queue.since, call.joined), call.tokens)
+	queue.granted++
+	call.taken = append(call.taken, grant{queue: queue, number: queue.granted, slot: slot, before: queue.schedule.clone()})
+	queue.schedule.grant(slot, call.tokens)
+}
+
+// refusing returns the rule that would refuse a call which waits until a slot: a later queue behind those
+// that wait there now, or a window.
+func (o *oracle) refusing(call *oracleCall, later []*oracleQueue, now, slot int64) *flow.Rule {
+	for _, queue := range later {
+		if then, ever := queue.slotOf(call, now); !ever || then-slot > int64(queue.rule.MaxWait) {
+			return &queue.rule
+		}
+	}
+	return o.fullAt(call, now, slot)
+}
+
 // countRefused counts a call that is refused as load, where that warms.
 func (l *oracleQueue) countRefused(call *oracleCall) {
 	if warm, ok := l.schedule.(*warmThrottle); ok {
 		warm.refused += float64(call.tokens)
 	}
-}
-
-// mayWait refuses a call that comes now if one of its slots is too far off, or if a
-// window would still be full then.
-func (o *oracle) mayWait(call *oracleCall, queues []*oracleQueue, now int64) bool {
-	last := now
-	call.deadline = 1 << 62
-	for _, queue := range queues {
-		call.deadline = min(call.deadline, now+int64(queue.rule.MaxWait))
-	}
-	for _, queue := range queues {
-		slot, ever := queue.slotOf(call, now)
-		if !ever || slot > call.deadline {
-			queue.countRefused(call)
-			o.refuse(call, now, queue.rule)
-			return false
-		}
-		last = max(last, slot)
-	}
-	if rule := o.fullAt(call, now, last); rule != nil {
-		o.refuse(call, now, *rule)
-		return false
-	}
-	return true
 }
 
 // fullAt returns the first window that is full now and, if nobody comes, later.
@@ -306,9 +263,10 @@ func (o *oracle) leave(l *oracleQueue, call *oracleCall, now int64) {
 		l.waiting = slices.DeleteFunc(l.waiting, func(c *oracleCall) bool { return c == call })
 		return
 	}
-	l.waiting, l.since, l.expected = l.waiting[1:], now, 0
+	l.waiting, l.since = l.waiting[1:], now
 	if len(l.waiting) > 0 {
 		if head := l.waiting[0]; l.headSlot() > head.deadline {
+			o.leave(l, head, now)
 			o.refuse(head, now, l.rule)
 		}
 	}
@@ -323,11 +281,8 @@ func (l *oracleQueue) slotOf(call *oracleCall, now int64) (slot int64, ever bool
 	if warm, ok := ahead.(*warmThrottle); ok {
 		ahead = warm.plan()
 	}
-	for i, w := range l.waiting {
-		since = max(since, w.at)
-		if i == 0 {
-			since = max(since, l.expected)
-		}
+	for _, w := range l.waiting {
+		since = max(since, w.joined)
 		at, _ := ahead.slot(since, w.tokens)
 		ahead.grant(at, w.tokens)
 		since = at
@@ -335,17 +290,21 @@ func (l *oracleQueue) slotOf(call *oracleCall, now int64) (slot int64, ever bool
 	return ahead.slot(max(since, now), call.tokens)
 }
 
-// refuse gives back the slots that the call has taken, as long as no other call
-// took one since, and its places.
+// refuse gives back the slots that the call has taken.
 func (o *oracle) refuse(call *oracleCall, now int64, rule flow.Rule) {
 	o.verdicts[call.index] = verdict{wait: now - call.at, rule: rule.Name}
 	for _, g := range slices.Backward(call.taken) {
-		g.queue.schedule = g.before
-	}
-	places := call.places
-	call.places = nil
-	for _, queue := range places {
-		o.leave(queue, call, now)
+		switch schedule := g.queue.schedule.(type) {
+		case *tokenBucket:
+			schedule.takeBack(g.slot, call.tokens)
+		case *smoothBursty:
+			schedule.takeBack(g.slot, call.tokens)
+		default:
+			if g.number == g.queue.granted {
+				g.queue.schedule = g.before
+				g.queue.granted--
+			}
+		}
 	}
 }
 

@@ -122,7 +122,7 @@ func Deadline(ctx context.Context, c clock.Clock, now clock.Instant) clock.Insta
 	return clock.Instant(1<<63 - 1)
 }
 
-// Tickets asks the limiter of one rule, of a kind that learns how calls end.
+// Tickets asks the limiter of one rule.
 type Tickets struct {
 	limiter rule.Limiter
 	queue   rule.Queue // nil if calls cannot wait
@@ -136,42 +136,43 @@ func NewTickets(limiter rule.Limiter, c clock.Clock, refused *rule.RefusedError)
 	return Tickets{limiter: limiter, queue: queue, clock: c, refused: refused}
 }
 
-// Try returns a ticket, and the instant at which a call has passed with it; or an error.
-func (t *Tickets) Try() (rule.Ticket, clock.Instant, error) {
-	ticket, now, decision := t.acquire()
+// Try returns a ticket for a call of so many tokens, and the instant at which it has passed with it;
+// or an error.
+func (t *Tickets) Try(tokens int32) (rule.Ticket, clock.Instant, error) {
+	ticket, now, decision := t.acquire(tokens)
 	if decision != rule.Pass {
 		return 0, now, t.refused
 	}
 	return ticket, now, nil
 }
 
-func (t *Tickets) acquire() (ticket rule.Ticket, now clock.Instant, decision rule.Decision) {
+func (t *Tickets) acquire(tokens int32) (ticket rule.Ticket, now clock.Instant, decision rule.Decision) {
 	for now = t.clock.Now(); ; now = max(t.clock.Now(), clock.Instant(ticket)) {
-		if ticket, decision = t.limiter.Acquire(rule.Call{Now: now, Tokens: 1}); decision != rule.Stale {
+		if ticket, decision = t.limiter.Acquire(rule.Call{Now: now, Tokens: tokens}); decision != rule.Stale {
 			return ticket, now, decision
 		}
 	}
 }
 
 // Wait is Try for a call that waits as long as its rule and its context let it.
-func (t *Tickets) Wait(ctx context.Context) (rule.Ticket, clock.Instant, error) {
+func (t *Tickets) Wait(ctx context.Context, tokens int32) (rule.Ticket, clock.Instant, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, 0, err
 	}
-	ticket, now, decision := t.acquire()
+	ticket, now, decision := t.acquire(tokens)
 	switch {
 	case decision == rule.Pass:
 		return ticket, now, nil
 	case decision == rule.Wait && t.queue != nil:
-		return t.wait(ctx, now)
+		return t.wait(ctx, now, tokens)
 	}
 	return 0, now, t.refused
 }
 
-func (t *Tickets) wait(ctx context.Context, now clock.Instant) (rule.Ticket, clock.Instant, error) {
+func (t *Tickets) wait(ctx context.Context, now clock.Instant, tokens int32) (rule.Ticket, clock.Instant, error) {
 	woken := NewWaker()
 	patience := rule.Patience{Since: now, Until: Deadline(ctx, t.clock, now), Wake: woken.Wake}
-	waiter, ticket, decision := t.queue.Join(rule.Call{Now: now, Tokens: 1}, patience)
+	waiter, ticket, decision := t.queue.Join(rule.Call{Now: now, Tokens: tokens}, patience)
 	for decision == rule.Wait {
 		var after time.Duration
 		if ticket, after, decision = waiter.Poll(now); decision != rule.Wait {
@@ -189,8 +190,10 @@ func (t *Tickets) wait(ctx context.Context, now clock.Instant) (rule.Ticket, clo
 	return ticket, now, nil
 }
 
-// GiveBack gives a ticket back, as though it had never been.
-func (t *Tickets) GiveBack(ticket rule.Ticket) { t.limiter.GiveBack(t.clock.Now(), ticket, 1) }
+// GiveBack gives a ticket of so many tokens back, as though it had never been.
+func (t *Tickets) GiveBack(ticket rule.Ticket, tokens int32) {
+	t.limiter.GiveBack(t.clock.Now(), ticket, tokens)
+}
 
 // Done tells the limiter how a call ended; the present instant is its end.
 func (t *Tickets) Done(ticket rule.Ticket, exit rule.Exit) {
@@ -201,7 +204,7 @@ func (t *Tickets) Done(ticket rule.Ticket, exit rule.Exit) {
 // Status returns that of the limiter.
 func (t *Tickets) Status() rule.Status { return t.limiter.Status(t.clock.Now()) }
 
-// RetryAfter returns how long it takes until a call passes.
-func (t *Tickets) RetryAfter() time.Duration {
-	return t.limiter.RetryAfter(rule.Call{Now: t.clock.Now(), Tokens: 1})
+// RetryAfter returns how long it takes until a call of so many tokens passes.
+func (t *Tickets) RetryAfter(tokens int32) time.Duration {
+	return t.limiter.RetryAfter(rule.Call{Now: t.clock.Now(), Tokens: tokens})
 }

@@ -2,33 +2,34 @@ package flow
 
 import (
 	"math"
-	"sync/atomic"
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/rule"
 )
 
-// pendingCalls counts the calls that have taken tokens of a window but may give them
-// back, because they have to ask another window first. The upper half of the word counts
-// how many there have been.
-type pendingCalls struct{ word atomic.Uint64 }
-
-// beginPending notes that a call is about to take tokens that it may give back.
-// [Window.endPending] must follow.
-func (w *Window) beginPending() { w.pending.word.Add(1<<32 + 1) }
-
-// endPending notes that the call keeps what it took, or has given it back.
-func (w *Window) endPending() { w.pending.word.Add(^uint64(0)) }
-
-// reallyFull says whether fewer than n tokens remained at an instant at which no call
-// was pending; false when that is not known, or when n tokens remain at now.
-func (w *Window) reallyFull(r *Compiled, now clock.Instant, n int32) bool {
-	before := w.pending.word.Load()
-	if before == 0 { // no call ever did
-		return true
+// Forecast says what becomes of a call that comes at a later instant, see [rule.Forecaster].
+func (l *RuleLimiter) Forecast(c rule.Call, at clock.Instant, promised int64) (passes clock.Instant, refused bool) {
+	if l.queue != nil {
+		return l.queue.forecast(l.compiled, c, at)
 	}
-	return uint32(before) == 0 && w.Check(r, now, n) == rule.Block && w.pending.word.Load() == before
+	if at <= c.Now {
+		return c.Now, l.window.Check(l.compiled, c.Now, c.Tokens) == rule.Block
+	}
+	wanted := c.Tokens
+	if !l.compiled.leaves(c.Now, at) { // else what is promised may have come and gone by then
+		wanted = int32(min(int64(wanted)+max(0, promised), math.MaxInt32))
+	}
+	return at, l.window.Check(l.compiled, c.Now, wanted) == rule.Block && l.window.fullUntil(l.compiled, c.Now, wanted) > at
+}
+
+// forecast is that of a queue: the call comes behind those that wait already.
+func (q *Queue) forecast(r *Compiled, c rule.Call, at clock.Instant) (passes clock.Instant, refused bool) {
+	at = max(at, c.Now)
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	passAt, decision := q.plan(r, c.Now, c.Tokens, c.Priority(), endless)
+	return max(at, passAt), decision == rule.Block || passAt.Sub(at) > r.rule.MaxWait
 }
 
 // leaves says whether what is taken at now may have left the window at a later
@@ -61,3 +62,6 @@ func (w *Window) fullUntil(r *Compiled, now clock.Instant, n int32) clock.Instan
 	}
 	return r.bucketStart(r.bucketOf(now)).Add(wait)
 }
+
+// noDeadline is an instant after all others.
+const noDeadline = clock.Instant(2 * forever)

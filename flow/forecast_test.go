@@ -11,21 +11,6 @@ import (
 	"github.com/penstock-go/penstock/rule"
 )
 
-func TestWindowIsReallyFullOnlyWhenNoCallMayGiveBack(t *testing.T) {
-	t.Parallel()
-	g := newGate(t, reject(5))
-	assert.Equal(t, 5, g.pass(5))
-	assert.True(t, g.window.ReallyFull(g.compiled, g.now, 1))
-	g.window.BeginPending()
-	assert.False(t, g.window.ReallyFull(g.compiled, g.now, 1), "somebody may give back")
-	g.window.EndPending()
-	assert.True(t, g.window.ReallyFull(g.compiled, g.now, 1), "nobody did")
-	g.window.BeginPending()
-	g.window.GiveBack(g.compiled, g.now, 1)
-	g.window.EndPending()
-	assert.False(t, g.window.ReallyFull(g.compiled, g.now, 1), "tokens remain")
-}
-
 // A call that is refused could not have passed sooner than FullUntil says, and if
 // nobody comes a whole limit can pass just then.
 func TestWindowFullUntilIsNotTooLate(t *testing.T) {

@@ -1,0 +1,241 @@
+package core
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+	"unsafe"
+
+	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/rule"
+)
+
+// step is a rule of a chain, or a shadow rule. The interfaces that its limiter has are looked up
+// once, when the chain is made.
+type step struct {
+	limiter     rule.Limiter
+	first       rule.Limiter      // of its versions, see versionedLimiter
+	queue       rule.Queue        // nil if calls cannot wait
+	finisher    rule.Finisher     // nil if it need not learn how calls end
+	settler     rule.Settler      // nil if it counts no tokens
+	prefetcher  rule.Prefetcher   // nil if it has nothing to prefetch
+	late        rule.LateReader   // nil if it cannot decide without the attribute
+	suspends    rule.Suspender    // nil if it need not know that the call waits for another rule
+	sources     rule.SourceReader // nil if it does not judge calls by where they come from
+	forecaster  rule.Forecaster   // nil if it knows nothing of later calls
+	pending     *pendingCalls     // of the limit, if several resources take from it; else nil
+	mayGiveBack bool              // of the pending ones: rules are asked after it
+	promised    *atomic.Int64     // tokens that calls which wait will take, see chain.promise; nil if it does not matter
+	keys        []string          // of the attributes that the rule looks at
+	evidence    *evidence         // whether calls have them; nil if nobody wants to know
+	seenKey     unsafe.Pointer    // to the bytes of an option's key that is the rule's, see attribute; atomic
+	composites  *sync.Pool        // of *[rule.MaxKeys]rule.Attribute, if there are several keys
+	denies      bool              // its reason is Denied: a call that it refuses cannot pass later either
+	injects     bool              // it injects faults: its waits are delays, which calls with NoWait have too
+	decides     time.Duration     // how long calls with NoWait wait for its decision, see rule.Decider
+	refusals    *refusals
+}
+
+func newStep(entry *plannedEntry) step {
+	limiter, reason := entry.limiter.Limiter, entry.rule.Type().Reason()
+	if shared, ok := limiter.(rule.Divided); ok && entry.state.rule.sharesLimiter {
+		limiter = shared.For(entry.state.refusals.resource)
+	}
+	s := step{
+		limiter: limiter, first: entry.limiter.first, keys: entry.rule.Attributes(),
+		denies: reason == rule.Denied, injects: reason == rule.Injected, refusals: entry.state.refusals,
+	}
+	if len(s.keys) > 0 {
+		s.evidence = entry.state.evidenceFor(entry.rule)
+	}
+	if len(s.keys) > 1 {
+		s.composites = &sync.Pool{New: func() any { return new([rule.MaxKeys]rule.Attribute) }}
+	}
+	s.queue, _ = limiter.(rule.Queue)
+	s.finisher, _ = limiter.(rule.Finisher)
+	s.settler, _ = limiter.(rule.Settler)
+	s.late, _ = limiter.(rule.LateReader)
+	s.suspends, _ = limiter.(rule.Suspender)
+	s.sources, _ = limiter.(rule.SourceReader)
+	if p, ok := limiter.(rule.Prefetcher); ok && len(s.keys) == 1 && p.Prefetches() {
+		s.prefetcher = p
+	}
+	if decider, ok := limiter.(rule.Decider); ok {
+		s.decides = decider.DecidesWithin()
+	}
+	if s.forecaster, _ = limiter.(rule.Forecaster); s.forecaster != nil {
+		s.pending = entry.limiter.pending
+		if s.pending == nil && s.queue == nil && entry.target.Related == "" {
+			s.promised = &entry.state.promised
+		}
+	}
+	return s
+}
+
+// ask asks the limiter whether the call of the request passes, and reads its attribute only if
+// the limiter needs it.
+func (s *step) ask(call rule.Call, q *request, opts []Option) (rule.Ticket, rule.Decision) {
+	switch {
+	case len(s.keys) == 0: // most are so, and this is quicker
+		ticket, decision := s.limiter.Acquire(call)
+		return ticket, s.allowed(decision)
+	case s.late != nil:
+		if ticket, decision := s.late.AcquireUnread(call); decision != rule.NeedsAttribute {
+			return ticket, s.allowed(decision)
+		}
+	}
+	if len(s.keys) > 1 {
+		return s.askComposite(q, opts)
+	}
+	switch last := len(opts) - 1; {
+	case last < 0: // there are no attributes
+		s.evidence.note(0, false)
+	case opts[last].key == atomic.LoadPointer(&s.seenKey) && opts[last].kind == len(s.keys[0]):
+		call.Attribute = opts[last].value
+	default:
+		call.Attribute = s.attribute(q, opts)
+	}
+	ticket, decision := s.limiter.Acquire(call)
+	if decision == rule.NeedsSource {
+		return s.askFrom(call, q, opts)
+	}
+	return ticket, s.allowed(decision)
+}
+
+// askFrom asks the limiter again, which has to know where the call comes from.
+func (s *step) askFrom(call rule.Call, q *request, opts []Option) (rule.Ticket, rule.Decision) {
+	if s.sources == nil {
+		return 0, rule.Block
+	}
+	source := q.attribute(opts, rule.KeyIPPrefix)
+	if !source.IsSet() {
+		source = q.attribute(opts, rule.KeyOrigin)
+	}
+	ticket, decision := s.sources.AcquireFrom(call, source)
+	return ticket, s.allowed(decision)
+}
+
+// attribute returns the attribute of the one key, which the last option often has. It remembers
+// where that option has its key. That of most later calls is the same constant: these need
+// not compare the texts, which saves 2 ns.
+func (s *step) attribute(q *request, opts []Option) rule.Attribute {
+	if o := &opts[len(opts)-1]; o.hasKey(s.keys[0]) {
+		if atomic.LoadPointer(&s.seenKey) == nil {
+			atomic.StorePointer(&s.seenKey, o.key)
+		}
+		s.evidence.note(0, o.value.IsSet())
+		return o.value
+	}
+	a := q.attribute(opts, s.keys[0])
+	s.evidence.note(0, a.IsSet())
+	return a
+}
+
+// prefetch has the prefetcher load what the step will look at, if an option is the attribute.
+func (s *step) prefetch(opts []Option) {
+	for i := len(opts) - 1; i >= 0; i-- {
+		if o := &opts[i]; o.hasKey(s.keys[0]) {
+			if o.value.IsSet() {
+				s.prefetcher.Prefetch(o.value)
+			}
+			return
+		}
+	}
+}
+
+func (s *step) askComposite(q *request, opts []Option) (ticket rule.Ticket, decision rule.Decision) {
+	s.withAttribute(q, opts, func(call rule.Call) {
+		if ticket, decision = s.limiter.Acquire(call); decision == rule.NeedsSource {
+			ticket, decision = s.askFrom(call, q, opts)
+		}
+	})
+	return ticket, s.allowed(decision)
+}
+
+// waits reports whether a call waits if the step says Wait to it: with NoWait most do not.
+func (s *step) waits(q *request) bool { return !q.noWait || s.injects || s.decides > 0 }
+
+// allowed returns the decision, or Block in place of one that the limiter may not return,
+// such as Wait of a limiter that is no queue.
+func (s *step) allowed(decision rule.Decision) rule.Decision {
+	if decision == rule.Wait && s.queue == nil || decision > rule.Stale {
+		return rule.Block
+	}
+	return decision
+}
+
+// retryTime returns how long it takes until a call passes this step that got an answer which refuses
+// it; 0 if that says nothing.
+func (s *step) retryTime(a answer, q *request, opts []Option) time.Duration {
+	switch {
+	case a.ticket == 0:
+	case a.decision == rule.Block:
+		return a.ticket.RetryTime()
+	case a.decision == rule.Wait && s.forecaster != nil:
+		return max(1, clock.Instant(a.ticket).Sub(q.Now))
+	}
+	return s.retryAfter(q, opts)
+}
+
+// retryAfter returns how long it takes until such a call passes this step.
+func (s *step) retryAfter(q *request, opts []Option) (wait time.Duration) {
+	if len(s.keys) == 0 || s.late != nil {
+		wait = s.limiter.RetryAfter(q.Call)
+		if wait == 0 && q.noWait && s.forecaster != nil && s.queue != nil {
+			passAt, _ := s.forecaster.Forecast(q.Call, q.Now, 0)
+			wait = max(0, passAt.Sub(q.Now))
+		}
+		return wait
+	}
+	s.withAttribute(q, opts, func(call rule.Call) { wait = s.limiter.RetryAfter(call) })
+	return wait
+}
+
+// join puts the call into the queue of the step.
+func (s *step) join(q *request, opts []Option, patience rule.Patience) (
+	waiter rule.Waiter, ticket rule.Ticket, decision rule.Decision,
+) {
+	s.withAttribute(q, opts, func(call rule.Call) { waiter, ticket, decision = s.queue.Join(call, patience) })
+	return waiter, ticket, decision
+}
+
+// withAttribute calls fn with the call and the attribute that the rule looks at.
+func (s *step) withAttribute(q *request, opts []Option, fn func(rule.Call)) {
+	switch len(s.keys) {
+	case 0:
+		fn(q.Call)
+	case 1:
+		a := q.attribute(opts, s.keys[0])
+		s.evidence.note(0, a.IsSet())
+		fn(q.with(a))
+	default:
+		parts, _ := s.composites.Get().(*[rule.MaxKeys]rule.Attribute)
+		for i, key := range s.keys {
+			parts[i] = q.attribute(opts, key)
+			s.evidence.note(i, parts[i].IsSet())
+		}
+		fn(q.with(rule.Composite(parts, len(s.keys))))
+		*parts = [rule.MaxKeys]rule.Attribute{} // keeps nothing of the call alive
+		s.composites.Put(parts)
+	}
+}
+
+// refuses says whether the step refuses such a call now and, as far as is known, at a later instant,
+// and not only because another call holds tokens for a moment.
+func (s *step) refuses(q *request, at clock.Instant) bool {
+	if s.forecaster == nil {
+		return false
+	}
+	promised := int64(0)
+	if s.promised != nil {
+		promised = s.promised.Load()
+	}
+	_, refused := s.forecaster.Forecast(q.Call, at, promised)
+	return refused && !s.mayGetBack(q)
+}
+
+// mayGetBack says whether tokens may come back from calls that hold them for a moment, for such a
+// call, which the step refuses.
+func (s *step) mayGetBack(q *request) bool {
+	return s.pending != nil && s.pending.any(s.forecaster, q.Call)
+}
