@@ -13,8 +13,8 @@ import (
 // chain is the rules that one call has to pass, in the order in which they are asked, as
 // steps, and once the call has passed, shadow rules.
 //
-// A chain never changes, except that it notes that it was used. The zero value lets all
-// calls pass.
+// A chain never changes, except that it notes that it was used, and what refused last. The zero value
+// lets all calls pass.
 type chain struct {
 	isEmpty    bool // there are no rules, and no observer of calls
 	isOneStep  bool // there is nothing but one step, which has one key at the most and injects no faults

@@ -1,6 +1,7 @@
 package flow_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -29,8 +30,8 @@ func TestTicketsOfQueuesAreGivenBack(t *testing.T) {
 			tickets = append(tickets, ticket)
 		}
 		require.NotEmpty(t, tickets, name)
-		for i := len(tickets) - 1; i >= 0; i-- {
-			l.GiveBack(epoch, tickets[i], 1)
+		for _, ticket := range slices.Backward(tickets) {
+			l.GiveBack(epoch, ticket, 1)
 		}
 		assert.Equal(t, before, *l.Status(epoch).Quota, "%s: as though there had been none", name)
 	}
