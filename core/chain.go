@@ -13,8 +13,8 @@ import (
 // chain is the rules that one call has to pass, in the order in which they are asked, as
 // steps, and once the call has passed, shadow rules.
 //
-// A chain never changes, except that it notes that it was used. The zero value lets all
-// calls pass.
+// A chain never changes, except that it notes that it was used, and what refused last. The zero value
+// lets all calls pass.
 type chain struct {
 	isEmpty    bool // there are no rules, and no observer of calls
 	isOneStep  bool // there is nothing but one step, which has one key at the most and injects no faults
@@ -123,7 +123,11 @@ type answer struct {
 // Wait of one for which the call does not wait. On any other decision the call may be able to wait, or
 // has to try again: that is for an admission. Unless it passes, the call has given back what it took.
 func (r *resource) tryPass(q *request, opts []Option, c *chain, tickets []rule.Ticket) (a answer, decision rule.Decision) {
-	a = c.acquire(q, opts, tickets)
+	if c.forecasts == 0 && len(c.steps) > 1 {
+		a = c.acquireLast(q, opts, tickets)
+	} else {
+		a = c.acquire(q, opts, tickets)
+	}
 	switch a.decision {
 	case rule.Pass:
 		if r.pass(q.Now, q.Tokens) {
@@ -159,9 +163,6 @@ func (c *chain) refusesLater(waits answer, q *request) (a answer, ok bool) {
 // acquire asks the steps for a ticket each. If one does not let the call pass, acquire
 // gives back the tickets of the steps before and returns the answer of that step.
 func (c *chain) acquire(q *request, opts []Option, tickets []rule.Ticket) (a answer) {
-	if c.forecasts == 0 && len(c.steps) > 1 {
-		return c.acquireLast(q, opts, tickets)
-	}
 	passed := 0
 	defer func() {
 		if passed < len(c.steps) { // also when a limiter panics

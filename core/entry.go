@@ -125,9 +125,29 @@ func (r *resource) refuseBy(ctx context.Context, q *request, opts []Option, c *c
 }
 
 // enterStep is enterChain for one rule and nothing else, as most resources have: calls pass
-// 3 to 6 ns sooner, and are refused at least 10 ns sooner. If the options are attributes, as most
-// are, the request is set only where it is needed: to copy it as soon as it was written costs 4 ns.
+// 3 to 6 ns sooner, and are refused at least 10 ns sooner. The request is set only where it is needed:
+// to copy it as soon as it was written costs 4 ns.
 func (r *resource) enterStep(
+	ctx context.Context, name string, now clock.Instant, tokens int32, opts []Option, c *chain,
+) (Guard, error) {
+	s := &c.steps[0]
+	if len(s.keys) > 0 || !areAttributes(opts) {
+		return r.enterStepWith(ctx, name, now, tokens, opts, c)
+	}
+	switch ticket, decision := s.limiter.Acquire(rule.Call{Now: now, Tokens: tokens}); {
+	case decision == rule.Pass && r.pass(now, tokens):
+		return c.stepGuard(r, now, tokens, opts, ticket), nil
+	case decision == rule.Block && ticket != 0 && !s.denies && s.pending == nil:
+		return Guard{}, r.refuse(ctx, now, tokens, s.refusals, ticket.RetryTime())
+	default:
+		var q request
+		q.init(name, now, tokens)
+		return r.stopAtStep(ctx, &q, opts, c, answer{0, ticket, s.allowed(decision)})
+	}
+}
+
+// enterStepWith is enterStep for a call whose options matter.
+func (r *resource) enterStepWith(
 	ctx context.Context, name string, now clock.Instant, tokens int32, opts []Option, c *chain,
 ) (Guard, error) {
 	var q request
@@ -138,25 +158,31 @@ func (r *resource) enterStep(
 		call = q.Call
 	}
 	s := &c.steps[0]
-	switch ticket, decision := s.ask(call, &q, opts); {
+	ticket, decision := s.ask(call, &q, opts)
+	switch {
 	case decision == rule.Pass && r.pass(now, tokens):
 		if call.LongLived() {
 			return c.recordedGuard(r, &q, opts, []rule.Ticket{ticket}), nil
 		}
 		return c.stepGuard(r, now, tokens, opts, ticket), nil
-	case decision == rule.Pass:
-		s.limiter.GiveBack(now, ticket, tokens)
 	case decision == rule.Block && ticket != 0 && !s.denies && s.pending == nil:
 		return Guard{}, r.refuse(ctx, now, tokens, s.refusals, ticket.RetryTime())
-	case decision == rule.Block, decision == rule.Wait && !s.waits(&q):
-		q.init(name, now, tokens)
-		if s.mayGetBack(&q) {
-			return r.enterChain(ctx, name, now, tokens, opts, c)
-		}
-		return Guard{}, r.refuseBy(ctx, &q, opts, c, answer{0, ticket, decision}, nil)
 	}
 	q.init(name, now, tokens)
-	return r.admit(ctx, &q, opts)
+	return r.stopAtStep(ctx, &q, opts, c, answer{0, ticket, decision})
+}
+
+// stopAtStep goes on with a call that has not passed the one step, or has passed it in vain.
+func (r *resource) stopAtStep(ctx context.Context, q *request, opts []Option, c *chain, said answer) (Guard, error) {
+	s := &c.steps[0]
+	switch {
+	case said.decision == rule.Pass:
+		s.limiter.GiveBack(q.Now, said.ticket, q.Tokens)
+	case said.decision == rule.Block && s.mayGetBack(q): // ask again
+	case said.decision == rule.Block, said.decision == rule.Wait && !s.waits(q):
+		return Guard{}, r.refuseBy(ctx, q, opts, c, said, nil)
+	}
+	return r.admit(ctx, q, opts)
 }
 
 // pass counts a call that passes at now. It returns false, and counts nothing, when the

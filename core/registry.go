@@ -110,7 +110,9 @@ type sweep struct {
 
 func (g *registry) init(e *Engine, limit int) {
 	g.engine, g.max = e, limit
-	g.noRules.others.isFollowed = e.observesPasses()
+	none := &g.noRules.others
+	none.isFollowed = e.observesPasses()
+	none.isEmpty = !none.isFollowed
 	g.table.init()
 	g.overflow.seed = maphash.MakeSeed()
 	g.overflow.patterns.Store(&patternSet{index: new(match.Index)})

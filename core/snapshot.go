@@ -48,7 +48,7 @@ type RuleSnapshot struct {
 	Kind   rule.Kind
 	Name   string
 	Shadow bool
-	Rule   rule.Rule // what it says; Rule.Value is a flow.Rule or the like
+	Rule   rule.Rule // what it says; Rule.Value is that of its kind
 
 	// Status is that of the limiter. Rules that several resources share have one.
 	rule.Status

@@ -23,9 +23,9 @@ type step struct {
 	suspends    rule.Suspender    // nil if it need not know that the call waits for another rule
 	sources     rule.SourceReader // nil if it does not judge calls by where they come from
 	forecaster  rule.Forecaster   // nil if it knows nothing of later calls
-	pending     *pendingCalls     // of the limit, if several resources take from it; else nil
-	mayGiveBack bool              // of the pending ones: rules are asked after it
-	promised    *atomic.Int64     // tokens that calls which wait will take, see chain.promise; nil if it does not matter
+	pending     *pendingCalls     // of a forecaster's limit that several resources take from; else nil
+	mayGiveBack bool              // it has pending, and rules are asked after it
+	promised    *atomic.Int64     // tokens that calls which wait will take, see chain.promise; nil if none are
 	keys        []string          // of the attributes that the rule looks at
 	evidence    *evidence         // whether calls have them; nil if nobody wants to know
 	seenKey     unsafe.Pointer    // to the bytes of an option's key that is the rule's, see attribute; atomic
@@ -63,7 +63,7 @@ func newStep(entry *plannedEntry) step {
 	if decider, ok := limiter.(rule.Decider); ok {
 		s.decides = decider.DecidesWithin()
 	}
-	if s.forecaster, _ = limiter.(rule.Forecaster); s.forecaster != nil {
+	if s.forecaster, _ = limiter.(rule.Forecaster); s.forecaster != nil { // which looks at no attribute
 		s.pending = entry.limiter.pending
 		if s.pending == nil && s.queue == nil && entry.target.Related == "" {
 			s.promised = &entry.state.promised
