@@ -6,14 +6,20 @@ import (
 	"slices"
 
 	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/hotparam"
 	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
+)
+
+// What to do about rules that cannot be served.
+const (
+	instead               = "guard the call where it is made, with an adapter, or let the proxy do it"
+	unservableConcurrency = "rules with concurrency count the calls under way, and the proxy does not say when a call has ended: " + instead
 )
 
 // Unservable says why rules of a kind cannot be in force in a server of this package, "" if
 // they can. It reads on from the name of the kind.
 func Unservable(kind rule.Definition) string {
-	const instead = "guard the call where it is made, with an adapter, or let the proxy do it"
 	switch kind.Reason() {
 	case rule.RateLimited, rule.Denied:
 		return ""
@@ -28,12 +34,29 @@ func Unservable(kind rule.Definition) string {
 // Check returns the rules of a set that cannot be in force in a server of this package, as
 // [rules.Problems] with their places; nil if there are none. custom are kinds that the set has
 // beside those that come with Penstock.
-func Check(set rules.Set, custom ...rule.Definition) error {
+func Check(set rules.Set, custom ...rule.Definition) error { return check(set, unservableRule, custom) }
+
+// CheckQuotas returns the rules of a set that set no quota of a [RLQS], as [Check] does: they are
+// no rate that a data plane could keep by itself. A server that has other services may have them
+// in force.
+func CheckQuotas(set rules.Set, custom ...rule.Definition) error {
+	return check(set, unservableQuota, custom)
+}
+
+// unservableRule is [Unservable] of a rule.
+func unservableRule(r rule.Rule) string {
+	if of, ok := r.Value().(hotparam.Rule); ok && of.Concurrency != 0 {
+		return unservableConcurrency
+	}
+	return Unservable(r.Type())
+}
+
+func check(set rules.Set, unservable func(rule.Rule) string, custom []rule.Definition) error {
 	var problems rules.Problems
 	index := map[rules.Kind]int{}
 	for r := range rules.NewTable(custom...).All(set) {
 		key := r.Key()
-		if why := Unservable(r.Type()); why != "" {
+		if why := unservable(r); why != "" {
 			at, _ := set.Position(key.Kind, key.Name)
 			problems = append(problems, rules.Problem{
 				Document: at.Document, Line: at.Line, Column: at.Column, Kind: key.Kind, Index: index[key.Kind], Rule: key.Name,
