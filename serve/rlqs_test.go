@@ -35,6 +35,7 @@ type quotaServer struct {
 	now     *clock.Virtual
 	service *RLQS
 	client  quota.RateLimitQuotaServiceClient
+	address string
 }
 
 func newQuotaServer(t testing.TB, options RLQSOptions, document string) *quotaServer {
@@ -50,6 +51,7 @@ func newQuotaServer(t testing.TB, options RLQSOptions, document string) *quotaSe
 	quota.RegisterRateLimitQuotaServiceServer(server, s.service)
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
+	s.address = listener.Addr().String()
 	conn, err := grpc.NewClient(listener.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
 	require.NoError(t, err)
 	s.client = quota.NewRateLimitQuotaServiceClient(conn)
