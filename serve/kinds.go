@@ -3,6 +3,8 @@ package serve
 import (
 	"context"
 	"errors"
+	"fmt"
+	"log/slog"
 	"slices"
 
 	"github.com/penstock-go/penstock/core"
@@ -76,6 +78,48 @@ func check(set rules.Set, unservable func(rule.Rule) string, custom []rule.Defin
 // has a mistake is. What was in force of it stays. custom are the kinds of core.Config.Kinds.
 func Source(source core.Source, custom ...rule.Definition) core.Source {
 	return checkedSource{source, rules.NewTable(custom...), custom}
+}
+
+// LogNoQuotas wraps a source of rule documents for an engine that decides for an [RLQS], too: it
+// logs the rules of documents that set no quota, see [CheckQuotas], whenever a document comes. They
+// are in force for other services.
+func LogNoQuotas(source core.Source, logger *slog.Logger, custom ...rule.Definition) core.Source {
+	return quotaSource{checkedSource{source, rules.NewTable(custom...), custom}, logger}
+}
+
+type quotaSource struct {
+	checkedSource
+	logger *slog.Logger
+}
+
+func (s quotaSource) Run(ctx context.Context, sink core.Sink) error {
+	return s.Source.Run(ctx, quotaSink{sink, s})
+}
+
+type quotaSink struct {
+	core.Sink
+	source quotaSource
+}
+
+func (s quotaSink) Apply(change core.Change) {
+	for i := range change.Documents {
+		d := &change.Documents[i]
+		if d.Err != nil {
+			continue
+		}
+		set, err := s.source.table.Parse(d.Name, d.Data)
+		if err != nil {
+			continue // the engine says it
+		}
+		for r := range s.source.table.All(set) {
+			if why := unservableQuota(r); why != "" && Unservable(r.Type()) == "" {
+				at, _ := set.Position(r.Key().Kind, r.Key().Name)
+				s.source.logger.Warn("penstock: a rule sets no quota", slog.String("rule", r.Key().String()),
+					slog.String("at", fmt.Sprintf("%s:%d", at.Document, at.Line)), slog.String("why", string(r.Key().Kind)+" "+why))
+			}
+		}
+	}
+	s.Sink.Apply(change)
 }
 
 type checkedSource struct {

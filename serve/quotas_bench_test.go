@@ -94,7 +94,7 @@ func BenchmarkIdleQuotaStreams(b *testing.B) {
 			s.counts(streams, streams)
 			runtime.GC()
 			runtime.ReadMemStats(&after)
-			for b.Loop() { //nolint:revive // only the memory matters
+			for b.Loop() {
 			}
 			b.ReportMetric(float64(after.HeapInuse+after.StackInuse-before.HeapInuse-before.StackInuse)/(1<<20), "MiB")
 		})
