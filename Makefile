@@ -152,6 +152,12 @@ bench-test:
 bench-packages:
 	go test -run '^$$' -bench . -benchmem -count 6 ./core ./fleet ./flow ./isolation ./breaker ./hotparam/... ./access ./list ./stat
 
+# The servers of package serve: requests beside those to a gRPC server that decides nothing, in turn; a second of reports
+# of 50 data planes with 10,000 buckets each; 10,000 idle streams. Compare with benchstat.
+.PHONY: bench-serve
+bench-serve:
+	go test -run '^$$' -bench . -benchmem -count 6 ./serve
+
 # The demonstration: nothing to install.
 quickstart:
 	go run ./examples/quickstart
