@@ -12,7 +12,7 @@ MODULES = $(shell go list -m -f '{{.Dir}}')
 RELEASE := GOWORK=off go run -C tools/release .
 
 .PHONY: all check build vet vet-others lint format test test-386 test-oldest consumers race fuzz soak overload monitoring
-.PHONY: dashboard quickstart tidy tidy-check tags clean
+.PHONY: bench-serve dashboard quickstart tidy tidy-check tags clean
 .PHONY: bench bench-speed bench-growth bench-exactness bench-evenness bench-reload bench-memory bench-lists bench-overload
 .PHONY: bench-adapters bench-adapter-speed bench-fleet bench-test bench-packages
 
@@ -154,7 +154,6 @@ bench-packages:
 
 # The servers of package serve: requests beside those to a gRPC server that decides nothing, in turn; a second of reports
 # of 50 data planes with 10,000 buckets each; 10,000 idle streams. Compare with benchstat.
-.PHONY: bench-serve
 bench-serve:
 	go test -run '^$$' -bench . -benchmem -count 6 ./serve
 

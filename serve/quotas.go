@@ -66,6 +66,7 @@ type quotaStream struct {
 	peer   string
 	wake   chan struct{} // receives when there is something to send
 
+	ended  bool
 	shares map[string]*quotaShare // by bucket key
 	queue  []*quotaShare          // to send
 	gone   []map[string]string    // buckets to abandon
@@ -119,7 +120,7 @@ func (q *quotas) close(s *quotaStream, clean bool) {
 		}
 		q.touch(share.bucket)
 	}
-	s.shares, s.queue, s.gone = nil, nil, nil
+	s.ended, s.shares, s.queue, s.gone = true, nil, nil, nil
 }
 
 // report takes the usages of a message, without those that were refused. They may be changed
@@ -140,6 +141,9 @@ func (q *quotas) report(s *quotaStream, now clock.Instant, usages []quotaUsage, 
 }
 
 func (q *quotas) reportOne(s *quotaStream, now clock.Instant, u *quotaUsage) {
+	if s.ended { // while the message was read
+		return
+	}
 	s.key = appendBucketKey(s.key[:0], s.domain, u.id)
 	share := s.shares[string(s.key)]
 	if share == nil {

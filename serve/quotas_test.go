@@ -93,3 +93,16 @@ func TestQuotasOfSmallerLimits(t *testing.T) {
 		}
 	}
 }
+
+func TestReportThatWasReadWhileItsStreamEndedCountsNothing(t *testing.T) {
+	w := newQuotaWorld(1, time.Second, false, 1000, 100)
+	stream, err := w.server.open("shop", "a")
+	assert.NoError(t, err)
+	usages := []quotaUsage{{map[string]string{"resource": "orders"}, 1, 0}}
+	w.server.report(stream, w.now, usages, 0)
+	assert.Equal(t, 1, w.server.shares)
+	w.server.close(stream, true)
+	w.server.report(stream, w.now, usages, 0)
+	assert.Zero(t, w.server.shares)
+	assert.False(t, w.server.step(w.now), "something is left")
+}

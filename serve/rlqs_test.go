@@ -26,7 +26,7 @@ import (
 	"github.com/penstock-go/penstock/rules"
 )
 
-const eventually = time.Minute
+const eventually = 5 * time.Minute // however busy the machine is
 
 // quotaServer is a service over loopback on a virtual clock.
 type quotaServer struct {
