@@ -2,13 +2,15 @@
 // for proxies that ask before they pass a request on.
 //
 //   - [RLS] is the rate limit service of Envoy, envoy.service.ratelimit.v3.
+//   - [RLQS] is its quota service, envoy.service.rate_limit_quota.v3: it divides limits among
+//     data planes, which then decide by themselves.
 //   - [ExtAuthz] is its external authorization service, envoy.service.auth.v3.
 //   - [ForwardAuth] is the HTTP handler that nginx (auth_request), Traefik (ForwardAuth) and
 //     Caddy (forward_auth) ask.
 //
-// All three map a request to the call of a resource with attributes, which the rules of an
+// All map a request to the call of a resource with attributes, which the rules of an
 // engine are for: there is no second language of rules. The command penstock serve is a
-// server of all three; a program of your own registers what it needs:
+// server of all; a program of your own registers what it needs:
 //
 //	server := grpc.NewServer()
 //	ratelimitv3.RegisterRateLimitServiceServer(server, serve.NewRLS(engine, serve.RLSOptions{}))

@@ -3,17 +3,25 @@ package serve
 import (
 	"context"
 	"errors"
+	"fmt"
+	"log/slog"
 	"slices"
 
 	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/hotparam"
 	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
+)
+
+// What to do about rules that cannot be served.
+const (
+	instead               = "guard the call where it is made, with an adapter, or let the proxy do it"
+	unservableConcurrency = "rules with concurrency count the calls under way, and the proxy does not say when a call has ended: " + instead
 )
 
 // Unservable says why rules of a kind cannot be in force in a server of this package, "" if
 // they can. It reads on from the name of the kind.
 func Unservable(kind rule.Definition) string {
-	const instead = "guard the call where it is made, with an adapter, or let the proxy do it"
 	switch kind.Reason() {
 	case rule.RateLimited, rule.Denied:
 		return ""
@@ -28,12 +36,29 @@ func Unservable(kind rule.Definition) string {
 // Check returns the rules of a set that cannot be in force in a server of this package, as
 // [rules.Problems] with their places; nil if there are none. custom are kinds that the set has
 // beside those that come with Penstock.
-func Check(set rules.Set, custom ...rule.Definition) error {
+func Check(set rules.Set, custom ...rule.Definition) error { return check(set, unservableRule, custom) }
+
+// CheckQuotas returns the rules of a set that set no quota of a [RLQS], as [Check] does: they are
+// no rate that a data plane could keep by itself. A server that has other services may have them
+// in force.
+func CheckQuotas(set rules.Set, custom ...rule.Definition) error {
+	return check(set, unservableQuota, custom)
+}
+
+// unservableRule is [Unservable] of a rule.
+func unservableRule(r rule.Rule) string {
+	if of, ok := r.Value().(hotparam.Rule); ok && of.Concurrency != 0 {
+		return unservableConcurrency
+	}
+	return Unservable(r.Type())
+}
+
+func check(set rules.Set, unservable func(rule.Rule) string, custom []rule.Definition) error {
 	var problems rules.Problems
 	index := map[rules.Kind]int{}
 	for r := range rules.NewTable(custom...).All(set) {
 		key := r.Key()
-		if why := Unservable(r.Type()); why != "" {
+		if why := unservable(r); why != "" {
 			at, _ := set.Position(key.Kind, key.Name)
 			problems = append(problems, rules.Problem{
 				Document: at.Document, Line: at.Line, Column: at.Column, Kind: key.Kind, Index: index[key.Kind], Rule: key.Name,
@@ -53,6 +78,48 @@ func Check(set rules.Set, custom ...rule.Definition) error {
 // has a mistake is. What was in force of it stays. custom are the kinds of core.Config.Kinds.
 func Source(source core.Source, custom ...rule.Definition) core.Source {
 	return checkedSource{source, rules.NewTable(custom...), custom}
+}
+
+// LogNoQuotas wraps a source of rule documents for an engine that decides for an [RLQS], too: it
+// logs the rules of documents that set no quota, see [CheckQuotas], whenever a document comes. They
+// are in force for other services.
+func LogNoQuotas(source core.Source, logger *slog.Logger, custom ...rule.Definition) core.Source {
+	return quotaSource{checkedSource{source, rules.NewTable(custom...), custom}, logger}
+}
+
+type quotaSource struct {
+	checkedSource
+	logger *slog.Logger
+}
+
+func (s quotaSource) Run(ctx context.Context, sink core.Sink) error {
+	return s.Source.Run(ctx, quotaSink{sink, s})
+}
+
+type quotaSink struct {
+	core.Sink
+	source quotaSource
+}
+
+func (s quotaSink) Apply(change core.Change) {
+	for i := range change.Documents {
+		d := &change.Documents[i]
+		if d.Err != nil {
+			continue
+		}
+		set, err := s.source.table.Parse(d.Name, d.Data)
+		if err != nil {
+			continue // the engine says it
+		}
+		for r := range s.source.table.All(set) {
+			if why := unservableQuota(r); why != "" && Unservable(r.Type()) == "" {
+				at, _ := set.Position(r.Key().Kind, r.Key().Name)
+				s.source.logger.Warn("penstock: a rule sets no quota", slog.String("rule", r.Key().String()),
+					slog.String("at", fmt.Sprintf("%s:%d", at.Document, at.Line)), slog.String("why", string(r.Key().Kind)+" "+why))
+			}
+		}
+	}
+	s.Sink.Apply(change)
 }
 
 type checkedSource struct {

@@ -31,6 +31,7 @@ func (s script) Run(ctx context.Context, sink core.Sink) error {
 
 func TestRulesThatNeedTheEndOfACallAreRejectedWithTheirLine(t *testing.T) {
 	for kind, list := range map[string]string{
+		"hotParam":  "{name: r, resource: a, param: user, concurrency: 1}",
 		"isolation": "{name: r, resource: a, limit: 1}",
 		"breaker":   "{name: r, resource: a, threshold: 0.5, minCalls: 20, openFor: 5s}",
 		"adaptive":  "{name: r, resource: a}",
@@ -53,6 +54,30 @@ access: [{resource: a, deny: [192.0.2.0/24]}]
 `))
 	require.NoError(t, err)
 	assert.NoError(t, serve.Check(served))
+}
+
+func TestRulesThatAreNoRateSetNoQuota(t *testing.T) {
+	set, err := rules.Parse("a.yaml", []byte(`
+flow:
+  - {name: window, resource: a, limit: 1}
+  - {name: bucket, resource: a, limit: 1, algorithm: tokenBucket}
+  - {name: throttle, resource: a, limit: 1, algorithm: throttle}
+  - {name: calendar, resource: a, limit: 1, algorithm: fixedWindow}
+  - {name: related, resource: a, limit: 1, related: b}
+  - {name: cold, resource: a, limit: 1, warmUp: {period: 10s}}
+hotParam:
+  - {name: user, resource: a, param: user, limit: 1}
+  - {name: calls, resource: a, param: user, concurrency: 1}
+access: [{name: nets, resource: a, deny: [192.0.2.0/24]}]
+`))
+	require.NoError(t, err)
+	var problems rules.Problems
+	require.ErrorAs(t, serve.CheckQuotas(set), &problems)
+	var lines []int
+	for _, p := range problems {
+		lines = append(lines, p.Line)
+	}
+	assert.ElementsMatch(t, []int{6, 7, 8, 11, 12}, lines)
 }
 
 func TestSourceKeepsWhatWasInForceOfADocumentThatCannotBeServed(t *testing.T) {

@@ -1,86 +1,47 @@
-// Serve shows decisions for proxies: a server of Envoy's rate limit service in this process,
-// and a client that asks as Envoy does. One user has a limit of three, and a request that is
-// refused takes nothing of its other limits.
+// Serve shows decisions for proxies. A server of Envoy's rate limit service in this process is
+// asked as Envoy does. Then three servers of its quota service, in processes of their own, divide a
+// limit of their fleet among fifty data planes, while demand moves and one of the servers is
+// killed. What passes is counted at the data planes.
 //
 //	go run ./examples/serve
+//
+// It ends after half a minute. The servers share the limit through redis-server or valkey-server,
+// if one is on the PATH, else through a stand-in in this process.
 package main
 
 import (
 	"context"
 	"fmt"
+	"io"
 	"log"
-	"log/slog"
-	"net"
-	"slices"
+	"os"
+	"os/signal"
 	"time"
-
-	ratelimit "github.com/envoyproxy/go-control-plane/envoy/extensions/common/ratelimit/v3"
-	rls "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
-
-	"github.com/penstock-go/penstock/core"
-	"github.com/penstock-go/penstock/rules"
-	"github.com/penstock-go/penstock/serve"
 )
 
-const document = `
-flow: [{name: all, resource: orders, limit: 10, window: 1m}]
-hotParam: [{name: per-user, resource: user, param: user, limit: 3, window: 1m}]
-`
-
 func main() {
-	if err := run(); err != nil {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	err := program(ctx, os.Args[1:], os.Stdout)
+	stop()
+	if err != nil {
 		log.Fatal(err)
 	}
 }
 
-func run() error {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	engine := core.New(core.Config{Logger: slog.New(slog.DiscardHandler)})
-	defer engine.Close()
-	set, err := rules.Parse("orders.yaml", []byte(document))
-	if err != nil {
-		return err
+// program is the show, or one of the servers in it.
+func program(ctx context.Context, args []string, out io.Writer) error {
+	if len(args) == 3 && args[0] == roleReplica {
+		return replica(ctx, args[1], args[2], out)
 	}
-	if err := engine.Load(set); err != nil {
-		return err
-	}
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return err
-	}
-	server := grpc.NewServer()
-	rls.RegisterRateLimitServiceServer(server, serve.NewRLS(engine, serve.RLSOptions{}))
-	go func() { _ = server.Serve(listener) }()
-	defer server.GracefulStop()
-
-	conn, err := grpc.NewClient(listener.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
-	client := rls.NewRateLimitServiceClient(conn)
-	for _, user := range []string{"alice", "alice", "alice", "alice", "bob"} {
-		answer, err := client.ShouldRateLimit(ctx, &rls.RateLimitRequest{
-			Domain:      "shop",
-			Descriptors: []*ratelimit.RateLimitDescriptor{descriptor("generic_key", "orders"), descriptor("generic_key", "user", "user", user)},
-		})
-		if err != nil {
-			return err
-		}
-		fmt.Printf("%-6s %-10s left for all: %d, for the user: %d\n", user, answer.GetOverallCode(),
-			answer.GetStatuses()[0].GetLimitRemaining(), answer.GetStatuses()[1].GetLimitRemaining())
-	}
-	return nil
+	return run(ctx, out, time.Second)
 }
 
-// descriptor returns a descriptor of keys and values in turn.
-func descriptor(keysAndValues ...string) *ratelimit.RateLimitDescriptor {
-	d := &ratelimit.RateLimitDescriptor{}
-	for pair := range slices.Chunk(keysAndValues, 2) {
-		d.Entries = append(d.Entries, &ratelimit.RateLimitDescriptor_Entry{Key: pair[0], Value: pair[1]})
+// run shows both services. A unit of the second show is a second, less in tests.
+func run(ctx context.Context, out io.Writer, unit time.Duration) error {
+	fmt.Fprintln(out, "The rate limit service: ten for all, three for each user.")
+	if err := showRequests(ctx, out); err != nil {
+		return err
 	}
-	return d
+	fmt.Fprintln(out)
+	return showQuotas(ctx, out, unit)
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/netip"
-	"os"
 	"strings"
 	"time"
 
@@ -15,7 +14,6 @@ import (
 	"github.com/penstock-go/penstock/cmd/penstock/internal/connection"
 	"github.com/penstock-go/penstock/cmd/penstock/internal/server"
 	"github.com/penstock-go/penstock/core"
-	"github.com/penstock-go/penstock/datasource/etcd"
 	"github.com/penstock-go/penstock/datasource/file"
 	"github.com/penstock-go/penstock/fleet"
 	"github.com/penstock-go/penstock/fleet/redis"
@@ -23,8 +21,9 @@ import (
 )
 
 const serveLong = `Serve decides for proxies, which ask before they pass a call on. Over gRPC it is
-the rate limit service of Envoy (envoy.service.ratelimit.v3) and its external
-authorization (envoy.service.auth.v3), with health checks (grpc.health.v1) and
+the rate limit service of Envoy (envoy.service.ratelimit.v3), its external
+authorization (envoy.service.auth.v3) and with --rlqs its quota service
+(envoy.service.rate_limit_quota.v3), with health checks (grpc.health.v1) and
 reflection. Over HTTP, with --http, it answers Traefik (ForwardAuth) and Caddy
 (forward_auth), and at the path /nginx nginx (auth_request).
 docs/serve.md has the configurations of proxies.
@@ -38,6 +37,9 @@ only when the rules of all sources are in force. At --admin are metrics for
 Prometheus (/metrics), a probe (/ready), and what penstock status --engine and
 penstock explain --engine show. --fleet-redis is where all servers count together
 the limits of rules with scope fleet; its password is in PENSTOCK_REDIS_PASSWORD.
+
+Certificates are read again when their files change. --copy is a directory for
+copies of the rules and lists in force, with which a server starts while etcd is away.
 
 SIGTERM ends it: health checks say NOT_SERVING, requests under way are answered, for
 at most --drain.
@@ -58,8 +60,11 @@ type serving struct {
 	cert, key, clientCA  string
 	fleetRedis, fleetApp string
 	instance             string
+	rlqs                 bool
+	copies               string
 	maxMessage           int
 	maxStreams           uint32
+	maxRequests          int
 	drain                time.Duration
 	json                 bool
 }
@@ -73,6 +78,7 @@ func newServe(env Env) *cobra.Command {
 		Example: `  penstock serve --rules rules/
   penstock serve --app shop --grpc :8081 --tls-cert server.pem --tls-key server.key --tls-client-ca proxies.pem
   penstock serve --rules rules/ --domain shop=shop/ --domain mail=mail/
+  penstock serve --rules rules/ --rlqs
   penstock serve --rules rules/ --http 127.0.0.1:8082 --route "GET /orders/{id}" --route "POST /orders"
   penstock status --engine 127.0.0.1:6060`,
 		Args: arguments(0, 0, ""),
@@ -100,8 +106,11 @@ func newServe(env Env) *cobra.Command {
 	flags.StringVar(&s.fleetRedis, "fleet-redis", "", "the `addresses` of a Redis server or cluster that counts for all servers, separated by commas")
 	flags.StringVar(&s.fleetApp, "fleet-app", "penstock-serve", "the `name` under which they count there")
 	flags.StringVar(&s.instance, "instance", "", "the `name` of this server, for penstock status --app (default the host name)")
-	flags.IntVar(&s.maxMessage, "max-message", 64<<10, "how many `bytes` a request may have")
+	flags.BoolVar(&s.rlqs, "rlqs", false, "serve quotas, too, which data planes decide by without asking")
+	flags.StringVar(&s.copies, "copy", "", "the `directory` for copies of the rules and lists in etcd, to start with while that is away")
+	flags.IntVar(&s.maxMessage, "max-message", 0, "how many `bytes` a message may have (default 64 KiB, with --rlqs 64 MiB)")
 	flags.Uint32Var(&s.maxStreams, "max-streams", 1000, "how `many` requests of a connection are served at once")
+	flags.IntVar(&s.maxRequests, "max-requests", 1000, "how `many` requests over gRPC are served at once; more are answered UNAVAILABLE at once rather than late")
 	flags.DurationVar(&s.drain, "drain", 10*time.Second, "how `long` requests under way may take at the end")
 	flags.BoolVar(&s.json, "log-json", false, "log JSON rather than text")
 	connection.AddFlags(flags)
@@ -117,8 +126,12 @@ func (s *serving) check() error {
 		return errors.New("a certificate and its key belong together: set both of --tls-cert and --tls-key")
 	case s.clientCA != "" && s.cert == "":
 		return errors.New("--tls-client-ca needs TLS: set --tls-cert and --tls-key")
-	case s.maxMessage < 1 || s.maxStreams < 1:
-		return errors.New("--max-message and --max-streams must be at least 1")
+	case s.maxMessage < 0 || s.maxStreams < 1 || s.maxRequests < 1:
+		return errors.New("--max-message, --max-streams and --max-requests must be at least 1")
+	case s.rlqs && s.grpc == "":
+		return errors.New("--rlqs is served over gRPC: set --grpc")
+	case s.copies != "" && len(s.rules) > 0:
+		return errors.New("--copy is of the rules in etcd: leave it out with --rules")
 	case s.drain < 0:
 		return errors.New("--drain must not be negative")
 	}
@@ -151,6 +164,34 @@ func (s *serving) httpOptions() (serve.HTTPOptions, error) {
 	return options, nil
 }
 
+// quotaOptions returns how quotas are served; nil if they are not.
+func (s *serving) quotaOptions() *serve.RLQSOptions {
+	if !s.rlqs {
+		return nil
+	}
+	return &serve.RLQSOptions{Domains: s.domainPrefixes()}
+}
+
+// messageSize returns how many bytes a message may have. A report of quotas has all buckets of a data
+// plane.
+func (s *serving) messageSize() int {
+	switch {
+	case s.maxMessage > 0:
+		return s.maxMessage
+	case s.rlqs:
+		return 64 << 20
+	}
+	return 64 << 10
+}
+
+// source returns a source of which only what can be served is in force.
+func (s *serving) source(of core.Source, logger *slog.Logger) core.Source {
+	if s.rlqs {
+		of = serve.LogNoQuotas(of, logger)
+	}
+	return serve.Source(of)
+}
+
 func (s *serving) run(cmd *cobra.Command, env Env) error {
 	ctx := cmd.Context()
 	if env.ExtendGrace != nil {
@@ -160,13 +201,13 @@ func (s *serving) run(cmd *cobra.Command, env Env) error {
 	if err != nil {
 		return err
 	}
-	tls, err := connection.ServerTLS(ctx, s.cert, s.key, s.clientCA)
-	if err != nil {
-		return failure{ExitFailed, err}
-	}
 	logger := slog.New(slog.NewTextHandler(env.Err, nil))
 	if s.json {
 		logger = slog.New(slog.NewJSONHandler(env.Err, nil))
+	}
+	tls, err := connection.ServerTLS(ctx, connection.ServerFiles{Cert: s.cert, Key: s.key, ClientCA: s.clientCA}, time.Now, logger)
+	if err != nil {
+		return failure{ExitFailed, err}
 	}
 	config := core.Config{Logger: logger}
 	if s.fleetRedis != "" {
@@ -189,9 +230,9 @@ func (s *serving) run(cmd *cobra.Command, env Env) error {
 	defer ends()
 	err = server.Run(ctx, server.Config{
 		Engine: engine, Logger: logger, GRPC: s.grpc, HTTP: s.http, Admin: s.admin, TLS: tls,
-		RLS: serve.RLSOptions{Domains: s.domainPrefixes()}, ExtAuthz: options,
+		RLS: serve.RLSOptions{Domains: s.domainPrefixes()}, ExtAuthz: options, RLQS: s.quotaOptions(),
 		ForwardAuth: serve.ForwardAuthOptions{HTTPOptions: options, ResourceHeader: s.resourceHeader},
-		MaxMessage:  s.maxMessage, MaxStreams: s.maxStreams, Drain: s.drain,
+		MaxMessage:  s.messageSize(), MaxStreams: s.maxStreams, MaxRequests: s.maxRequests, Drain: s.drain,
 	})
 	if err != nil {
 		return failure{ExitFailed, err}
@@ -212,7 +253,7 @@ func (s *serving) follow(
 	for _, path := range s.rules {
 		source, err := file.New(path, file.Options{})
 		if err == nil {
-			err = engine.Follow(ctx, serve.Source(source))
+			err = engine.Follow(ctx, s.source(source, logger))
 		}
 		if err != nil {
 			return nil, fmt.Errorf("--rules %s: %w", path, err)
@@ -228,35 +269,4 @@ func (s *serving) follow(
 	}
 	before := ends
 	return func() { watch.Close(); before() }, nil
-}
-
-// followEtcd has the engine follow the rules in etcd, and the lists unless they are files.
-func (s *serving) followEtcd(
-	ctx context.Context, cmd *cobra.Command, env Env, engine *core.Engine, logger *slog.Logger,
-) (ends func(), err error) {
-	session, err := env.open(cmd)
-	if err != nil {
-		return nil, fmt.Errorf("%w\nOther rules than those in etcd are named by --rules", err)
-	}
-	instance := s.instance
-	if instance == "" {
-		instance, _ = os.Hostname() // without a name it reports nothing
-	}
-	source, err := etcd.New(session.client, session.settings.Keys.Documents, etcd.Options{Instance: instance, Logger: logger})
-	if err == nil {
-		err = engine.Follow(ctx, serve.Source(source))
-	}
-	if err != nil {
-		session.close()
-		return nil, err
-	}
-	if s.lists != "" {
-		return session.close, nil
-	}
-	watch, err := source.WatchLists(ctx, engine.Lists())
-	if err != nil {
-		session.close()
-		return nil, err
-	}
-	return func() { watch.Close(); session.close() }, nil
 }

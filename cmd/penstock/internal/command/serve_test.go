@@ -233,7 +233,10 @@ func TestServeSaysWhatIsWrongWithItsFlags(t *testing.T) {
 		"a route without a path":    {[]string{"--rules=x", "--route=GET"}, "the route", command.ExitFailed},
 		"a certificate alone":       {[]string{"--rules=x", "--tls-cert=x"}, "belong together", command.ExitUsage},
 		"clients of no certificate": {[]string{"--rules=x", "--tls-client-ca=x"}, "needs TLS", command.ExitUsage},
-		"no message":                {[]string{"--rules=x", "--max-message=0"}, "at least 1", command.ExitUsage},
+		"no message":                {[]string{"--rules=x", "--max-message=-1"}, "at least 1", command.ExitUsage},
+		"no requests":               {[]string{"--rules=x", "--max-requests=0"}, "at least 1", command.ExitUsage},
+		"quotas of nobody":          {[]string{"--rules=x", "--grpc=", "--http=:0", "--rlqs"}, "over gRPC", command.ExitUsage},
+		"a copy of files":           {[]string{"--rules=x", "--copy=x"}, "rules in etcd", command.ExitUsage},
 		"a certificate that is not there": {
 			[]string{"--rules=x", "--tls-cert=/nowhere", "--tls-key=/nowhere"}, "no such file", command.ExitFailed,
 		},

@@ -33,7 +33,7 @@ with a warning, or build a penstock that knows them ("Kinds of your own" in
 docs/rules.md).
 
 With --for, rules that penstock serve cannot enforce are mistakes, too: those that need
-to know how a call ends, which proxies do not say.
+to know how a call ends, which proxies do not say, and for rlqs those that are no rate.
 
 Exit code: 0 without mistakes, 1 with, 2 for a wrong command line, 3 when a file
 cannot be read.`
@@ -54,11 +54,15 @@ func newValidate(env Env) *cobra.Command {
 	allow := unknownKindsFlag(cmd)
 	recursive := cmd.Flags().Bool("recursive", false, "read folders below a directory, too, as push does")
 	lists := listsFlag(cmd)
-	target := cmd.Flags().String("for", "", "the `protocol` of penstock serve that is to enforce the rules: rls, ext-authz or forward-auth")
+	target := cmd.Flags().String("for", "", "the `protocol` of penstock serve that is to enforce the rules: rls, rlqs, ext-authz or forward-auth")
 	output := formatFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, paths []string) error {
-		if *target != "" && !slices.Contains([]string{"rls", "ext-authz", "forward-auth"}, *target) {
-			return fmt.Errorf("--for is %q: must be rls, ext-authz or forward-auth", *target)
+		if *target != "" && !slices.Contains([]string{"rls", "rlqs", "ext-authz", "forward-auth"}, *target) {
+			return fmt.Errorf("--for is %q: must be rls, rlqs, ext-authz or forward-auth", *target)
+		}
+		check := serve.Check
+		if *target == "rlqs" {
+			check = serve.CheckQuotas
 		}
 		var read []documents.Document
 		var ignored []string
@@ -80,7 +84,7 @@ func newValidate(env Env) *cobra.Command {
 			return err
 		}
 		judged := documents.Judge(env.table(), read, unknown)
-		if problems, ok := errors.AsType[rules.Problems](serve.Check(judged.Rules)); *target != "" && ok {
+		if problems, ok := errors.AsType[rules.Problems](check(judged.Rules)); *target != "" && ok {
 			judged.Problems = append(judged.Problems, problems...)
 		}
 		warnings := append(unknownKinds(judged.Unknown), endedRules(judged.Rules, time.Now())...)

@@ -2,6 +2,7 @@ package connection
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"strings"
@@ -27,16 +28,7 @@ func (s Settings) Connect(ctx context.Context) (*clientv3.Client, error) {
 	if err := s.checkReachable(ctx, tls); err != nil {
 		return nil, s.Explain(err)
 	}
-	client, err := clientv3.New(clientv3.Config{
-		Endpoints:            s.Endpoints,
-		TLS:                  tls,
-		Username:             s.user,
-		Password:             s.password,
-		DialTimeout:          s.timeout,
-		DialKeepAliveTime:    10 * time.Second,
-		DialKeepAliveTimeout: 3 * time.Second,
-		Logger:               zap.NewNop(), // the commands report errors
-	})
+	client, err := clientv3.New(s.config(tls))
 	if err == nil {
 		err = s.ping(ctx, client)
 	}
@@ -50,6 +42,28 @@ func (s Settings) Connect(ctx context.Context) (*clientv3.Client, error) {
 		return nil, s.noAnswerError(tls != nil)
 	}
 	return nil, s.Explain(err)
+}
+
+// Config returns the configuration of a client, for a source that waits until the cluster answers.
+func (s Settings) Config(ctx context.Context) (clientv3.Config, error) {
+	config, err := s.tls(ctx)
+	if err != nil {
+		return clientv3.Config{}, err
+	}
+	return s.config(config), nil
+}
+
+func (s Settings) config(tls *tls.Config) clientv3.Config {
+	return clientv3.Config{
+		Endpoints:            s.Endpoints,
+		TLS:                  tls,
+		Username:             s.user,
+		Password:             s.password,
+		DialTimeout:          s.timeout,
+		DialKeepAliveTime:    10 * time.Second,
+		DialKeepAliveTimeout: 3 * time.Second,
+		Logger:               zap.NewNop(), // the commands report errors
+	}
 }
 
 // ping makes a request and returns its error.

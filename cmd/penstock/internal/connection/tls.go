@@ -71,29 +71,3 @@ func (s Settings) checkConsistent(config *tls.Config, wanted string) (*tls.Confi
 		return config, nil
 	}
 }
-
-// ServerTLS returns the TLS configuration of a server: with the certificate and the key in two
-// files, and only for clients that have a certificate of clientCA, unless that is "". It is nil
-// if cert is "".
-func ServerTLS(ctx context.Context, cert, key, clientCA string) (*tls.Config, error) {
-	if cert == "" {
-		return nil, nil //nolint:nilnil // there is no TLS
-	}
-	pair, err := keyPair(ctx, cert, key)
-	if err != nil {
-		return nil, fmt.Errorf("--tls-cert and --tls-key: %w", err)
-	}
-	config := &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}, NextProtos: []string{"h2", "http/1.1"}}
-	if clientCA == "" {
-		return config, nil
-	}
-	pem, err := files.Read(ctx, clientCA)
-	if err != nil {
-		return nil, fmt.Errorf("--tls-client-ca: %w", err)
-	}
-	config.ClientAuth, config.ClientCAs = tls.RequireAndVerifyClientCert, x509.NewCertPool()
-	if !config.ClientCAs.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("--tls-client-ca: %s holds no certificate in PEM", clientCA)
-	}
-	return config, nil
-}

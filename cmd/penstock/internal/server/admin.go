@@ -9,6 +9,7 @@ import (
 
 	"github.com/penstock-go/penstock/inspect"
 	penstockprom "github.com/penstock-go/penstock/metrics/prometheus"
+	"github.com/penstock-go/penstock/serve"
 )
 
 // register registers the metrics of the server.
@@ -16,8 +17,36 @@ func (s *server) register() error {
 	for _, collector := range []prometheus.Collector{
 		penstockprom.NewCollector(s.Engine, penstockprom.Options{}),
 		s.requests.total,
+		prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name: "penstock_serve_shed_total",
+			Help: "Requests over gRPC that were answered UNAVAILABLE because too many were under way.",
+		}, func() float64 { return float64(s.underWay.shed.Load()) }),
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+	} {
+		if err := s.registry.Register(collector); err != nil {
+			return err
+		}
+	}
+	return s.registerQuotas()
+}
+
+// registerQuotas registers the metrics of quotas, if they are served.
+func (s *server) registerQuotas() error {
+	if s.quotas == nil {
+		return nil
+	}
+	gauge := func(name, help string, value func(serve.RLQSStatus) int) prometheus.Collector {
+		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help},
+			func() float64 { return float64(value(s.quotas.Status())) })
+	}
+	for _, collector := range []prometheus.Collector{
+		gauge("penstock_serve_quota_streams", "Streams of data planes.", func(is serve.RLQSStatus) int { return is.Streams }),
+		gauge("penstock_serve_quota_buckets", "Buckets that data planes report.", func(is serve.RLQSStatus) int { return is.Buckets }),
+		gauge("penstock_serve_quota_shares", "Buckets of all data planes together.", func(is serve.RLQSStatus) int { return is.Shares }),
+		prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name: "penstock_serve_quota_unassigned_total", Help: "Usages of buckets beyond a bound, which get no assignment.",
+		}, func() float64 { return float64(s.quotas.Status().Unassigned) }),
 	} {
 		if err := s.registry.Register(collector); err != nil {
 			return err

@@ -32,6 +32,7 @@ func (s *server) grpcOptions() []grpc.ServerOption {
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: keepaliveTime}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: minPingInterval, PermitWithoutStream: true}),
 		grpc.ChainUnaryInterceptor(s.requests.intercept),
+		grpc.InTapHandle(s.underWay.admit),
 	}
 	if s.TLS != nil {
 		options = append(options, grpc.Creds(credentials.NewTLS(s.TLS)))

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	auth "github.com/envoyproxy/go-control-plane/envoy/service/auth/v3"
+	quota "github.com/envoyproxy/go-control-plane/envoy/service/rate_limit_quota/v3"
 	ratelimit "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc"
@@ -39,10 +40,14 @@ type Config struct {
 	ExtAuthz    serve.HTTPOptions
 	ForwardAuth serve.ForwardAuthOptions
 
+	// RLQS says how quotas are served over gRPC; nil if they are not.
+	RLQS *serve.RLQSOptions
+
 	// MaxMessage is how many bytes a message may have, MaxStreams how many requests of one
-	// connection are served at once.
-	MaxMessage int
-	MaxStreams uint32
+	// connection are served at once, MaxRequests how many over gRPC of all connections.
+	MaxMessage  int
+	MaxStreams  uint32
+	MaxRequests int
 
 	// Drain is how long the requests under way may take when the server ends.
 	Drain time.Duration
@@ -60,7 +65,9 @@ type server struct {
 	Config
 	registry *prometheus.Registry
 	requests *requests
+	underWay underWay
 	authz    *serve.ExtAuthz
+	quotas   *serve.RLQS // nil if they are not served
 	forward  http.Handler
 	health   *health.Server
 	grpc     *grpc.Server
@@ -75,12 +82,17 @@ type server struct {
 func Run(ctx context.Context, config Config) error {
 	s := &server{Config: config, registry: prometheus.NewRegistry(), failed: make(chan error, 4)}
 	s.requests = newRequests(config.Logger)
+	s.underWay.most = int64(max(1, config.MaxRequests))
 	var err error
 	if s.authz, err = serve.NewExtAuthz(s.Engine, s.ExtAuthz); err != nil {
 		return err
 	}
 	if s.forward, err = s.forwardHandler(); err != nil {
 		return err
+	}
+	if s.RLQS != nil {
+		s.quotas = serve.NewRLQS(s.Engine, *s.RLQS)
+		defer s.quotas.Close()
 	}
 	if err := s.register(); err != nil {
 		return err
@@ -144,6 +156,9 @@ func (s *server) serveGRPC(ctx context.Context) error {
 	s.health = health.NewServer()
 	ratelimit.RegisterRateLimitServiceServer(s.grpc, serve.NewRLS(s.Engine, s.RLS))
 	auth.RegisterAuthorizationServer(s.grpc, s.authz)
+	if s.quotas != nil {
+		quota.RegisterRateLimitQuotaServiceServer(s.grpc, s.quotas)
+	}
 	healthpb.RegisterHealthServer(s.grpc, s.health)
 	reflection.Register(s.grpc)
 	for name := range s.grpc.GetServiceInfo() {
@@ -185,6 +200,9 @@ func (s *server) drain() {
 	defer cancel()
 	if s.health != nil {
 		s.health.Shutdown()
+	}
+	if s.quotas != nil {
+		s.quotas.Close() // its streams would not end by themselves
 	}
 	if s.grpc != nil {
 		ended := make(chan struct{})

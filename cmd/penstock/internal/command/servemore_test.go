@@ -1,0 +1,115 @@
+package command_test
+
+import (
+	"context"
+	"crypto/tls"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	quota "github.com/envoyproxy/go-control-plane/envoy/service/rate_limit_quota/v3"
+	rls "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+
+	"github.com/penstock-go/penstock/cmd/penstock/internal/command"
+	"github.com/penstock-go/penstock/datasource/etcd"
+	"github.com/penstock-go/penstock/datasource/etcd/etcdtest"
+)
+
+func TestServeDividesQuotas(t *testing.T) {
+	directory := tree(t, map[string]string{"a.yaml": "flow:\n" +
+		"  - {name: rate, resource: shop/a, limit: 500}\n" +
+		"  - {name: daily, resource: shop/a, limit: 9, window: 24h, algorithm: fixedWindow}\n"})
+	s := startServing(t, "--rules", directory, "--rlqs", "--domain", "shop=shop/")
+	s.until(`level=WARN msg="penstock: a rule sets no quota".*daily.*a.yaml:3.*fixed window`)
+	stream, err := quota.NewRateLimitQuotaServiceClient(s.dial(insecure.NewCredentials())).StreamRateLimitQuotas(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, stream.Send(&quota.RateLimitQuotaUsageReports{
+		Domain: "shop",
+		BucketQuotaUsages: []*quota.RateLimitQuotaUsageReports_BucketQuotaUsage{{
+			BucketId: &quota.BucketId{Bucket: map[string]string{"resource": "a"}}, NumRequestsAllowed: 1,
+		}},
+	}))
+	answer, err := stream.Recv()
+	require.NoError(t, err)
+	require.Len(t, answer.GetBucketAction(), 1)
+	bucket := answer.GetBucketAction()[0].GetQuotaAssignmentAction().GetRateLimitStrategy().GetTokenBucket()
+	assert.EqualValues(t, 500, bucket.GetTokensPerFill().GetValue())
+	assert.Contains(t, s.get("/metrics"), "penstock_serve_quota_buckets 1")
+	assert.Equal(t, command.ExitDone, s.stop(), s.log.String())
+	_, err = stream.Recv()
+	assert.Equal(t, codes.Unavailable, status.Code(err))
+	assert.NotContains(t, s.log.String(), "cut off", "a stream kept it from ending")
+	validated := user{}.run(t, "validate", "--for", "rlqs", directory)
+	assert.Equal(t, command.ExitNo, validated.code)
+	assert.Contains(t, validated.out, "a.yaml:3:5")
+	assert.Equal(t, command.ExitDone, user{}.run(t, "validate", "--for", "rls", directory).code)
+}
+
+func TestServeRefusesRequestsBeyondItsBoundAtOnce(t *testing.T) {
+	directory := tree(t, map[string]string{"a.yaml": "flow: [{resource: a, limit: 0}]"})
+	s := startServing(t, "--rules", directory, "--max-requests", "1")
+	conn := s.dial(insecure.NewCredentials())
+	ctx, cancel := context.WithCancel(t.Context())
+	// A request of which only the header has come is under way.
+	_, err := conn.NewStream(ctx, &grpc.StreamDesc{ClientStreams: true}, rls.RateLimitService_ShouldRateLimit_FullMethodName)
+	require.NoError(t, err)
+	asked := func() error { _, err := shouldLimit(t.Context(), conn, "shop", "a"); return err }
+	require.Eventually(t, func() bool { return status.Code(asked()) == codes.Unavailable }, eventTimeout, time.Millisecond)
+	assert.Contains(t, s.get("/metrics"), "penstock_serve_shed_total 1")
+	cancel()
+	require.Eventually(t, func() bool { return asked() == nil }, eventTimeout, time.Millisecond)
+}
+
+func TestServeReadsCertificatesAgainWhenTheyChange(t *testing.T) {
+	directory := tree(t, map[string]string{"rules/a.yaml": "flow: [{resource: a, limit: 0}]"})
+	client := func() credentials.TransportCredentials {
+		ca, pair := certificates(t, directory)
+		return credentials.NewTLS(&tls.Config{RootCAs: ca, MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}})
+	}
+	file := func(name string) string { return filepath.Join(directory, name) }
+	before := client()
+	s := startServing(t, "--rules", file("rules"), "--tls-cert", file("cert.pem"), "--tls-key", file("key.pem"), "--tls-client-ca", file("ca.pem"))
+	_, err := shouldLimit(t.Context(), s.dial(before), "shop", "a")
+	require.NoError(t, err)
+	after := client()
+	require.Eventually(t, func() bool {
+		_, err := shouldLimit(t.Context(), s.dial(after), "shop", "a")
+		return err == nil
+	}, eventTimeout, 10*time.Millisecond)
+	s.until(`the certificates have changed, and are used`)
+	_, err = shouldLimit(t.Context(), s.dial(before), "shop", "a")
+	require.Error(t, err, "a client of the CA before")
+
+	require.NoError(t, os.WriteFile(file("cert.pem"), []byte("no certificate"), 0o600))
+	require.Eventually(t, func() bool {
+		_, err := shouldLimit(t.Context(), s.dial(after), "shop", "a")
+		require.NoError(t, err, "what was read before goes on")
+		return strings.Contains(s.log.String(), "cannot be used: those before go on")
+	}, eventTimeout, 10*time.Millisecond)
+}
+
+func TestServeStartsWithACopyWhileEtcdIsAway(t *testing.T) {
+	server, _ := startEtcd(t, etcdtest.Options{})
+	_, err := server.Client().Put(t.Context(), etcd.Prefix("shop")+"a.yaml", "flow: [{resource: a, limit: 0}]")
+	require.NoError(t, err)
+	copies := filepath.Join(t.TempDir(), "copies")
+	first := startServing(t, "--app", "shop", "--endpoints", server.Endpoint(), "--instance", "one", "--copy", copies)
+	code, err := shouldLimit(t.Context(), first.dial(insecure.NewCredentials()), "shop", "a")
+	require.NoError(t, err)
+	assert.Equal(t, rls.RateLimitResponse_OVER_LIMIT, code)
+	require.Equal(t, command.ExitDone, first.stop(), first.log.String())
+
+	second := startServing(t, "--app", "shop", "--endpoints", "127.0.0.1:1", "--instance", "one", "--copy", copies)
+	code, err = shouldLimit(t.Context(), second.dial(insecure.NewCredentials()), "shop", "a")
+	require.NoError(t, err)
+	assert.Equal(t, rls.RateLimitResponse_OVER_LIMIT, code, "by the copy")
+}
