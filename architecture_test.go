@@ -41,6 +41,7 @@ var layers = map[string]int{
 	"simulate":            6,
 	"inspect":             6,
 	"serve":               6, // decisions for proxies, over their protocols
+	"console":             6, // a page for operators, of one process or of all instances
 	"examples":            7,
 	"soak":                7,
 	"bench":               7,
@@ -104,6 +105,8 @@ var sameLayer = map[string][]string{
 	"internal/standalone": {"rule"},
 
 	"serve": {"adapters/nethttp", "adapters/clientip", "adapters/attribute", "adapters/priority"},
+
+	"console": {"inspect", "datasource/etcd", "datasource/etcd/store"},
 
 	"fleet/memory": {"fleet"},
 
