@@ -144,6 +144,7 @@ var globals = []string{
 	"rule.kinds",             // never written; only its addresses count
 	"redis.sources",          // never written; the embedded scripts
 	"main.sceneFiles",        // never written; the embedded scenes of soak/overload
+	"console.files",          // never written; the embedded files of the page
 	"peer.coarseClock",       // made on first use; one for all that a process measures
 }
 

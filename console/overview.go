@@ -66,6 +66,9 @@ type resourceRow struct {
 	InFlight int64   `json:"inFlight"`
 	Waiting  int64   `json:"waiting"`
 
+	// States are those of its rules that are not in their first state, such as open.
+	States []string `json:"states,omitempty"`
+
 	// Refuser is the rule that refused most in the minute.
 	Refuser *refuser `json:"refuser,omitempty"`
 
@@ -102,6 +105,7 @@ func (o *overview) read(ctx context.Context) (any, error) {
 		}
 	}
 	o.addUp(&shown, answers, startOf(starts))
+	o.addStates(ctx, shown.Resources)
 	return shown, nil
 }
 
@@ -138,6 +142,16 @@ func (o *overview) addUp(shown *overviewShown, answers []answered[inspect.Resour
 	shown.Refusers = sortedRefusers(refusers, overviewRefusers)
 	sortRows(shown.Resources, o.query.Sort)
 	shown.Resources = shown.Resources[:min(len(shown.Resources), overviewResources)]
+}
+
+// addStates adds the states of rules to their resources.
+func (o *overview) addStates(ctx context.Context, rows []resourceRow) {
+	for _, s := range o.h.strip(ctx).States {
+		i := slices.IndexFunc(rows, func(r resourceRow) bool { return r.Name == s.Resource })
+		if i >= 0 && !slices.Contains(rows[i].States, s.State) {
+			rows[i].States = append(rows[i].States, s.State)
+		}
+	}
 }
 
 func (row *resourceRow) add(r *inspect.Resource) {

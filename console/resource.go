@@ -18,6 +18,7 @@ type resource struct {
 	h      *handler
 	name   string
 	gather gatherer[*inspect.ResourceDetail]
+	keys   gatherer[inspect.Explanation] // which attributes rules look at
 	log    *eventLog
 }
 
@@ -107,6 +108,12 @@ func (s *resource) read(ctx context.Context) (any, error) {
 		}
 	}
 	addMeans(&shown.Seconds, seconds)
+	call := inspect.Call{Resource: s.name}
+	for _, a := range s.keys.ask(ctx, all, func(ctx context.Context, i instance) (e inspect.Explanation, err error) {
+		return e, i.ask(ctx, "explain", call.Query(), &e)
+	}) {
+		shown.addKeys(a.value.Rules)
+	}
 	return shown, nil
 }
 
@@ -134,9 +141,6 @@ func (s *resource) addRules(shown *resourceShown, of *inspect.ResourceDetail) {
 				Kind: l.Kind, Rule: l.Name, Shadow: l.Shadow, Document: l.Document, Line: l.Line, Fields: l.Fields,
 				First: s.h.firstState(l.Kind), Seconds: make([]uint64, length),
 			})
-			for _, a := range l.Attributes {
-				shown.Rules[i].Keys = append(shown.Rules[i].Keys, a.Key)
-			}
 		}
 		shown.Rules[i].addState(l.State)
 	}
@@ -152,6 +156,19 @@ func (s *resource) addRules(shown *resourceShown, of *inspect.ResourceDetail) {
 		to.Refused += r.Refused
 		to.Would += r.WouldBlock
 		addAll(to.Seconds, shiftedSeconds(&shown.Seconds, of.Seconds, r.Seconds))
+	}
+}
+
+// addKeys adds the attributes that rules look at.
+func (s *resourceShown) addKeys(rules []inspect.Rule) {
+	for _, r := range rules {
+		i := slices.IndexFunc(s.Rules, func(shown ruleShown) bool { return shown.Kind == r.Kind && shown.Rule == r.Name })
+		if i < 0 || s.Rules[i].Keys != nil {
+			continue
+		}
+		for _, a := range r.Attributes {
+			s.Rules[i].Keys = append(s.Rules[i].Keys, a.Key)
+		}
 	}
 }
 

@@ -75,9 +75,9 @@ function ruleItem(r) {
     g && h("div", null, bar(g.used / g.limit), h("span", { class: "n" }, `${number(g.used)} of ${number(g.limit)} ${g.unit}`)),
     h("div", { class: "dim" }, plain(limits, 300)),
     (r.notes ?? []).slice(0, 3).map((n) => h("div", { class: "dim" }, plain(n, 300))),
-    place && h("div", null, h("a", { class: "dim", href: "#/rules?" + new URLSearchParams({ name: r.document, line: r.line }) }, name(place, 80)))),
-  h("div", null, r.shadow ? tag(`shadow: would refuse ${number(r.would)}`, "shadow") : tag(`refused ${number(r.second)}/s, ${number(r.minute)} in the minute`, r.minute ? "refuse" : ""),
-    (r.states ?? []).map((s) => h("div", null, tag(s.instances > 1 ? `${plain(s.state)} on ${s.instances}` : plain(s.state), toneOf(s.state, r.first))))));
+    place && h("div", null, h("a", { class: "dim", href: "#/rules?" + new URLSearchParams({ name: r.document, line: r.line }) }, name(place, 80))),
+  h("div", { class: "tags" }, r.shadow ? tag(`shadow: would refuse ${number(r.would)}`, "shadow") : tag(`refused ${number(r.second)}/s, ${number(r.minute)} in the minute`, r.minute ? "refuse" : ""),
+    (r.states ?? []).map((s) => tag(s.instances > 1 ? `${plain(s.state)} on ${s.instances}` : plain(s.state), toneOf(s.state, r.first))))));
 }
 
 function hottest(r) {
