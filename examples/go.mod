@@ -22,6 +22,7 @@ require (
 	github.com/penstock-go/penstock/console v0.2.0
 	github.com/penstock-go/penstock/datasource/etcd v0.2.0
 	github.com/penstock-go/penstock/datasource/etcd/etcdtest v0.2.0
+	github.com/penstock-go/penstock/fleet/etcd v0.2.0
 	github.com/penstock-go/penstock/fleet/redis v0.2.0
 	github.com/penstock-go/penstock/metrics/otel v0.2.0
 	github.com/penstock-go/penstock/metrics/prometheus v0.2.0
