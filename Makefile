@@ -3,6 +3,8 @@
 # The linters are built from their modules at these versions, into ./bin.
 GOLANGCI_LINT_VERSION := v2.15.0
 ACTIONLINT_VERSION := v1.7.12
+# It bundles the editor of the console.
+ESBUILD_VERSION := v0.28.2
 # Runs rather than seconds: when the time ends in the middle of a run, go test now and then calls that a failure
 # ("context deadline exceeded").
 FUZZTIME ?= 10000x
@@ -12,7 +14,11 @@ MODULES = $(shell go list -m -f '{{.Dir}}')
 RELEASE := GOWORK=off go run -C tools/release .
 
 .PHONY: all check build vet vet-others lint format test test-386 test-oldest consumers race fuzz soak overload monitoring
+<<<<<<< HEAD
 .PHONY: bench-serve dashboard quickstart tidy tidy-check tags clean
+=======
+.PHONY: dashboard console-editor quickstart tidy tidy-check tags clean
+>>>>>>> console
 .PHONY: bench bench-speed bench-growth bench-exactness bench-evenness bench-reload bench-memory bench-lists bench-overload
 .PHONY: bench-adapters bench-adapter-speed bench-fleet bench-test bench-packages
 
@@ -98,6 +104,16 @@ monitoring:
 # The dashboard under twelve minutes of virtual load, into docs/images/dashboard.svg.
 dashboard:
 	cd .ci/monitoring && GOWORK=off go test -mod=mod -run Load -count 1 . -draw $(CURDIR)/docs/images/dashboard.svg
+
+# The editor of the console, from the packages of npm that console/editor/package-lock.json names, into console/assets.
+# Only who changes the editor needs this, and npm.
+console-editor:
+	cd console/editor && npm ci --ignore-scripts --no-audit --no-fund && \
+	GOFLAGS= go run github.com/evanw/esbuild/cmd/esbuild@$(ESBUILD_VERSION) editor.js --bundle --minify --format=esm \
+		--target=es2022 --alias:@codemirror/language=./language.js --banner:js="$$(cat banner.txt)" --outfile=../assets/editor.js && \
+	for name in $$(cd node_modules && ls -d @codemirror/* @marijn/* crelt style-mod w3c-keyname); do \
+		printf '%s\n\n' "$$name"; cat node_modules/$$name/LICENSE; printf '\n'; \
+	done >../assets/editor.licenses.txt
 
 # The strategies of adaptive rules beside fixed limits, simulated, into docs/overload.md and its pictures: some minutes.
 overload:

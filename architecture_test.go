@@ -41,6 +41,7 @@ var layers = map[string]int{
 	"simulate":            6,
 	"inspect":             6,
 	"serve":               6, // decisions for proxies, over their protocols
+	"console":             6, // a page for operators, of one process or of all instances
 	"examples":            7,
 	"soak":                7,
 	"bench":               7,
@@ -105,6 +106,8 @@ var sameLayer = map[string][]string{
 
 	"serve": {"adapters/nethttp", "adapters/clientip", "adapters/attribute", "adapters/priority"},
 
+	"console": {"inspect", "datasource/etcd", "datasource/etcd/store"},
+
 	"fleet/memory": {"fleet"},
 
 	"datasource/etcd":       {"datasource/lists"},
@@ -141,6 +144,7 @@ var globals = []string{
 	"rule.kinds",             // never written; only its addresses count
 	"redis.sources",          // never written; the embedded scripts
 	"main.sceneFiles",        // never written; the embedded scenes of soak/overload
+	"console.files",          // never written; the embedded files of the page
 	"peer.coarseClock",       // made on first use; one for all that a process measures
 }
 

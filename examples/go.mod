@@ -5,6 +5,7 @@ go 1.26.0
 require (
 	connectrpc.com/connect v1.21.1
 	github.com/alicebob/miniredis/v2 v2.40.0
+	github.com/chromedp/chromedp v0.23.0
 	github.com/envoyproxy/go-control-plane/envoy v1.40.0
 	github.com/gin-gonic/gin v1.12.0
 	github.com/go-chi/chi/v5 v5.5.0
@@ -19,8 +20,10 @@ require (
 	github.com/penstock-go/penstock/adapters/gin v0.2.0
 	github.com/penstock-go/penstock/adapters/grpc v0.2.0
 	github.com/penstock-go/penstock/cmd/penstock v0.2.0
+	github.com/penstock-go/penstock/console v0.2.0
 	github.com/penstock-go/penstock/datasource/etcd v0.2.0
 	github.com/penstock-go/penstock/datasource/etcd/etcdtest v0.2.0
+	github.com/penstock-go/penstock/fleet/etcd v0.2.0
 	github.com/penstock-go/penstock/fleet/redis v0.2.0
 	github.com/penstock-go/penstock/metrics/otel v0.2.0
 	github.com/penstock-go/penstock/metrics/prometheus v0.2.0
@@ -63,6 +66,7 @@ require (
 	github.com/bytedance/sonic/loader v0.5.0 // indirect
 	github.com/cenkalti/backoff/v5 v5.0.3 // indirect
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
+	github.com/chromedp/cdproto v0.159.0 // indirect
 	github.com/cloudwego/base64x v0.1.6 // indirect
 	github.com/cncf/xds/go v0.0.0-20260202195803-dba9d589def2 // indirect
 	github.com/coreos/go-semver v0.3.1 // indirect
@@ -72,6 +76,7 @@ require (
 	github.com/felixge/httpsnoop v1.1.0 // indirect
 	github.com/gabriel-vasile/mimetype v1.4.12 // indirect
 	github.com/gin-contrib/sse v1.1.0 // indirect
+	github.com/go-json-experiment/json v0.0.0-20260213210345-44df1a37e875 // indirect
 	github.com/go-logr/logr v1.4.4 // indirect
 	github.com/go-logr/stdr v1.2.2 // indirect
 	github.com/go-playground/form/v4 v4.2.0 // indirect

@@ -16,7 +16,7 @@ func TestHelpListsTheCommands(t *testing.T) {
 	assert.Equal(t, command.ExitDone, help.code)
 	for _, name := range []string{
 		"example", "validate", "simulate", "test", "convert", "explain",
-		"diff", "push", "pull", "history", "rollback", "confirm", "status", "lists", "serve", "top", "control", "metrics", "completion",
+		"diff", "push", "pull", "history", "rollback", "confirm", "status", "lists", "serve", "top", "console", "control", "metrics", "completion",
 	} {
 		assert.Contains(t, help.out, "\n  "+name+" ")
 	}
@@ -27,7 +27,7 @@ func TestHelpListsTheCommands(t *testing.T) {
 
 func TestHelpOfCommands(t *testing.T) {
 	for _, name := range []string{
-		"example", "validate", "simulate", "test", "convert", "explain", "diff", "push", "pull", "history", "rollback", "confirm", "status", "serve", "top", "control", "metrics",
+		"example", "validate", "simulate", "test", "convert", "explain", "diff", "push", "pull", "history", "rollback", "confirm", "status", "serve", "top", "console", "control", "metrics",
 	} {
 		help := user{}.run(t, name, "--help")
 		assert.Equal(t, command.ExitDone, help.code)

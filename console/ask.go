@@ -1,0 +1,107 @@
+package console
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"syscall"
+	"time"
+
+	"github.com/penstock-go/penstock/inspect"
+)
+
+const (
+	dialTimeout = 2 * time.Second
+	askTimeout  = 3 * time.Second // for an answer of an instance
+	maxAnswer   = 16 << 20        // bytes of it
+)
+
+// newRemoteClient returns a client that connects to addresses in the networks only. The check is of the
+// address that is connected to, after names are resolved.
+func newRemoteClient(networks []netip.Prefix) *http.Client {
+	dialer := net.Dialer{Timeout: dialTimeout, ControlContext: func(_ context.Context, _, address string, _ syscall.RawConn) error {
+		to, err := netip.ParseAddrPort(address)
+		if err != nil || !within(to.Addr(), networks) {
+			return fmt.Errorf("%s is not in the networks that the console may dial", address)
+		}
+		return nil
+	}}
+	return &http.Client{
+		Transport: &http.Transport{
+			DialContext: dialer.DialContext, MaxIdleConnsPerHost: 4, IdleConnTimeout: 10 * time.Second,
+			ResponseHeaderTimeout: askTimeout, MaxResponseHeaderBytes: 16 << 10,
+		},
+		// An instance has no reason to send the console elsewhere.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+// fetch reads what the package inspect answers.
+func fetch(ctx context.Context, client *http.Client, at string, into any) error {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, at, http.NoBody)
+	if err != nil {
+		return err
+	}
+	response, err := client.Do(request)
+	if failed := (*url.Error)(nil); errors.As(err, &failed) { // whose text repeats the address
+		return failed.Err
+	}
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	decoder := json.NewDecoder(io.LimitReader(response.Body, maxAnswer))
+	if response.StatusCode != http.StatusOK {
+		var why inspect.Failure
+		if decoder.Decode(&why) != nil || why.Error == "" {
+			why.Error = "does it serve the handler of the package inspect at the root of this address?"
+		}
+		return answerError{response.StatusCode, why.Error}
+	}
+	if err := decoder.Decode(into); err != nil {
+		return fmt.Errorf("it does not answer as the package inspect does: %w", err)
+	}
+	return nil
+}
+
+// answerError is an answer that says that a question cannot be answered.
+type answerError struct {
+	status int
+	text   string
+}
+
+func (e answerError) Error() string { return fmt.Sprintf("it answers %d: %s", e.status, e.text) }
+
+// inProcess sends requests to a handler of this process.
+type inProcess struct{ handler http.Handler }
+
+// RoundTrip implements [http.RoundTripper].
+func (p inProcess) RoundTrip(r *http.Request) (*http.Response, error) {
+	answer := &recorded{header: make(http.Header), status: http.StatusOK}
+	p.handler.ServeHTTP(answer, r)
+	return &http.Response{
+		StatusCode: answer.status, Header: answer.header, Body: io.NopCloser(&answer.body), ContentLength: int64(answer.body.Len()), Request: r,
+	}, nil
+}
+
+// recorded is an answer in memory.
+type recorded struct {
+	header http.Header
+	status int
+	body   bytes.Buffer
+}
+
+func (r *recorded) Header() http.Header { return r.header }
+
+func (r *recorded) WriteHeader(status int) { r.status = status }
+
+func (r *recorded) Write(p []byte) (int, error) { return r.body.Write(p) }

@@ -1,0 +1,50 @@
+package console
+
+import (
+	"context"
+	"maps"
+	"net/url"
+	"slices"
+	"strconv"
+
+	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/inspect"
+)
+
+// eventLog has the latest events of all instances. Its methods must not be called concurrently.
+type eventLog struct {
+	gather gatherer[inspect.Events]
+	since  map[string]uint64
+	latest []loggedEvent // the newest first
+}
+
+// loggedEvent is an event, and where it happened.
+type loggedEvent struct {
+	Instance string `json:"instance"`
+	inspect.Event
+}
+
+func newEventLog() *eventLog { return &eventLog{since: make(map[string]uint64)} }
+
+// isNoRefusal leaves samples of refusals out: there are so many that others would not be seen.
+func isNoRefusal(e *inspect.Event) bool { return e.Type != core.EventRefusal }
+
+// read returns the latest events that are wanted.
+func (l *eventLog) read(ctx context.Context, all []instance, wanted func(*inspect.Event) bool) []loggedEvent {
+	since := maps.Clone(l.since) // which a question of the last reading may still read
+	answers := l.gather.ask(ctx, all, func(ctx context.Context, i instance) (events inspect.Events, err error) {
+		return events, i.ask(ctx, "events", url.Values{"since": {strconv.FormatUint(since[i.name], 10)}}, &events)
+	})
+	for _, a := range answers {
+		last := since[a.instance.name]
+		for _, e := range a.value.Events {
+			if e.ID > last && wanted(&e) {
+				l.latest = append(l.latest, loggedEvent{a.instance.name, e})
+			}
+		}
+		l.since[a.instance.name] = max(last, a.value.Last)
+	}
+	slices.SortStableFunc(l.latest, func(a, b loggedEvent) int { return b.At.Compare(a.At) })
+	l.latest = l.latest[:min(len(l.latest), overviewEvents)]
+	return append([]loggedEvent{}, l.latest...)
+}

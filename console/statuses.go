@@ -1,0 +1,41 @@
+package console
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/penstock-go/penstock/inspect"
+)
+
+// statuses are those of all instances, which most screens need.
+type statuses struct {
+	fleet *instances
+
+	mu     sync.Mutex // guards what follows
+	gather gatherer[inspect.Status]
+	known  []answered[inspect.Status]
+	err    error
+	at     time.Time
+}
+
+// read returns them as they were within the last two seconds.
+func (s *statuses) read(ctx context.Context) ([]answered[inspect.Status], error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if time.Since(s.at) < statusAge {
+		return s.known, s.err
+	}
+	all, err := s.fleet.list(ctx)
+	if err != nil {
+		s.known, s.err, s.at = nil, err, time.Now()
+		return nil, err
+	}
+	// The answer may come when the screen that has asked is closed, and others need it.
+	ctx = context.WithoutCancel(ctx)
+	s.known = s.gather.ask(ctx, all, func(ctx context.Context, i instance) (status inspect.Status, err error) {
+		return status, i.ask(ctx, "status", nil, &status)
+	})
+	s.err, s.at = nil, time.Now()
+	return s.known, nil
+}

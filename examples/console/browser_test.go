@@ -1,0 +1,177 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http/httptest"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+	"github.com/stretchr/testify/require"
+)
+
+// patience is how long a browser may take for a step: it is one of many programs on a busy machine.
+const patience = 2 * time.Minute
+
+// openBrowser starts the shop with its console, and Chromium. The test is skipped where there is none.
+func openBrowser(t *testing.T) (page context.Context, address string, s *shop) {
+	t.Helper()
+	program := ""
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "headless-shell"} {
+		if found, err := exec.LookPath(name); err == nil {
+			program = found
+			break
+		}
+	}
+	if program == "" {
+		t.Skip("THE CONSOLE IS NOT TESTED: there is no Chromium on the PATH")
+	}
+	s, err := openShop(t.Context())
+	require.NoError(t, err)
+	t.Cleanup(s.close)
+	server := httptest.NewServer(s.console())
+	t.Cleanup(server.Close)
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(program), chromedp.NoSandbox,
+		chromedp.WSURLReadTimeout(patience), chromedp.WindowSize(1360, 900))
+	allocator, cancel := chromedp.NewExecAllocator(t.Context(), options...)
+	t.Cleanup(cancel)
+	page, cancel = chromedp.NewContext(allocator)
+	t.Cleanup(cancel)
+	_, err = chromedp.Run(page, chromedp.Evaluate[bool]("true")) // starts it, without a timeout
+	require.NoError(t, err)
+	page, cancel = context.WithTimeout(page, 3*patience)
+	t.Cleanup(cancel)
+	return page, server.URL, s
+}
+
+// step is something that is done in the page.
+type step func(page context.Context) error
+
+func do(t *testing.T, page context.Context, steps ...step) {
+	t.Helper()
+	for n, s := range steps {
+		require.NoError(t, s(page), "step %d", n+1)
+	}
+}
+
+// script runs statements in the page.
+func script(statements string) step {
+	return func(page context.Context) error {
+		_, err := chromedp.Run(page, chromedp.Evaluate[bool]("(() => {"+statements+"; return true })()"))
+		return err
+	}
+}
+
+// until waits until an expression is true in the page.
+func until(expression string) step {
+	return func(page context.Context) error {
+		for late := time.Now().Add(patience); ; {
+			isTrue, err := chromedp.Run(page, chromedp.Evaluate[bool]("Boolean("+expression+")"))
+			switch {
+			case err != nil || isTrue:
+				return err
+			case time.Now().After(late):
+				text, _ := chromedp.Run(page, chromedp.Evaluate[string](`document.body.innerText`))
+				return fmt.Errorf("not true after %v: %s; the page shows %.3000s", patience, expression, text)
+			}
+			time.Sleep(50 * time.Millisecond)
+		}
+	}
+}
+
+func open(address string) step {
+	return func(page context.Context) error {
+		_, err := chromedp.Run(page, chromedp.Navigate(address))
+		return err
+	}
+}
+
+// visit opens a screen, as a link does.
+func visit(hash string) step { return script("location.hash = " + quote(hash)) }
+
+func shows(text string) step {
+	return until(`document.getElementById("screen").textContent.includes(` + quote(text) + `)`)
+}
+
+func fill(field, value string) step {
+	return script(`document.querySelector(` + quote(`input[name="`+field+`"]`) + `).value = ` + quote(value))
+}
+
+// press presses the button that says something.
+func press(text string) step {
+	return script(`[...document.querySelectorAll("button")].find((b) => b.textContent.startsWith(` + quote(text) + `)).click()`)
+}
+
+func quote(text string) string { return "`" + strings.ReplaceAll(text, "`", "\\`") + "`" }
+
+// write replaces what the editor has, as somebody does who selects all and types.
+func write(text string) step {
+	return script(`const content = document.querySelector(".editor").shadowRoot.querySelector(".cm-content");
+		content.focus();
+		document.execCommand("selectAll");
+		document.execCommand("insertText", false, ` + quote(text) + `)`)
+}
+
+const editorIsThere = `document.querySelector(".editor")?.shadowRoot?.querySelector(".cm-content")`
+
+// TestRuleIsCorrectedPushedSeenInForceAndRolledBack is what an operator does, in a real browser, over a
+// real etcd, with three real instances.
+func TestRuleIsCorrectedPushedSeenInForceAndRolledBack(t *testing.T) {
+	page, address, s := openBrowser(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	loaded := make(chan struct{})
+	go func() { defer close(loaded); s.load(ctx) }()
+	defer func() { cancel(); <-loaded }()
+
+	do(t, page, open(address+"/"), shows("POST:/orders"), shows("create-limit"),
+		until(`document.getElementById("strip").textContent.includes("3 of 3 instances")`))
+
+	// Which rule refuses the calls of one user: a click on the resource, the user, and Explain.
+	do(t, page, script(`[...document.querySelectorAll("#rows a")].find((a) => a.textContent === "POST:/orders").click()`),
+		until(`document.querySelector('input[name="user"]')`), shows("Hottest user"),
+		fill("user", "u-48113"),
+		press("Explain"),
+		until(`/let it pass/.test(document.querySelector("form.card").textContent)`))
+
+	// A mistake is named with its place, and cannot be pushed; then it is mended.
+	do(t, page, visit("#/rules?name=payments.yaml"), until(editorIsThere),
+		write("flow: [{name: pay-limit, resource: \"pay:charge\", limit: -3}]"), shows("line 1, column"), shows("limit"),
+		until(`[...document.querySelectorAll("button")].find((b) => b.textContent === "Push").disabled`),
+		write(`flow: [{name: pay-limit, resource: "pay:charge", limit: 3}]`), shows("No mistakes"), shows("What changes"),
+		fill("message", "less <script>alert(1)</script> payments"),
+		script(`document.querySelector('input[name="confirm"]').click()`),
+		press("Push"),
+		shows("Pushed as revision"), until(`/^3 of 3 instances/.test(document.getElementById("progress").textContent)`))
+
+	// It is in force, and in the history with who and why; and back.
+	do(t, page, visit("#/resource?name=pay%3Acharge"), shows("pay-limit"))
+	do(t, page, visit("#/history"), shows("less <script>alert(1)</script> payments"),
+		script(`[...document.querySelectorAll("td a")].at(-1).click()`), shows("Going back to it changes 1 document"),
+		press("Roll back"),
+		shows("has the documents of"), visit("#/resource?name=pay%3Acharge"), shows("pay-errors"),
+		until(`!document.getElementById("screen").textContent.includes("pay-limit")`))
+}
+
+// TestEveryScreenIsShownWithoutErrors opens all screens, also on a narrow display.
+func TestEveryScreenIsShownWithoutErrors(t *testing.T) {
+	page, address, s := openBrowser(t)
+	s.instances[2].close() // it still reports for a while, and does not answer
+	s.instances = s.instances[:2]
+	_, err := chromedp.Run(page, chromedp.EmulateViewport(390, 844))
+	require.NoError(t, err)
+	do(t, page, open(address+"/"), script(`window.failures = [];
+		addEventListener("error", (e) => failures.push(e.message));
+		addEventListener("unhandledrejection", (e) => failures.push(String(e.reason)));
+		addEventListener("securitypolicyviolation", (e) => failures.push(e.violatedDirective))`))
+	for hash, text := range map[string]string{
+		"#/overview": "What refuses", "#/resource?name=POST%3A%2Forders": "create-limit", "#/rules": "orders.yaml", "#/rules?name=orders.yaml": "No mistakes",
+		"#/fleet": "flow/catalogue", "#/instances": "shop-1", "#/lists": "scrapers", "#/history": "what the shop begins with",
+	} {
+		do(t, page, visit(hash), shows(text), until(`document.documentElement.scrollWidth <= innerWidth`), until(`failures.length === 0`))
+	}
+	do(t, page, visit("#/lists"), until(`document.querySelector('input[name="list"]')?.value === "scrapers"`),
+		fill("value", "192.0.2.7"), press("Look up"), shows("192.0.2.7 is on scrapers"))
+}
