@@ -46,18 +46,21 @@ type wait struct {
 }
 
 // admit decides on a call that arrived at q.Now, and waits if rules make it wait.
-func (r *resource) admit(ctx context.Context, q *request, opts []Option) (Guard, error) {
+func (r *resource) admit(ctx context.Context, q *request, opts []Option) (g Guard, err error) {
 	ctx = orBackground(ctx)
 	var a admission
 	a.begin(r, q)
 	defer a.end()
-	err := a.run(ctx, opts)
+	err = a.run(ctx, opts)
 	a.reportWait(ctx, err)
 	if err != nil {
+		a.recordGivenUp(ctx, opts, err)
 		return Guard{}, err
 	}
 	r.engine.reportPass(ctx, &a.request)
-	return a.guard(opts), nil
+	g = a.guard(opts)
+	a.record(ctx, opts, a.passed, nil)
+	return
 }
 
 // run waits until the call has passed, or returns why it may not.
@@ -210,6 +213,7 @@ func (a *admission) stopAt(ctx context.Context, opts []Option, c *chain, i int, 
 func (a *admission) refuseByStep(ctx context.Context, opts []Option, c *chain, i int) error {
 	wait := a.rates.RetryAfter(&c.rates, a.Now, a.patience(ctx))
 	wait = c.longestForStep(i, wait, &a.request, opts, &a.held)
+	a.record(ctx, opts, c, c.steps[i].refusals)
 	return a.resource.refuse(ctx, a.Now, a.Tokens, c.steps[i].refusals, wait)
 }
 
@@ -217,6 +221,7 @@ func (a *admission) refuseByStep(ctx context.Context, opts []Option, c *chain, i
 // is the longest retry time of all flow rules.
 func (a *admission) refuseByRate(ctx context.Context, opts []Option, c *chain, which int, wait time.Duration) error {
 	wait = c.longest(-1, wait, &a.request, opts, &a.held)
+	a.record(ctx, opts, c, c.refusals[which])
 	return a.resource.refuse(ctx, a.Now, a.Tokens, c.refusals[which], wait)
 }
 

@@ -36,7 +36,8 @@ type chain struct {
 	suspends bool               // a step or a shadow has to know that a call waits within the call
 	ends     []end              // of steps that learn how calls end, the last first
 
-	extras guardExtras // of guards that need no others
+	extras   guardExtras    // of guards that need no others
+	recorded []*recordedKey // attributes of calls that are recorded
 
 	named   []*evidence // of the rules for the one origin that the chain is for
 	entered atomic.Bool // a call of that origin was noted there
@@ -170,6 +171,7 @@ func (c *chain) finish(members []rateMember, observed bool) {
 		len(c.steps[0].keys) <= 1
 	c.isFollowed = observed || len(c.shadows)+len(c.counters) > 0
 	c.extras.chain = c
+	c.recorded = c.keysToRecord()
 }
 
 // takeBack undoes that a call has passed at once.

@@ -63,6 +63,7 @@ func (e *Engine) enter(ctx context.Context, r *resource, name string, opts []Opt
 		switch which, decision := c.rates.Take(now, tokens); decision {
 		case rule.Pass:
 			if r.pass(now, tokens) {
+				r.record(ctx, c, now, tokens, opts, verdict{})
 				if longLived {
 					return c.longLivedGuard(r, now, tokens), nil
 				}
@@ -71,6 +72,7 @@ func (e *Engine) enter(ctx context.Context, r *resource, name string, opts []Opt
 			c.rates.GiveBack(now, tokens)
 		case rule.Block:
 			wait := c.rates.RetryAfter(which, now, tokens, rule.PriorityNormal, 0)
+			r.record(ctx, c, now, tokens, opts, refusedBy(c.refusals[which]))
 			return Guard{}, r.refuse(ctx, now, tokens, c.refusals[which], wait)
 		default: // a window has seen another goroutine's later instant, or newer rules
 			now = c.rates.LaterThan(e.clock.Now())
@@ -98,8 +100,10 @@ func (r *resource) enterChain(
 	var tickets [inlineSlots]rule.Ticket
 	switch by, wait, decision := r.tryPass(ctx, &q, opts, c, tickets[:], nil); decision {
 	case rule.Pass:
+		r.record(ctx, c, q.Now, tokens, opts, verdict{})
 		return c.guard(r, &q, opts, tickets[:len(c.steps)]), nil
 	case rule.Block:
+		r.record(ctx, c, q.Now, tokens, opts, refusedBy(by))
 		return Guard{}, r.refuse(ctx, q.Now, q.Tokens, by, wait)
 	}
 	return r.admit(ctx, &q, opts)
@@ -127,8 +131,10 @@ func (r *resource) enterLongChain(ctx context.Context, q *request, opts []Option
 		r.engine.reportPass(ctx, q)
 		g = c.guard(r, q, opts, tickets[:len(c.steps)])
 		handed = true
+		r.record(ctx, c, q.Now, q.Tokens, opts, verdict{})
 		return
 	case rule.Block:
+		r.record(ctx, c, q.Now, q.Tokens, opts, refusedBy(by))
 		return Guard{}, r.refuse(ctx, q.Now, q.Tokens, by, wait)
 	}
 	return r.admit(ctx, q, opts)
@@ -150,6 +156,7 @@ func (r *resource) enterStep(
 	s := &c.steps[0]
 	switch ticket, decision := s.ask(call, &q, opts); {
 	case decision == rule.Pass && r.pass(now, tokens):
+		r.record(ctx, c, now, tokens, opts, verdict{})
 		if call.LongLived() {
 			return c.recordedGuard(r, &q, opts, []rule.Ticket{ticket}), nil
 		}
@@ -157,9 +164,11 @@ func (r *resource) enterStep(
 	case decision == rule.Pass:
 		s.limiter.GiveBack(now, ticket, tokens)
 	case decision == rule.Block && ticket != 0 && !s.denies:
+		r.record(ctx, c, now, tokens, opts, refusedBy(s.refusals))
 		return Guard{}, r.refuse(ctx, now, tokens, s.refusals, ticket.RetryTime())
 	case decision == rule.Block, decision == rule.Wait && !s.waits(&q):
 		q.init(name, now, tokens)
+		r.record(ctx, c, now, tokens, opts, refusedBy(s.refusals))
 		return Guard{}, r.refuse(ctx, now, tokens, s.refusals, c.longestForStep(0, 0, &q, opts, nil))
 	}
 	q.init(name, now, tokens)
