@@ -1,6 +1,7 @@
 package core
 
 import (
+	"math"
 	"runtime"
 	"sync/atomic"
 	"unsafe"
@@ -64,6 +65,7 @@ func (r *recordedBlocks) init(bytes int) {
 		r.shards[i].block.Store(b)
 	}
 	r.next.Store(uint64(shards))
+	r.lost.Store(math.MinInt64)
 }
 
 // open returns a block with space for a record of an instant, locked.

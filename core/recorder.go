@@ -114,7 +114,8 @@ func newRecorder(of Recorder, secret [32]byte, now clock.Instant) *recorder {
 type verdict struct {
 	outcome recording.Outcome
 	by      *refusals
-	since   clock.Instant // when it began to wait; 0 if it has not
+	waited  bool
+	since   clock.Instant // when it began to wait, if it has
 	bounded bool          // it could wait: the deadline of its context matters
 }
 
@@ -181,7 +182,7 @@ func (rec *recorder) decided(
 		more |= rec.ruleIndex(v.by) << ruleShift
 	}
 	wait := time.Duration(0)
-	if v.since != 0 {
+	if v.waited {
 		wait = max(0, now.Sub(v.since))
 		more |= 1 << waitShift
 		words[used] = uint64(wait)
@@ -295,7 +296,7 @@ func (a *admission) record(ctx context.Context, opts []Option, c *chain, by *ref
 		v.outcome = recording.Refused
 	}
 	if a.wait.node != nil {
-		v.since = a.wait.since
+		v.waited, v.since = true, a.wait.since
 	}
 	a.resource.record(ctx, c, a.Now, a.Tokens, opts, v)
 }
@@ -304,7 +305,7 @@ func (a *admission) record(ctx context.Context, opts []Option, c *chain, by *ref
 func (a *admission) recordGivenUp(ctx context.Context, opts []Option, err error) {
 	rec, plan := a.resource.engine.recorder.Load(), a.resource.plan.Load()
 	if rec != nil && err != nil && a.wait.node != nil && ctx.Err() != nil && !errors.Is(err, ErrBlocked) {
-		v := verdict{outcome: recording.GaveUp, since: a.wait.since}
+		v := verdict{outcome: recording.GaveUp, waited: true, since: a.wait.since}
 		rec.decided(ctx, a.resource, plan.chainFor(opts), a.Now, a.Tokens, opts, v)
 	}
 }

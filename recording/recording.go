@@ -113,15 +113,16 @@ func (c *Call) Arrived() clock.Instant { return c.At.Add(-c.Wait) }
 
 // Span returns when the first instance began to be recorded, and when the last one ended.
 func (r *Recording) Span() (from, until clock.Instant) {
+	recorded := false
 	for i := range r.Instances {
 		of := &r.Instances[i]
-		if of.Error != "" {
-			continue
+		switch {
+		case of.Error != "":
+		case !recorded:
+			recorded, from, until = true, of.From, of.Until
+		default:
+			from, until = min(from, of.From), max(until, of.Until)
 		}
-		if from == 0 || of.From < from {
-			from = of.From
-		}
-		until = max(until, of.Until)
 	}
 	return from, until
 }

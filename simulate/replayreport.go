@@ -308,7 +308,7 @@ func (r *reporter) ruleRows() []ReplayRule {
 // notes say what the replay cannot know.
 func (r *reporter) notes(set rules.Set) []string {
 	notes := []string{"what rules knew before the recording is not known: windows longer than the time to warm up (--warm-up)," +
-		" buckets that were not full since, and breakers that were open may decide otherwise than they did"}
+		" buckets that were not full since, and rules that were in another state may decide otherwise than they did"}
 	add := func(format string, args ...any) { notes = append(notes, fmt.Sprintf(format, args...)) }
 	if n := r.tried.drawn; n > 0 {
 		add("%d calls pass that were refused or gave up: how long they last was drawn from the calls of their resource", n)

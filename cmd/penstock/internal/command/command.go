@@ -134,6 +134,7 @@ Each command has examples: see penstock COMMAND --help.`,
 	)
 	addGroup(root, "Running services:",
 		newTop(env),
+		newRecord(env),
 		newServe(env),
 		newControl(env),
 		newMetrics(env),
