@@ -27,6 +27,7 @@ var layers = map[string]int{
 	"stat":                1,
 	"warmup":              1,
 	"list":                1, // addresses and texts to look up
+	"recording":           1, // recorded calls, and their files
 	"fleet":               1, // limits of a whole fleet: what an instance decides by itself
 	"internal":            1, // parts that several kinds of rules have in common
 	"rule":                2, // the contract between the engine and a kind of rule

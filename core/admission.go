@@ -47,18 +47,21 @@ type wait struct {
 }
 
 // admit decides on a call that arrived at q.Now, and waits if rules make it wait.
-func (r *resource) admit(ctx context.Context, q *request, opts []Option) (Guard, error) {
+func (r *resource) admit(ctx context.Context, q *request, opts []Option) (g Guard, err error) {
 	ctx = orBackground(ctx)
 	var a admission
 	a.begin(r, q)
 	defer a.end()
-	err := a.run(ctx, opts)
+	err = a.run(ctx, opts)
 	a.reportWait(ctx, err)
 	if err != nil {
+		a.recordGivenUp(ctx, opts, err)
 		return Guard{}, err
 	}
 	r.engine.reportPass(ctx, &a.request)
-	return a.guard(opts), nil
+	g = a.guard(opts)
+	a.record(ctx, opts, a.passed, nil)
+	return
 }
 
 // run waits until the call has passed, or returns why it may not.
@@ -216,6 +219,7 @@ func (a *admission) promise(n int32) {
 
 // refuse returns the error of a call that a step refuses.
 func (a *admission) refuse(ctx context.Context, opts []Option, c *chain, said answer) error {
+	a.record(ctx, opts, c, c.steps[said.which].refusals)
 	return a.resource.refuseBy(ctx, &a.request, opts, c, said, &a.held)
 }
 

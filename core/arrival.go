@@ -61,9 +61,11 @@ func (a *Arrival) Proceed() (after time.Duration, done bool) {
 	case a.admission.passed != nil:
 		engine.reportPass(a.ctx, &a.admission.request)
 		a.guard = a.admission.guard(a.opts)
+		a.admission.record(a.ctx, a.opts, a.admission.passed, nil)
 	default:
 		err = engine.waitError(a.ctx)
 		a.done = err != nil
+		a.admission.recordGivenUp(a.ctx, a.opts, err)
 	}
 	a.err = err
 	return after, a.done

@@ -30,6 +30,7 @@ func (g *Guard) Cancel() {
 	case !record.claim(word >> generationShift):
 		return // a copy of the guard has ended
 	}
+	g.recordCancel(now)
 	q := request{Call: rule.Call{Now: now, Tokens: tokens}}
 	if ended := g.resource.engine.observer.Ended; ended != nil {
 		defer ended(End{Resource: g.resource.name, At: now, Duration: max(0, now.Sub(g.start)), Cancelled: true})

@@ -33,7 +33,8 @@ type chain struct {
 	pends       bool         // a call may give back what it took of a limit that resources share
 	refusedLast atomic.Int32 // if decidesLast: the step, counted from 1, that refused last
 
-	extras guardExtras // of guards that need no others
+	extras   guardExtras    // of guards that need no others
+	recorded []*recordedKey // attributes of calls that are recorded
 
 	named   []*evidence // of the rules for the one origin that the chain is for
 	entered atomic.Bool // a call of that origin was noted there
@@ -109,6 +110,7 @@ func (c *chain) finish(observed bool) {
 	c.isEmpty = len(c.steps) == 0 && !c.isFollowed
 	c.isOneStep = len(c.steps) == 1 && !c.isFollowed && !c.injects && len(c.steps[0].keys) <= 1
 	c.extras.chain = c
+	c.recorded = c.keysToRecord()
 }
 
 // answer is what the step with index which says to a call.

@@ -104,6 +104,11 @@ type Config struct {
 	// Defaults to [DefaultMaxEvents]; if it is negative, events are not kept.
 	MaxEvents int
 
+	// Recorder has every call recorded, so that [Engine.Recorded] has those of the last minutes. That
+	// costs a call some nanoseconds, and the memory that it says. Defaults to nil: calls are recorded only
+	// while [Engine.Record] runs, and cost nothing else.
+	Recorder *Recorder
+
 	// MaxResources bounds the resource names that have statistics of their own,
 	// beside those that rules name, which always have. Calls of further names
 	// share one node for statistics. Defaults to [DefaultMaxResources].

@@ -24,6 +24,7 @@ type Engine struct {
 	endsSlowly bool // the clock is code of the program, which may panic, or the observer learns of ends
 	log        *slog.Logger
 	observer   Observer
+	recorder   atomic.Pointer[recorder] // nil unless calls are recorded
 
 	isFailure   func(error) bool
 	exempt      func(name string) bool // nil if no name is
@@ -47,9 +48,10 @@ type Engine struct {
 
 	refusalLines, stateLines, warningLines lineBudget
 
-	rules   ruleStore
-	sources sourceList
-	running sync.WaitGroup // the goroutines of the engine
+	rules     ruleStore
+	recorders recorders
+	sources   sourceList
+	running   sync.WaitGroup // the goroutines of the engine
 }
 
 // closedGeneration is the generation of an engine that was closed.
@@ -94,6 +96,9 @@ func New(config Config) *Engine {
 	e.signals.init(config)
 	e.fleet.init(&config, e.fleetLogger())
 	e.sources.init()
+	if e.recorders.config = config.Recorder; config.Recorder != nil {
+		e.ensureRecorder()
+	}
 	return e
 }
 

@@ -264,7 +264,9 @@ func (g *Guard) Settle(n int) {
 		return // a copy of the guard has exited
 	}
 	g.charge(tokens)
-	g.extras.chain.settle(g, g.resource.engine.clock.Now(), added)
+	now := g.resource.engine.clock.Now()
+	g.recordSettle(now, tokens)
+	g.extras.chain.settle(g, now, added)
 }
 
 // tokens returns what the call is charged with.
@@ -333,9 +335,12 @@ func (g *Guard) Exit() {
 	switch {
 	case word&stateMask == exited:
 	case word&whereMask == recorded:
-		g.exitRecord(now, word)
+		if counted, longLived := g.exitRecord(now, word); counted {
+			g.recordEnd(now, word, longLived)
+		}
 	default: // what exitCarried does, whose call is 1 ns
 		g.resource.node.Done(g.start, now, word&stateMask == failed)
+		g.recordEnd(now, word, false)
 		if word&whereMask != 0 && len(g.extras.chain.ends) > 0 {
 			g.exitSteps(now, word)
 		}
@@ -351,10 +356,12 @@ func (g *Guard) exitBy(c clock.Clock) {
 		case word&stateMask == exited:
 		case word&whereMask == recorded:
 			if counted, longLived := g.exitRecord(now, word); counted {
+				g.recordEnd(now, word, longLived)
 				g.reportEnd(now, word, longLived)
 			}
 		default:
 			g.exitCarried(now, word)
+			g.recordEnd(now, word, false)
 			g.reportEnd(now, word, false)
 		}
 	}()

@@ -112,6 +112,8 @@ type refusals struct {
 	latest atomic.Pointer[refusal]      // nil until the first; most calls need the same again
 	made   atomic.Pointer[madeRefusals] // nil until the first
 	denial atomic.Pointer[refusal]      // of calls that are forbidden; nil until the first
+
+	recorded atomic.Pointer[recordedName] // of the rule
 }
 
 const cacheBits = 4

@@ -29,6 +29,7 @@ type resource struct {
 	gone    atomic.Bool          // evicted for good: it is counted among the forgotten
 
 	patterns *patternSet // of a name in the overflow: where its rules come from
+	recorded atomic.Pointer[recordedName]
 
 	// registry.swapMu guards what follows, once others can find the resource.
 	attached   *attachments // nil while no rule in force names it

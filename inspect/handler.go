@@ -22,8 +22,9 @@ import (
 //	events?since=…                          [Events] that came after the one with that ID
 //	stream?top=…&match=…&sort=…&since=…     both as they happen, as server-sent events: see [StreamPage]
 //	value?kind=…&rule=…&attr=key=…          [Values]: what a rule knows of one value, such as one user
+//	recording?for=…                         recorded calls, if the option [Recordings] allows it
 //
-// as JSON. What it cannot answer gets a 4xx and a [Failure].
+// as JSON, but for the last. What it cannot answer gets a 4xx and a [Failure].
 func Handler(engine *core.Engine, options ...Option) http.Handler {
 	if engine == nil {
 		engine = penstock.Default()
@@ -61,6 +62,8 @@ type handler struct {
 	recent  *recentTimes
 	streams *streams
 	callers *controlCallers // for which hosts requests may be; nil for all
+
+	recordings *recordings // nil if it gives none
 }
 
 // ServeHTTP implements [http.Handler].
@@ -70,9 +73,7 @@ func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			"use an address or localhost, or name the host with inspect.Hosts"})
 		return
 	}
-	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		w.Header().Set("Allow", "GET, HEAD")
-		answer(w, http.StatusMethodNotAllowed, Failure{"inspect: only GET is answered"})
+	if !onlyGet(w, r) {
 		return
 	}
 	if name, ok := nameIn(r.URL); ok {
@@ -96,11 +97,23 @@ func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.events(w, r)
 	case "stream":
 		h.stream(w, r)
+	case "recording":
+		h.recording(w, r)
 	default:
 		answer(w, http.StatusNotFound, Failure{
 			"inspect: ask for status, ready or explain?resource=…, for limiters, resources, events or stream, or for value?kind=…&rule=…&attr=…",
 		})
 	}
+}
+
+// onlyGet answers requests that are not GET ones, and says whether the request is one.
+func onlyGet(w http.ResponseWriter, r *http.Request) bool {
+	if r.Method == http.MethodGet || r.Method == http.MethodHead {
+		return true
+	}
+	w.Header().Set("Allow", "GET, HEAD")
+	answer(w, http.StatusMethodNotAllowed, Failure{"inspect: only GET is answered"})
+	return false
 }
 
 func (h handler) ready(w http.ResponseWriter) {

@@ -3,8 +3,11 @@ package simulate_test
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"time"
 
+	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/flow"
 	"github.com/penstock-go/penstock/rules"
 	"github.com/penstock-go/penstock/simulate"
@@ -48,4 +51,32 @@ func ExampleRun_events() {
 	// came at 1 s: pass after 0 s
 	// came at 1 s: pass after 0.1 s
 	// came at 1 s: block after 0 s
+}
+
+// Whom would another rule have refused? The calls are those of a service that was recorded.
+func ExampleReplay() {
+	service := core.New(core.Config{Clock: clock.NewVirtual(time.Unix(0, 0)), Logger: slog.New(slog.DiscardHandler), Recorder: &core.Recorder{}})
+	defer service.Close()
+	for i := range 30 {
+		guard, err := service.Entry(context.Background(), "orders", core.Origin([]string{"web", "web", "mobile"}[i%3]))
+		if err == nil {
+			guard.Exit()
+		}
+	}
+	recorded, err := service.Recorded(time.Minute)
+	if err != nil {
+		panic(err)
+	}
+
+	tried := rules.Set{Flow: []flow.Rule{{Name: "orders", Resource: "orders", Limit: 12}}}
+	report, err := simulate.Replay(context.Background(), recorded, tried, simulate.ReplayOptions{WarmUp: -1})
+	if err != nil {
+		panic(err)
+	}
+	for _, origin := range report.Origins {
+		fmt.Printf("%s: %d of %d calls refused\n", origin.Name, origin.NewlyRefused, origin.Calls)
+	}
+	// Output:
+	// web: 12 of 20 calls refused
+	// mobile: 6 of 10 calls refused
 }

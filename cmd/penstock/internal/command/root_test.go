@@ -27,7 +27,7 @@ func TestHelpListsTheCommands(t *testing.T) {
 
 func TestHelpOfCommands(t *testing.T) {
 	for _, name := range []string{
-		"example", "validate", "simulate", "test", "convert", "explain", "diff", "push", "pull", "history", "rollback", "confirm", "status", "serve", "top", "console", "control", "metrics",
+		"example", "validate", "simulate", "test", "convert", "explain", "diff", "push", "pull", "history", "rollback", "confirm", "status", "serve", "top", "console", "record", "control", "metrics",
 	} {
 		help := user{}.run(t, name, "--help")
 		assert.Equal(t, command.ExitDone, help.code)

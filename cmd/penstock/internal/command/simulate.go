@@ -68,6 +68,11 @@ the service share the load, each with an engine and servers of its own; results 
 those of all together. docs/testing-rules.md describes every field of loads and
 results.
 
+With --calls in place of --load it replays calls that penstock record has written, at
+the instants at which they came: how many of whom the rules would have refused, beside
+what happened and, with --against, beside what other rules would have done.
+docs/recording.md says what a replay can know.
+
 Text is a chart for the terminal and a table; json has a row for each second and
 resource, for each change of a rule's state, for each second and limit that a rule
 finds by itself or that instances share and, with --events, for each call, with times
@@ -85,22 +90,27 @@ type simulation struct {
 	instances  int
 	events     bool
 	output     *format
+	recorded   replayFlags
 }
 
 func newSimulate(env Env) *cobra.Command {
 	var s simulation
 	cmd := &cobra.Command{
-		Use:   "simulate --rules PATH... --load FILE [flags]",
-		Short: "Show what rules do to a load, second by second",
+		Use:   "simulate --rules PATH... {--load FILE | --calls FILE} [flags]",
+		Short: "Show what rules do to a load, second by second, or to recorded calls",
 		Long:  simulateLong,
 		Example: `  penstock simulate --rules rules/ --load peak.yaml
   penstock simulate --rules rules/ --load peak.yaml --output svg --file peak.svg
   penstock simulate --rules rules/ --load peak.yaml --output json | jq '.seconds[].passed'
-  penstock simulate --rules rules/ --load peak.yaml --instances 50`,
+  penstock simulate --rules rules/ --load peak.yaml --instances 50
+  penstock simulate --rules new/ --calls friday.calls --against old/`,
 		RunE: func(cmd *cobra.Command, more []string) error {
 			s.rules = append(s.rules, more...) // "--rules a b" leaves b behind
 			if err := s.check(cmd); err != nil {
 				return err
+			}
+			if s.recorded.calls != "" {
+				return s.replay(cmd, env)
 			}
 			return s.run(cmd, env)
 		},
@@ -112,6 +122,7 @@ func newSimulate(env Env) *cobra.Command {
 	flags.VarP(&s.duration, "duration", "d", "simulate for this long (default until the last call)")
 	flags.IntVar(&s.instances, "instances", 1, "simulate a fleet of this `number` of instances that share the load")
 	flags.BoolVar(&s.events, "events", false, "list each call and its outcome")
+	s.recorded.add(cmd)
 	s.output = formatFlag(cmd, asSVG)
 	flags.StringVarP(&s.file, "file", "f", "", "write the answer to this `file`")
 	return cmd
@@ -119,11 +130,18 @@ func newSimulate(env Env) *cobra.Command {
 
 // check returns what is wrong with the command line.
 func (s simulation) check(cmd *cobra.Command) error {
+	if err := s.recorded.check(cmd); err != nil {
+		return err
+	}
 	switch {
 	case len(s.rules) == 0:
 		return errors.New("name the rules: --rules PATH")
+	case s.recorded.calls != "" && *s.output == asSVG:
+		return errors.New("there is no picture of recorded calls: write them as text or json")
+	case s.recorded.calls != "":
+		return nil
 	case s.load == "":
-		return errors.New("name the load: --load FILE")
+		return errors.New("name the load: --load FILE, or recorded calls: --calls FILE")
 	case slices.Contains(s.rules, "-") && s.load == "-":
 		return errors.New("standard input holds the rules or the load, not both: name a file for one of them")
 	case cmd.Flags().Changed("duration") && (s.duration <= 0 || time.Duration(s.duration) > simulate.MaxDuration):
@@ -194,11 +212,20 @@ func (env Env) mistaken(source documents.Document, err error) error {
 
 // write writes the result to where it is wanted.
 func (s simulation) write(env Env, result simulate.Result) error {
+	terminal := env.terminal()
+	if s.file != "" {
+		terminal = chart.Terminal{}
+	}
+	return s.writeTo(env, func(w io.Writer) error { return s.draw(w, result, terminal) })
+}
+
+// writeTo has an answer written to where it is wanted.
+func (s simulation) writeTo(env Env, draw func(io.Writer) error) error {
 	var b bytes.Buffer
 	var err error
 	if s.file == "" {
-		err = s.draw(env.Out, result, env.terminal())
-	} else if err = s.draw(&b, result, chart.Terminal{}); err == nil {
+		err = draw(env.Out)
+	} else if err = draw(&b); err == nil {
 		err = os.WriteFile(s.file, b.Bytes(), 0o644) //nolint:gosec // as any file that a user writes
 	}
 	if err != nil {
@@ -207,12 +234,17 @@ func (s simulation) write(env Env, result simulate.Result) error {
 	return nil
 }
 
+// encodeJSON writes a value as one line of JSON.
+func encodeJSON(w io.Writer, value any) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	return encoder.Encode(value)
+}
+
 func (s simulation) draw(w io.Writer, result simulate.Result, terminal chart.Terminal) error {
 	switch *s.output {
 	case asJSON:
-		encoder := json.NewEncoder(w)
-		encoder.SetEscapeHTML(false)
-		return encoder.Encode(result)
+		return encodeJSON(w, result)
 	case asSVG:
 		return chart.SVG(w, fmt.Sprintf("%s under %s", s.load, strings.Join(s.rules, ", ")), result)
 	default:

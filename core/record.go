@@ -1,0 +1,286 @@
+package core
+
+import (
+	"cmp"
+	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/recording"
+)
+
+// ErrNotRecording is returned by [Engine.Recorded] of an engine that does not record calls.
+var ErrNotRecording = errors.New("core: the engine does not record calls: set Config.Recorder, or use Record")
+
+// Record records the calls of the time to come, and returns them when it is over: the recorder is on only
+// as long as somebody waits for it, unless the engine has a [Config.Recorder]. The error is that of ctx,
+// or [ErrClosed].
+func (e *Engine) Record(ctx context.Context, d time.Duration) (*recording.Recording, error) {
+	rec, from := e.startRecording(), e.clock.Now()
+	defer e.stopRecording()
+	timer := clock.TimerAt(e.clock, from.Add(d))
+	defer timer.Stop()
+	select {
+	case <-timer.C():
+		return rec.read(from, e.clock.Now()), nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-e.closed:
+		return nil, ErrClosed
+	}
+}
+
+// Recorded returns the calls of the last time, as far as there is memory for them, of an engine that has a
+// [Config.Recorder]. The error is [ErrNotRecording].
+func (e *Engine) Recorded(last time.Duration) (*recording.Recording, error) {
+	rec, now := e.recorder.Load(), e.clock.Now()
+	if rec == nil {
+		return nil, ErrNotRecording
+	}
+	return rec.read(max(rec.since, now.Add(-last)), now), nil
+}
+
+// startRecording switches the recorder on unless it is.
+func (e *Engine) startRecording() *recorder {
+	e.recorders.mu.Lock()
+	defer e.recorders.mu.Unlock()
+	e.recorders.users++
+	return e.ensureRecorder()
+}
+
+// ensureRecorder returns the recorder. The caller holds the mutex, or nobody else has the engine.
+func (e *Engine) ensureRecorder() *recorder {
+	if rec := e.recorder.Load(); rec != nil {
+		return rec
+	}
+	var of Recorder
+	if e.recorders.config != nil {
+		of = *e.recorders.config
+	}
+	var secret [32]byte
+	_, _ = rand.Read(secret[:]) // never fails
+	rec := newRecorder(of, secret, e.clock.Now())
+	e.recorder.Store(rec)
+	return rec
+}
+
+// stopRecording switches the recorder off when nobody needs it any more.
+func (e *Engine) stopRecording() {
+	e.recorders.mu.Lock()
+	defer e.recorders.mu.Unlock()
+	if e.recorders.users--; e.recorders.users == 0 && e.recorders.config == nil {
+		e.recorder.Store(nil)
+	}
+}
+
+// read returns the calls that were decided in a time, from the first instant of which all are there.
+func (rec *recorder) read(from, until clock.Instant) *recording.Recording {
+	r := recordReader{rec: rec, until: until}
+	rec.each(r.block)
+	from = max(from, rec.since, clock.Instant(rec.lost.Load())+1) // read after the blocks, some of which may be gone
+	out := &r.out
+	out.Calls = slices.DeleteFunc(out.Calls, func(c recording.Call) bool { return c.At < from })
+	slices.SortStableFunc(out.Calls, func(a, b recording.Call) int { return cmp.Compare(a.At, b.At) })
+	r.addEnds()
+	out.Instances = []recording.Instance{{From: from, Until: until}}
+	out.Hashed = !rec.values
+	out.Resources, out.Origins, out.Keys = rec.resources.names(), rec.origins.names(), rec.keys.names()
+	for _, text := range rec.rules.names() {
+		kind, name := splitRule(text)
+		out.Rules = append(out.Rules, recording.Rule{Kind: kind, Name: name})
+	}
+	r.finishValues()
+	return out
+}
+
+// recordReader makes calls of the words of a recorder.
+type recordReader struct {
+	rec   *recorder
+	until clock.Instant
+	out   recording.Recording
+	ends  []recordedEnd
+
+	attributes []recording.Attribute // of calls, in large parts
+}
+
+// recordedEnd is the end of a call, or what it was charged with.
+type recordedEnd struct {
+	resource uint16
+	start    clock.Instant
+	after    time.Duration
+	flags    recording.Flags
+	settles  bool
+	tokens   int32
+}
+
+// block reads the records of a block.
+func (r *recordReader) block(base clock.Instant, words []uint64) {
+	for len(words) > 0 {
+		first := words[0]
+		at := base.Add(time.Duration(first >> instantShift & maxSinceBase))
+		resource, flags := uint16(first>>resourceShift), first>>flagShift
+		switch kind := first & recordTypes; kind {
+		case recordEnded:
+			r.ends = append(r.ends, recordedEnd{
+				resource: resource, start: at - clock.Instant(words[1]), after: time.Duration(words[1]), flags: recording.Flags(flags & ownFlags),
+			})
+			words = words[2:]
+		case recordSettled:
+			r.ends = append(r.ends, recordedEnd{
+				resource: resource, start: at - clock.Instant(words[1]), after: time.Duration(words[1]), settles: true, tokens: int32(words[2]),
+			})
+			words = words[3:]
+		default:
+			words = r.decided(recording.Outcome(kind), resource, at, flags, words)
+		}
+	}
+}
+
+// decided reads what was decided on a call, and returns the words behind it.
+func (r *recordReader) decided(
+	outcome recording.Outcome, resource uint16, at clock.Instant, flags uint64, words []uint64,
+) []uint64 {
+	c := recording.Call{
+		At: at, Resource: resource, Tokens: 1, Duration: recording.Unknown, SettledAfter: recording.Unknown,
+		Priority: int8(flags>>flagPriority&7) - 2, Outcome: outcome, Flags: recording.Flags(flags & ownFlags),
+	}
+	rest := words[1:]
+	if flags&flagMore != 0 {
+		rest = r.more(&c, rest)
+	}
+	if at <= r.until {
+		r.out.Calls = append(r.out.Calls, c)
+	}
+	return rest
+}
+
+// more reads what few calls have.
+func (r *recordReader) more(c *recording.Call, words []uint64) []uint64 {
+	more, rest := words[0], words[1:]
+	c.Tokens = int32(more & (1<<originShift - 1))
+	c.Origin = uint16(more >> originShift & (1<<recordedOriginBits - 1))
+	c.Rule = uint16(more >> ruleShift & (1<<recordedNameBits - 1))
+	if more>>waitShift&1 != 0 {
+		c.Wait, rest = time.Duration(rest[0]), rest[1:]
+	}
+	if more>>patienceShift&1 != 0 {
+		c.Patience, rest = time.Duration(rest[0]), rest[1:]
+	}
+	count := int(more >> countShift)
+	if count == 0 {
+		return rest
+	}
+	if cap(r.attributes)-len(r.attributes) < count {
+		r.attributes = make([]recording.Attribute, 0, 4096) // what calls have of the old part stays
+	}
+	begun := len(r.attributes)
+	for _, word := range rest[:count] {
+		r.attributes = append(r.attributes, recording.Attribute{Key: uint16(word >> keyShift), Value: word & valueMask})
+	}
+	c.Attributes = r.attributes[begun:len(r.attributes):len(r.attributes)]
+	return rest[count:]
+}
+
+// addEnds gives the calls their ends. Calls of a resource that passed in the same nanosecond get theirs in
+// any order.
+func (r *recordReader) addEnds() {
+	slices.SortStableFunc(r.ends, func(a, b recordedEnd) int {
+		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.resource, b.resource))
+	})
+	for i := range r.out.Calls {
+		c := &r.out.Calls[i]
+		if c.Outcome != recording.Passed {
+			continue
+		}
+		at, _ := slices.BinarySearchFunc(r.ends, c, func(e recordedEnd, c *recording.Call) int {
+			return cmp.Or(cmp.Compare(e.start, c.At), cmp.Compare(e.resource, c.Resource))
+		})
+		r.addEnd(c, r.ends[at:])
+	}
+}
+
+// addEnd gives a call the first of the ends that is its own and that no other call has.
+func (r *recordReader) addEnd(c *recording.Call, ends []recordedEnd) {
+	for i := range ends {
+		end := &ends[i]
+		switch {
+		case end.start != c.At || end.resource != c.Resource:
+			return
+		case end.after < 0: // another call has it
+		case end.settles && end.after >= c.SettledAfter:
+			c.SettledAfter, c.Settled = end.after, end.tokens
+			end.after = -1
+		case !end.settles && c.Duration == recording.Unknown:
+			c.Duration = end.after
+			c.Flags |= end.flags
+			end.after = -1
+		}
+	}
+}
+
+// finishValues makes hashes of the values that nobody can compute without the secret, or a list of the
+// values as they are.
+func (r *recordReader) finishValues() {
+	if !r.rec.values {
+		r.hashValues()
+		return
+	}
+	indexes := make(map[uint64]uint64)
+	texts, integers := r.rec.texts.names(), r.rec.integers.names()
+	for i := range r.out.Calls {
+		for j := range r.out.Calls[i].Attributes {
+			a := &r.out.Calls[i].Attributes[j]
+			at, known := indexes[a.Value]
+			if !known {
+				at = uint64(len(r.out.Values))
+				indexes[a.Value] = at
+				r.out.Values = append(r.out.Values, plainValue(a.Value, texts, integers))
+			}
+			a.Value = at
+		}
+	}
+}
+
+// plainValue returns the value that a word stands for.
+func plainValue(word uint64, texts, integers []string) any {
+	index := word >> valueTypeBits
+	switch word & (1<<valueTypeBits - 1) {
+	case valueIsNumber:
+		number, err := strconv.ParseInt(integers[index], 10, 64)
+		if err != nil {
+			return recording.Other
+		}
+		return number
+	case valueIsFalse:
+		return false
+	case valueIsTrue:
+		return true
+	}
+	return texts[index]
+}
+
+func (r *recordReader) hashValues() {
+	hashes := make(map[uint64]uint64)
+	mac := hmac.New(sha256.New, r.rec.secret[:])
+	var sum [sha256.Size]byte
+	for i := range r.out.Calls {
+		for j := range r.out.Calls[i].Attributes {
+			a := &r.out.Calls[i].Attributes[j]
+			hash, known := hashes[a.Value]
+			if !known {
+				mac.Reset()
+				_, _ = mac.Write(binary.LittleEndian.AppendUint64(nil, a.Value))
+				hash = binary.LittleEndian.Uint64(mac.Sum(sum[:0]))
+				hashes[a.Value] = hash
+			}
+			a.Value = hash
+		}
+	}
+}

@@ -1,0 +1,122 @@
+package core
+
+import (
+	"hash/maphash"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/penstock-go/penstock/rule"
+)
+
+// The first indexes of a table of names.
+const (
+	noName     = 0
+	otherNames = 1 // those for which there is no space
+)
+
+// recordedNames numbers names, up to a bound. To find one takes no lock.
+type recordedNames struct {
+	most   int // names
+	seed   maphash.Seed
+	others *recordedName
+	hash   atomic.Pointer[[]atomic.Pointer[recordedName]] // with linear probing; a power of two
+	full   atomic.Bool
+
+	mu   sync.Mutex // guards what follows, and changes of the table
+	list []*recordedName
+}
+
+// recordedName is a name with its number.
+type recordedName struct {
+	of    *recordedNames
+	index uint32
+	name  string
+}
+
+func (t *recordedNames) init(most int) {
+	t.most, t.seed = most, maphash.MakeSeed()
+	t.others = &recordedName{t, otherNames, rule.OtherResources}
+	t.list = []*recordedName{{t, noName, ""}, t.others}
+	slots := make([]atomic.Pointer[recordedName], 64)
+	t.hash.Store(&slots)
+}
+
+// find returns the name with its number, that of others if there is no space.
+func (t *recordedNames) find(name string) *recordedName {
+	hash := maphash.String(t.seed, name)
+	slots := *t.hash.Load()
+	for i := hash; ; i++ {
+		found := slots[i&uint64(len(slots)-1)].Load()
+		if found == nil {
+			return t.add(hash, name)
+		}
+		if found.name == name {
+			return found
+		}
+	}
+}
+
+// indexOf returns the number of a name, which whoever has it often remembers in a place of its own.
+func (t *recordedNames) indexOf(known *atomic.Pointer[recordedName], name string) uint64 {
+	if n := known.Load(); n != nil && n.of == t {
+		return uint64(n.index)
+	}
+	n := t.find(name)
+	known.Store(n)
+	return uint64(n.index)
+}
+
+func (t *recordedNames) add(hash uint64, name string) *recordedName {
+	if t.full.Load() || len(name) > rule.MaxNameLength {
+		return t.others
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	slots := *t.hash.Load()
+	i := hash
+	for ; ; i++ {
+		found := slots[i&uint64(len(slots)-1)].Load()
+		if found == nil {
+			break
+		}
+		if found.name == name {
+			return found // added meanwhile
+		}
+	}
+	if len(t.list) >= t.most {
+		t.full.Store(true)
+		return t.others
+	}
+	made := &recordedName{t, uint32(len(t.list)), strings.Clone(name)}
+	t.list = append(t.list, made)
+	slots[i&uint64(len(slots)-1)].Store(made)
+	if 2*len(t.list) > len(slots) {
+		t.grow(2 * len(slots))
+	}
+	return made
+}
+
+// grow makes a larger table, beside the one that others may look into.
+func (t *recordedNames) grow(size int) {
+	slots := make([]atomic.Pointer[recordedName], size)
+	for _, n := range t.list[otherNames+1:] {
+		i := maphash.String(t.seed, n.name)
+		for slots[i&uint64(size-1)].Load() != nil {
+			i++
+		}
+		slots[i&uint64(size-1)].Store(n)
+	}
+	t.hash.Store(&slots)
+}
+
+// names returns all names by their numbers.
+func (t *recordedNames) names() []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	names := make([]string, len(t.list))
+	for i, n := range t.list {
+		names[i] = n.name
+	}
+	return names
+}

@@ -1,0 +1,140 @@
+package simulate
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/recording"
+	"github.com/penstock-go/penstock/rule"
+)
+
+// replayCalls is the calls of a recording, ready to be replayed.
+type replayCalls struct {
+	*recording.Recording
+	arrivals []int32       // the indexes of the calls, by when they arrived
+	lasting  [][]int32     // of each resource, the calls whose length is known
+	warm     clock.Instant // calls that arrive before it only warm the engines up
+	seed     uint64
+	texts    map[uint64]string // of hashes
+
+	options []core.Option // of the present call
+}
+
+func newReplayCalls(of *recording.Recording, options ReplayOptions) *replayCalls {
+	c := &replayCalls{
+		Recording: of, arrivals: make([]int32, len(of.Calls)), lasting: make([][]int32, len(of.Resources)),
+		seed: options.Seed, texts: make(map[uint64]string),
+	}
+	from, until := of.Span()
+	switch warmUp := options.WarmUp; {
+	case warmUp > 0:
+		c.warm = from.Add(min(warmUp, MaxDuration))
+	case warmUp == 0:
+		c.warm = from.Add(min(time.Second, until.Sub(from)/10))
+	}
+	waits := false
+	for i := range of.Calls {
+		call := &of.Calls[i]
+		c.arrivals[i] = int32(i)
+		waits = waits || call.Wait > 0
+		if call.Outcome == recording.Passed && call.Duration >= 0 && call.Flags&recording.Cancelled == 0 {
+			c.lasting[call.Resource] = append(c.lasting[call.Resource], int32(i))
+		}
+	}
+	if waits {
+		slices.SortStableFunc(c.arrivals, func(a, b int32) int {
+			return cmp.Compare(of.Calls[a].Arrived(), of.Calls[b].Arrived())
+		})
+	}
+	return c
+}
+
+// warms says whether a call came while engines warm up.
+func (c *replayCalls) warms(call *recording.Call) bool { return call.Arrived() < c.warm }
+
+// optionsOf returns the options of a call, which are valid until the next one.
+func (c *replayCalls) optionsOf(call *recording.Call) []core.Option {
+	o := c.options[:0]
+	if call.Tokens != 1 {
+		o = append(o, core.Tokens(int(call.Tokens)))
+	}
+	if call.Origin != 0 {
+		o = append(o, core.Origin(c.Origins[call.Origin]))
+	}
+	if call.Priority != 0 {
+		o = append(o, core.Priority(rule.Priority(call.Priority)))
+	}
+	if call.Flags&recording.Inbound != 0 {
+		o = append(o, core.Inbound())
+	}
+	if call.Flags&recording.NoWait != 0 {
+		o = append(o, core.NoWait())
+	}
+	if call.Flags&recording.LongLived != 0 {
+		o = append(o, core.LongLived())
+	}
+	for _, a := range call.Attributes {
+		key := c.Keys[a.Key]
+		switch v := c.valueOf(a).(type) {
+		case int64:
+			o = append(o, core.Int(key, v))
+		case bool:
+			o = append(o, core.Bool(key, v))
+		case string:
+			o = append(o, core.String(key, v))
+		}
+	}
+	c.options = o
+	return o
+}
+
+// valueOf returns the value of an attribute, as a text if it is a hash.
+func (c *replayCalls) valueOf(a recording.Attribute) any {
+	if !c.Hashed {
+		return c.Values[a.Value]
+	}
+	text, known := c.texts[a.Value]
+	if !known {
+		text = fmt.Sprintf("%016x", a.Value)
+		c.texts[a.Value] = text
+	}
+	return text
+}
+
+// ending is how a call ends that has passed in a replay.
+type ending struct {
+	after time.Duration // recording.Unknown if it does not
+	flags recording.Flags
+	drawn bool // from other calls of the resource
+}
+
+// endingOf returns how a call ends: as it did, or as another one of its resource.
+func (c *replayCalls) endingOf(index int32) ending {
+	call := &c.Calls[index]
+	if call.Outcome == recording.Passed {
+		return ending{call.Duration, call.Flags, false}
+	}
+	lasting := c.lasting[call.Resource]
+	if len(lasting) == 0 {
+		return ending{0, 0, true}
+	}
+	// The same call ends alike under all rules.
+	like := &c.Calls[lasting[rand.New(rand.NewPCG(c.seed, uint64(index))).IntN(len(lasting))]]
+	return ending{like.Duration, like.Flags &^ recording.LongLived, true}
+}
+
+// deadlineOf returns when a call gives up waiting; false if that is not known.
+func deadlineOf(call *recording.Call) (at clock.Instant, cancelled, ok bool) {
+	switch {
+	case call.Outcome == recording.GaveUp:
+		return call.At, true, true
+	case call.Patience > 0:
+		return call.Arrived().Add(min(call.Patience, MaxDuration)), false, true
+	}
+	return 0, false, false
+}
