@@ -414,10 +414,10 @@ func (l *limiter) retryAfter(c rule.Call) (wait, penalty time.Duration) {
 // Activate puts this version in force, unless a newer one is.
 func (l *limiter) Activate(now clock.Instant) {
 	s := l.state
-	if s.main.present() != nil {
+	if !s.main.await(l.compiled, l.rule.firstSize()) {
 		l.mainTables(now).activate(l.compiled, now)
 	}
-	if s.own.present() != nil {
+	if !s.own.await(l.compiled, l.ownSize()) {
 		l.ownTables(now).activate(l.compiled, now)
 	}
 	if l.penalties != nil {

@@ -110,6 +110,7 @@ type slots struct {
 	version uint64 // of the rule, the latest that the table is made for
 	tables  *tables
 	size    int
+	awaited *compiled // the latest version that was activated while there was no table
 }
 
 // The table of the values with a state of their own has one of two sizes: it becomes larger
@@ -144,6 +145,9 @@ func (s *slots) tablesFor(c *compiled, least, most int, now clock.Instant) *tabl
 	defer s.mu.Unlock()
 	size := min(max(s.size, least), most)
 	switch {
+	case s.tables == nil && s.awaited != nil && s.awaited.version > c.version:
+		c, size = s.awaited, s.size
+		s.tables = newTables(c, size)
 	case s.tables == nil:
 		s.tables = newTables(c, size)
 	case c.version > s.version:
@@ -153,6 +157,20 @@ func (s *slots) tablesFor(c *compiled, least, most int, now clock.Instant) *tabl
 	}
 	s.version, s.size = c.version, size
 	return s.tables
+}
+
+// await says whether there is no table yet. It will be made for this version at least, of that size,
+// so that calls of an earlier one are stale there.
+func (s *slots) await(c *compiled, size int) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.tables != nil {
+		return false
+	}
+	if s.awaited == nil || s.awaited.version < c.version {
+		s.awaited, s.size = c, size
+	}
+	return true
 }
 
 // present returns the table, nil if there is none yet.
