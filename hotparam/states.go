@@ -22,6 +22,7 @@ type states struct {
 	penalties atomic.Pointer[penalties] // nil until a version of the rule has a penalty
 	waiters   waiters
 
+	quietUntil  atomic.Int64 // an instant: that places were given back is not told before
 	withoutSlot atomic.Int64 // calls whose value found no slot, up to toldAfter
 
 	fleetMu sync.Mutex
@@ -199,7 +200,7 @@ func (t *tables) adopt(size int, now clock.Instant) *tables {
 	case t.windows != nil:
 		next.windows = t.windows.Adopt(size, now)
 	default:
-		next.concurrency = t.concurrency.Adopt(size)
+		next.concurrency = t.concurrency.Adopt(size, now)
 	}
 	if next == *t {
 		return t

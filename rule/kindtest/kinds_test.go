@@ -70,6 +70,10 @@ func TestHotParam(t *testing.T) {
 			Rule: of(hotparam.Rule{Name: "pool", Resource: "r", Param: user, Concurrency: 8}), Passes: 8,
 			Stricter: of(hotparam.Rule{Name: "pool", Resource: "r", Param: user, Concurrency: 3}),
 		},
+		{
+			Rule:   of(hotparam.Rule{Name: "aged", Resource: "r", Param: user, Concurrency: 8, MaxAge: 24 * time.Hour}),
+			Passes: 8, Stricter: of(hotparam.Rule{Name: "aged", Resource: "r", Param: user, Concurrency: 3, MaxAge: time.Hour}),
+		},
 		{Rule: of(hotparam.Rule{Name: "pair", Resource: "r", Param: rule.StringsOf("user", "tenant"), Limit: 5}), Passes: 5, Again: time.Second},
 	}})
 }
