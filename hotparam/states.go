@@ -111,7 +111,14 @@ type slots struct {
 	version uint64 // of the rule, the latest that the table is made for
 	tables  *tables
 	size    int
-	awaited *compiled // the latest version that was activated while there was no table
+	awaited awaited
+}
+
+// awaited is the latest version of the rule that was activated while there was no table, and how to
+// make one for it.
+type awaited struct {
+	version uint64
+	make    func(size int) *tables
 }
 
 // The table of the values with a state of their own has one of two sizes: it becomes larger
@@ -146,9 +153,9 @@ func (s *slots) tablesFor(c *compiled, least, most int, now clock.Instant) *tabl
 	defer s.mu.Unlock()
 	size := min(max(s.size, least), most)
 	switch {
-	case s.tables == nil && s.awaited != nil && s.awaited.version > c.version:
-		c, size = s.awaited, s.size
-		s.tables = newTables(c, size)
+	case s.tables == nil && s.awaited.version > c.version:
+		s.tables, s.version = s.awaited.make(s.size), s.awaited.version
+		return s.tables
 	case s.tables == nil:
 		s.tables = newTables(c, size)
 	case c.version > s.version:
@@ -168,8 +175,9 @@ func (s *slots) await(c *compiled, size int) bool {
 	if s.tables != nil {
 		return false
 	}
-	if s.awaited == nil || s.awaited.version < c.version {
-		s.awaited, s.size = c, size
+	if s.awaited.version < c.version {
+		s.size = size
+		s.awaited = awaited{c.version, func(size int) *tables { return newTables(c, size) }}
 	}
 	return true
 }
