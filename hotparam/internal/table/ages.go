@@ -135,7 +135,7 @@ func (c *Concurrency) agesFor(version uint64, maxAge time.Duration, now clock.In
 	a := c.ages.Load()
 	switch {
 	case a == nil:
-		a = &ages{slots: make([]ring, c.geometry.slots()), cells: make([]ring, len(c.cells))}
+		a = &ages{slots: make([]ring, c.slots()), cells: make([]ring, len(c.cells))}
 		a.terms.Store(&ageTerms{maxAge, now, ringEpochs})
 		c.ages.Store(a)
 	case c.version.Load() == version && a.terms.Load().maxAge != maxAge:
