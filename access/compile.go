@@ -2,9 +2,11 @@ package access
 
 import (
 	"context"
+	"net/netip"
 	"strconv"
 	"sync/atomic"
 
+	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/list"
 	"github.com/penstock-go/penstock/match"
 	"github.com/penstock-go/penstock/rule"
@@ -80,9 +82,18 @@ func (e *entries) matches(text string) bool {
 	return len(e.patterns.Append(places[:0], text)) > 0
 }
 
-// passes says whether a call with this attribute passes. of is the list, nil if there is
-// none.
-func (c *compiledRule) passes(a rule.Attribute, of *list.List) bool {
+// listed is a list as it is at an instant; of is nil if there is none.
+type listed struct {
+	of *list.List
+	at clock.Instant // of the wall clock, if the list has entries with an end
+}
+
+func (l listed) hasAddr(addr netip.Addr) bool { return l.of != nil && l.of.ContainsAddrAt(addr, l.at) }
+
+func (l listed) hasText(text string) bool { return l.of != nil && l.of.ContainsTextAt(text, l.at) }
+
+// passes says whether a call with this attribute passes.
+func (c *compiledRule) passes(a rule.Attribute, of listed) bool {
 	text, isText := a.Text()
 	number, isNumber := a.Number()
 	switch {
@@ -91,7 +102,7 @@ func (c *compiledRule) passes(a rule.Attribute, of *list.List) bool {
 	case c.isIP:
 		addr, ok := list.ParseAddr(text)
 		return isText && ok &&
-			c.decide(c.deny.exact.ContainsAddr(addr), of != nil && of.ContainsAddr(addr), c.allow.exact.ContainsAddr(addr))
+			c.decide(c.deny.exact.ContainsAddr(addr), of.hasAddr(addr), c.allow.exact.ContainsAddr(addr))
 	case isText:
 		return c.passesText(text, of)
 	case isNumber && c.deny.patterns == nil && c.allow.patterns == nil:
@@ -100,14 +111,14 @@ func (c *compiledRule) passes(a rule.Attribute, of *list.List) bool {
 	return c.passesText(a.String(), of) // allocates for a number: patterns have to look at its text
 }
 
-func (c *compiledRule) passesText(text string, of *list.List) bool {
-	return c.decide(c.deny.hasText(text), of != nil && of.ContainsText(text), c.allow.hasText(text))
+func (c *compiledRule) passesText(text string, of listed) bool {
+	return c.decide(c.deny.hasText(text), of.hasText(text), c.allow.hasText(text))
 }
 
-func (c *compiledRule) passesNumber(number int64, of *list.List) bool {
+func (c *compiledRule) passesNumber(number int64, of listed) bool {
 	var digits [20]byte
 	text := string(strconv.AppendInt(digits[:0], number, 10)) // stays on the stack
-	return c.decide(c.deny.exact.ContainsText(text), of != nil && of.ContainsText(text), c.allow.exact.ContainsText(text))
+	return c.decide(c.deny.exact.ContainsText(text), of.hasText(text), c.allow.exact.ContainsText(text))
 }
 
 // decide says whether a value passes that is denied, in the list, or allowed.

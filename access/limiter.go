@@ -15,6 +15,7 @@ type limiter struct {
 	list    *list.Handle // nil if the rule has none
 	monitor *monitor
 	changed func(at clock.Instant, from, to string)
+	until   func(time.Time) time.Duration // on the wall clock; nil if there is none but that of calls
 }
 
 func newLimiter(_ Rule, env rule.Env) rule.Limiter { return makeLimiter(env, new(monitor)) }
@@ -34,7 +35,7 @@ func adopt(present rule.Limiter, _ Rule, env rule.Env) rule.Limiter {
 func makeLimiter(env rule.Env, m *monitor) *limiter {
 	compiled := env.Compiled.(*compiledRule) // Kind compiles nothing else
 	compiled.monitor.CompareAndSwap(nil, m)
-	l := &limiter{rule: compiled, monitor: compiled.monitor.Load(), changed: env.Changed}
+	l := &limiter{rule: compiled, monitor: compiled.monitor.Load(), changed: env.Changed, until: env.Until}
 	if compiled.list != "" {
 		l.list = env.Lists.Handle(compiled.list)
 	}
@@ -53,13 +54,24 @@ func (l *limiter) present() (of *list.List, missing bool) {
 	return of, false
 }
 
+// asOf returns a list, nil if there is none, as it is now.
+func (l *limiter) asOf(now clock.Instant, of *list.List) listed {
+	if of == nil || !of.HasEnds() {
+		return listed{of: of}
+	}
+	if l.until != nil {
+		now = clock.Instant(-l.until(time.Unix(0, 0)))
+	}
+	return listed{of, now}
+}
+
 // Acquire lets a call pass or refuses it, by its attribute.
 func (l *limiter) Acquire(c rule.Call) (rule.Ticket, rule.Decision) {
 	of, missing := l.present()
 	if l.monitor.differs(missing) {
 		l.monitor.report(l, c.Now)
 	}
-	if l.rule.passes(c.Attribute, of) {
+	if l.rule.passes(c.Attribute, l.asOf(c.Now, of)) {
 		return 0, rule.Pass
 	}
 	return 0, rule.Block
@@ -71,7 +83,7 @@ func (l *limiter) GiveBack(clock.Instant, rule.Ticket, int32) {}
 // RetryAfter returns Never for a call that is refused now.
 func (l *limiter) RetryAfter(c rule.Call) time.Duration {
 	of, _ := l.present()
-	if l.rule.passes(c.Attribute, of) {
+	if l.rule.passes(c.Attribute, l.asOf(c.Now, of)) {
 		return 0
 	}
 	return rule.Never
@@ -86,7 +98,7 @@ func (l *limiter) Status(now clock.Instant) rule.Status {
 	entries := math.NaN() // a rule without a list has no number of entries
 	switch {
 	case of != nil:
-		entries = float64(of.Len())
+		entries = float64(of.LenAt(l.asOf(now, of).at))
 	case missing:
 		entries = 0
 	}

@@ -2,6 +2,7 @@ package core
 
 import (
 	"context"
+	"crypto/sha256"
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
@@ -128,6 +129,18 @@ func (e *Engine) Quotas(resource string, opts ...Option) []RuleSnapshot {
 		}
 	}
 	return states
+}
+
+// PartitionKey returns what tells the value of the snapshot from others, for clients who know the
+// value: the first nine bytes of the SHA-256 of the name of the rule, a zero byte, and the value as
+// [rule.Attribute.GoString] writes it. It is the same on all instances; nil without a Value.
+func (s *RuleSnapshot) PartitionKey() []byte {
+	if !s.Value.IsSet() {
+		return nil
+	}
+	const length = 9 // so many values do not collide, and base64 needs no padding
+	sum := sha256.Sum256([]byte(s.Name + "\x00" + s.Value.GoString()))
+	return sum[:length]
 }
 
 // LimitsValues says whether a rule that such a call has to pass has a limit for each value of an

@@ -107,7 +107,7 @@ func (l *limiter) elsewhere(s subject, now clock.Instant) int64 {
 		return 0
 	}
 	if s.isOwn {
-		return l.mainTables(now).concurrency.InFlight(s.key)
+		return l.mainTables(now).concurrency.InFlight(s.key, now)
 	}
-	return l.ownTables(now).concurrency.InFlight(s.key)
+	return l.ownTables(now).concurrency.InFlight(s.key, now)
 }

@@ -34,7 +34,7 @@ func (l *limiter) ValueOf(c rule.Call) rule.ValueState {
 	state := l.valueState(s, c)
 	if l.rule.Concurrency != 0 {
 		state.Places = int64(l.limits[s.class])
-		state.InFlight = l.tablesOf(s, c.Now).concurrency.InFlight(s.key)
+		state.InFlight = l.tablesOf(s, c.Now).concurrency.InFlight(s.key, c.Now)
 		return state
 	}
 	state.Quota, state.Used = l.QuotaOf(c), l.usedBy(s, c.Now)

@@ -41,6 +41,7 @@ type fleetResource struct {
 	*fleetStates
 	limitKey string // of the limit in the fleet; those of values begin with it
 	ended    atomic.Bool
+	inForce  atomic.Uint64 // the version that was activated; versionMu guards writing
 
 	// own are the values that the rule names, and the calls without a value.
 	own atomic.Pointer[map[uint64]*sharedValue]
@@ -49,7 +50,6 @@ type fleetResource struct {
 
 	versionMu sync.Mutex // guards what follows; locked before all others
 	latest    uint64     // the newest version that there is, in force or about to be
-	inForce   uint64
 }
 
 // fleetStatesFor returns the states of the rule in the fleet.
@@ -68,9 +68,10 @@ func (s *states) fleetStatesFor(c *compiled, env *rule.Env) *fleetStates {
 // newResource returns the state of a limiter, with no values.
 func (s *fleetStates) newResource(c *compiled, env *rule.Env) *fleetResource {
 	r := &fleetResource{
-		fleetStates: s, latest: c.version, inForce: c.version,
+		fleetStates: s, latest: c.version,
 		limitKey: env.FleetKey(rule.Key{Kind: kindName, Name: c.rule.Name}, c.rule.Match != ""),
 	}
+	r.inForce.Store(c.version)
 	r.own.Store(new(map[uint64]*sharedValue))
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -240,10 +241,10 @@ func (r *fleetResource) adopt(number uint64) bool {
 func (r *fleetResource) activate(c *compiled, keys map[uint64]int, now clock.Instant) {
 	r.versionMu.Lock()
 	defer r.versionMu.Unlock()
-	if r.ended.Load() || c.version <= r.inForce {
+	if r.ended.Load() || c.version <= r.inForce.Load() {
 		return
 	}
-	r.inForce = c.version
+	r.inForce.Store(c.version)
 	r.resize(c, now)
 	var former []uint64
 	for key := range *r.own.Load() {

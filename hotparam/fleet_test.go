@@ -81,6 +81,26 @@ func TestFewTokensLeasedAreAtMostOneMoreForEachInstance(t *testing.T) {
 	assert.GreaterOrEqual(t, s.total("victim"), 5)
 }
 
+func TestFleetLimiterOfAnOlderVersionIsStale(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []fleet.Mode{fleet.ModeLease, fleet.ModeAsk} {
+		s := newScene(t, shared(hotparam.Rule{Limit: 5, Window: 5 * time.Minute, Fleet: hotparam.Fleet{Mode: mode}}), 1)
+		in := s.instances[0]
+		s.run(100*time.Millisecond, func(in *instance, _ int) { in.call("known") })
+		old := in.limiter
+		in.load(shared(hotparam.Rule{Limit: 3, Window: 5 * time.Minute, Fleet: hotparam.Fleet{Mode: mode}}))
+		for _, value := range []string{"new", "known"} {
+			c := rule.Call{Now: s.clock.Now(), Tokens: 1, Attribute: user(value)}
+			_, decision := old.Acquire(c)
+			if decision == rule.Wait {
+				_, _, decision = old.(rule.Queue).Join(c, rule.Patience{Since: c.Now, Until: 1<<63 - 1, Wake: func() {}})
+			}
+			assert.NotEqual(t, rule.Pass, decision, "%s: %s", mode, value)
+			assert.NotEqual(t, rule.Wait, decision, "%s: %s", mode, value)
+		}
+	}
+}
+
 func TestManyValuesGainNothing(t *testing.T) {
 	t.Parallel()
 	for name, mode := range map[string]fleet.Mode{"lease": fleet.ModeLease, "ask": fleet.ModeAsk} {

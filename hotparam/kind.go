@@ -67,6 +67,8 @@ func fields() []rule.Field[Rule] {
 		rule.WholeField("concurrency", func(r *Rule) *int { return &r.Concurrency }).Given("limit").
 			NotZero("must be from 1 to 1000000 calls under way; to block all, write limit: 0").
 			Says("instead of a limit: how many calls of a value may be under way at once").Otherwise("limit instead"),
+		rule.DurationField("maxAge", func(r *Rule) *time.Duration { return &r.MaxAge }).Given("concurrency").
+			Says("concurrency: how long a call may hold its place: after it the place counts as given back").Otherwise("until the call ends"),
 		rule.DurationField("window", func(r *Rule) *time.Duration { return &r.Window }).Given("algorithm", "concurrency").
 			Says("the time that the limit is for"),
 		rule.ChoiceField("algorithm", func(r *Rule) *Algorithm { return &r.Algorithm }, TokenBucket, SlidingWindow, Throttle).
@@ -143,9 +145,11 @@ func examples() []rule.Example[Rule] {
 		},
 		Fields: []string{"match", "except", "perResource", "param", "limit", "algorithm", "maxWait", "mask"},
 	}, {
-		About:  "At most 3 calls of an address at once.",
-		Rule:   Rule{Name: "per-address", Resource: "reports:render", Param: rule.StringsOf("ip"), Concurrency: 3, Origin: "mobile"},
-		Fields: []string{"name", "resource", "param", "concurrency", "origin"},
+		About: "At most 3 calls of an address at once. A place that is held for 5 min is free again.",
+		Rule: Rule{
+			Name: "per-address", Resource: "reports:render", Param: rule.StringsOf("ip"), Concurrency: 3, MaxAge: 5 * time.Minute, Origin: "mobile",
+		},
+		Fields: []string{"name", "resource", "param", "concurrency", "maxAge", "origin"},
 	}, {
 		About: "Five logins of an account in five minutes, on whichever instance they are tried.",
 		Rule: Rule{

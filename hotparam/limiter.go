@@ -212,7 +212,7 @@ func (l *limiter) take(
 		}
 	default:
 		limit := int64(l.limits[s.class])
-		if place, outcome = t.concurrency.Acquire(s.key, l.version, limit-l.elsewhere(s, c.Now)); limit == 0 {
+		if place, outcome = l.takePlace(t, s, limit-l.elsewhere(s, c.Now), c.Now); limit == 0 {
 			wait = rule.Never
 		}
 		if place.IsShared() {
@@ -220,6 +220,16 @@ func (l *limiter) take(
 		}
 	}
 	return t, place, wait, outcome
+}
+
+// takePlace takes a place of a call under way, if that makes no more than a limit.
+func (l *limiter) takePlace(t *tables, s subject, limit int64, now clock.Instant) (table.Place, table.Outcome) {
+	if l.rule.MaxAge == 0 {
+		return t.concurrency.Acquire(s.key, l.version, limit)
+	}
+	place, outcome := t.concurrency.AcquireAged(s.key, l.version, limit, l.rule.MaxAge, now)
+	l.tellExpired(t.concurrency, now)
+	return place, outcome
 }
 
 // isPenalised says whether a value is refused outright.
@@ -414,10 +424,10 @@ func (l *limiter) retryAfter(c rule.Call) (wait, penalty time.Duration) {
 // Activate puts this version in force, unless a newer one is.
 func (l *limiter) Activate(now clock.Instant) {
 	s := l.state
-	if s.main.present() != nil {
+	if !s.main.await(l.compiled, l.rule.firstSize()) {
 		l.mainTables(now).activate(l.compiled, now)
 	}
-	if s.own.present() != nil {
+	if !s.own.await(l.compiled, l.ownSize()) {
 		l.ownTables(now).activate(l.compiled, now)
 	}
 	if l.penalties != nil {
@@ -438,13 +448,17 @@ func (l *limiter) Status(now clock.Instant) rule.Status {
 	gauges := []float64{
 		float64(s.Occupied), float64(l.rule.MaxValues), float64(s.Forgotten), float64(s.WithoutSlot), 0, 0, float64(s.Bytes),
 	}
+	if l.rule.MaxAge > 0 {
+		oldest, expired := l.aged(now)
+		gauges = append(gauges, oldest, expired)
+	}
 	if l.penalties != nil {
 		gauges[4], gauges[5] = float64(l.penalties.running(now)), float64(l.penalties.begun.Load())
 	}
 	return rule.Status{Gauges: gauges, Values: l.state.hottest.of(l.state, now, l.rule.Mask == MaskHash)}
 }
 
-// gaugeBytes is the index of the last gauge.
+// gaugeBytes is the index of the last gauge of most rules.
 const gaugeBytes = 6
 
 // gauges describes what Status returns, in the same order.
@@ -457,5 +471,7 @@ func gauges() []rule.Gauge {
 		{Name: "penalised", Help: "Values that are refused outright now."},
 		{Name: "penalties", Help: "Penalties since the rule began.", Counter: true},
 		{Name: "table_bytes", Help: "Memory of the table of values: it grows when values find no place, up to max_values."},
+		{Name: "oldest_seconds", Help: "How long the oldest call under way has had its place, in seconds, at most; of rules with maxAge."},
+		{Name: "expired", Help: "Places that were given back after maxAge although their calls had not ended; of rules with maxAge.", Counter: true},
 	}
 }

@@ -452,8 +452,8 @@ func TestStatusCountsValues(t *testing.T) {
 	}))
 	gauges := func() map[string]float64 {
 		named := make(map[string]float64)
-		for i, g := range hotparam.Kind().Gauges() {
-			named[g.Name] = s.limiter.Status(s.now).Gauges[i]
+		for i, value := range s.limiter.Status(s.now).Gauges {
+			named[hotparam.Kind().Gauges()[i].Name] = value
 		}
 		return named
 	}

@@ -53,6 +53,33 @@ func TestLimiterOfAnOlderVersionIsStale(t *testing.T) {
 	assert.Equal(t, rule.Stale, decision)
 }
 
+func TestLimiterOfAnOlderVersionIsStaleBeforeAnyValueWasSeen(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*hotparam.Rule){
+		"bucket":      nil,
+		"window":      func(r *hotparam.Rule) { r.Algorithm = hotparam.SlidingWindow },
+		"throttle":    func(r *hotparam.Rule) { r.Algorithm = hotparam.Throttle },
+		"concurrency": func(r *hotparam.Rule) { r.Limit, r.Concurrency = 0, 10 },
+	} {
+		s := newService(t, perUser(func(r *hotparam.Rule) {
+			r.Values, r.Missing = rule.NumberMapOf(text("named", 20)), hotparam.MissingShare
+			if change != nil {
+				change(r)
+			}
+		}))
+		old, other := s.limiter, s.another().limiter
+		s.reload(func(r *hotparam.Rule) { r.MaxValues = 500 })
+		for _, value := range []rule.Attribute{user("a"), user("named"), {}} {
+			_, decision := old.Acquire(s.call(value, 1))
+			assert.Equal(t, rule.Stale, decision, "%s: %v", name, value)
+		}
+		_, decision := other.Acquire(s.call(user("a"), 1))
+		assert.Equal(t, rule.Stale, decision, "%s: on another resource, which has the table too", name)
+		assert.Positive(t, s.passes(user("a")), name)
+		assert.Positive(t, s.passes(user("named")), name)
+	}
+}
+
 func TestReloadThatNamesAValueKeepsWhatItHasUsed(t *testing.T) {
 	t.Parallel()
 	name := func(r *hotparam.Rule) { r.Values = rule.NumberMapOf(text("a", 20), scalar(rule.Number, "7", 20)) }

@@ -52,6 +52,8 @@ const (
 	MaxLimit       = 1_000_000_000 // tokens per window
 	MinLimit       = 1e-6          // tokens per window, unless it is 0
 	MaxConcurrency = 1_000_000
+	MinMaxAge      = 10 * time.Millisecond
+	MaxMaxAge      = 7 * 24 * time.Hour
 	MinWindow      = time.Millisecond
 	MinSliding     = 10 * time.Millisecond // the shortest sliding window
 	MaxWindow      = 24 * time.Hour
@@ -108,6 +110,13 @@ type Rule struct {
 	// Concurrency is how many calls of each value may be under way at once, in place of
 	// Limit: from 1 to [MaxConcurrency]. A call takes one place, whatever its tokens.
 	Concurrency int
+
+	// MaxAge is how long a call may hold its place. After it, at the latest a seventh later, the
+	// place counts as given back, though the call has not ended: it leaked, or hangs. When it does
+	// end, nothing is given back any more. It is for calls that begin while the rule has it; calls
+	// that are meant to last must be shorter. The default, zero, lets calls hold their places until
+	// they end. From [MinMaxAge] to [MaxMaxAge]. Concurrency only.
+	MaxAge time.Duration
 
 	// Window is the time that Limit is for. Defaults to one second; from [MinWindow] to
 	// [MaxWindow]. A [SlidingWindow] is at least [MinSliding] long and a multiple of ten

@@ -22,6 +22,7 @@ type states struct {
 	penalties atomic.Pointer[penalties] // nil until a version of the rule has a penalty
 	waiters   waiters
 
+	quietUntil  atomic.Int64 // an instant: that places were given back is not told before
 	withoutSlot atomic.Int64 // calls whose value found no slot, up to toldAfter
 
 	fleetMu sync.Mutex
@@ -110,6 +111,14 @@ type slots struct {
 	version uint64 // of the rule, the latest that the table is made for
 	tables  *tables
 	size    int
+	awaited awaited
+}
+
+// awaited is the latest version of the rule that was activated while there was no table, and how to
+// make one for it.
+type awaited struct {
+	version uint64
+	make    func(size int) *tables
 }
 
 // The table of the values with a state of their own has one of two sizes: it becomes larger
@@ -144,6 +153,9 @@ func (s *slots) tablesFor(c *compiled, least, most int, now clock.Instant) *tabl
 	defer s.mu.Unlock()
 	size := min(max(s.size, least), most)
 	switch {
+	case s.tables == nil && s.awaited.version > c.version:
+		s.tables, s.version = s.awaited.make(s.size), s.awaited.version
+		return s.tables
 	case s.tables == nil:
 		s.tables = newTables(c, size)
 	case c.version > s.version:
@@ -153,6 +165,21 @@ func (s *slots) tablesFor(c *compiled, least, most int, now clock.Instant) *tabl
 	}
 	s.version, s.size = c.version, size
 	return s.tables
+}
+
+// await says whether there is no table yet. It will be made for this version at least, of that size,
+// so that calls of an earlier one are stale there.
+func (s *slots) await(c *compiled, size int) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.tables != nil {
+		return false
+	}
+	if s.awaited.version < c.version {
+		s.size = size
+		s.awaited = awaited{c.version, func(size int) *tables { return newTables(c, size) }}
+	}
+	return true
 }
 
 // present returns the table, nil if there is none yet.
@@ -181,7 +208,7 @@ func (t *tables) adopt(size int, now clock.Instant) *tables {
 	case t.windows != nil:
 		next.windows = t.windows.Adopt(size, now)
 	default:
-		next.concurrency = t.concurrency.Adopt(size)
+		next.concurrency = t.concurrency.Adopt(size, now)
 	}
 	if next == *t {
 		return t

@@ -57,6 +57,9 @@ func (r *Rule) validateConcurrency(f *rule.Faults) {
 	if !rule.Within(r.Concurrency, 1, MaxConcurrency) {
 		f.Add("concurrency", "is %d: must be from 1 to %d calls under way", r.Concurrency, MaxConcurrency)
 	}
+	if r.MaxAge != 0 && !rule.Within(r.MaxAge, MinMaxAge, MaxMaxAge) {
+		f.Add("maxAge", "is %v: must be from %v to %v, or left out", r.MaxAge, MinMaxAge, MaxMaxAge)
+	}
 	const noEffect = "has no effect beside concurrency: remove one of them"
 	if r.Limit != 0 {
 		f.Add("limit", "stands beside concurrency: a rule has one or the other; remove one")
@@ -77,6 +80,9 @@ func (r *Rule) validateConcurrency(f *rule.Faults) {
 
 // validateRate judges a rule that limits how much passes in a time.
 func (r *Rule) validateRate(f *rule.Faults) {
+	if r.MaxAge != 0 {
+		f.Add("maxAge", "has no effect without concurrency: remove it")
+	}
 	if fault := r.limitFault(r.Limit); fault != "" {
 		f.Add("limit", "is %v: %s", r.Limit, fault)
 	}

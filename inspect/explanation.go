@@ -32,6 +32,11 @@ type Rule struct {
 	// Attributes are the attributes that the rule looks at, as the call has them.
 	Attributes []Attribute `json:"attributes,omitempty"`
 
+	// PartitionKey is what the RateLimit fields of HTTP tell the limit of the value of the call by,
+	// as "pk" has it, in base64: see core.RuleSnapshot.PartitionKey. "" for rules that have no limit
+	// for each value.
+	PartitionKey string `json:"partitionKey,omitempty"`
+
 	// State is nil where no engine was asked.
 	State *State `json:"state,omitempty"`
 }

@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"encoding/base64"
 	"net/http"
 	"net/url"
 	"strings"
@@ -76,5 +77,6 @@ func appliedRule(c clock.Clock, applied *core.Applied) Rule {
 	of := RuleOf(applied.Rule)
 	of.Source, of.Document, of.Line, of.Column = applied.Source, applied.Document, applied.Line, applied.Column
 	of.Attributes, of.State = attributesOf(applied.Attributes), stateOf(c, applied)
+	of.PartitionKey = base64.StdEncoding.EncodeToString(applied.PartitionKey())
 	return of
 }

@@ -75,8 +75,9 @@ type List struct {
 	// if another source has a list of that name that comes first.
 	InForce bool `json:"inForce"`
 
-	Entries int       `json:"entries"` // of the last good version, as are the following
-	Bytes   int64     `json:"bytes"`   // of memory, about
+	Entries int       `json:"entries"`           // of the last good version, as are the following
+	WithEnd int       `json:"withEnd,omitempty"` // entries among them that have an end, also those that have ended
+	Bytes   int64     `json:"bytes"`             // of memory, about
 	Digest  string    `json:"digest,omitempty"`
 	Since   time.Time `json:"since,omitzero"` // when it was put in force; left out for one from code
 
@@ -173,7 +174,7 @@ func signalOf(of *core.SignalStatus, c clock.Clock) Signal {
 func listOf(of *list.Status, c clock.Clock) List {
 	l := List{
 		Name: of.Name, Source: of.Source, Document: of.Document, InForce: of.InForce,
-		Entries: of.Entries, Bytes: of.Size, Since: timeOf(c, of.Since), Error: textOf(of.Err), FailedAt: timeOf(c, of.FailedAt),
+		Entries: of.Entries, WithEnd: of.WithEnd, Bytes: of.Size, Since: timeOf(c, of.Since), Error: textOf(of.Err), FailedAt: timeOf(c, of.FailedAt),
 		CopiedAt: timeOf(c, of.CopiedAt),
 	}
 	if of.HeldBack != nil {

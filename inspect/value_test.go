@@ -2,6 +2,8 @@ package inspect_test
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/base64"
 	"encoding/json"
 	"log/slog"
 	"net/http"
@@ -15,11 +17,41 @@ import (
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/flow"
 	"github.com/penstock-go/penstock/hotparam"
 	"github.com/penstock-go/penstock/inspect"
 	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
 )
+
+func TestExplainHasThePartitionKeyOfTheFields(t *testing.T) {
+	t.Parallel()
+	engine := core.New(core.Config{Clock: clock.NewVirtual(time.Unix(1_000_000, 0)), Logger: slog.New(slog.DiscardHandler)})
+	t.Cleanup(engine.Close)
+	require.NoError(t, engine.Load(rules.Set{
+		HotParam: []hotparam.Rule{
+			{Name: "per-user", Resource: "pay", Param: rule.StringsOf("user"), Limit: 2},
+			{Name: "at-once", Resource: "pay", Param: rule.StringsOf("user"), Concurrency: 2},
+		},
+		Flow: []flow.Rule{{Name: "all", Resource: "pay", Limit: 10}},
+	}))
+	keyOf := func(user string) string {
+		attributes, err := inspect.ParseAttributes([]string{"user=" + user})
+		require.NoError(t, err)
+		found := ""
+		for _, r := range inspect.Explain(engine, inspect.Call{Resource: "pay", Attributes: attributes}).Rules {
+			if r.Name == "per-user" {
+				found = r.PartitionKey
+			} else {
+				assert.Empty(t, r.PartitionKey, r.Name)
+			}
+		}
+		return found
+	}
+	sum := sha256.Sum256([]byte("per-user\x00rule.String(\"ann\")"))
+	assert.Equal(t, base64.StdEncoding.EncodeToString(sum[:9]), keyOf("ann"))
+	assert.NotEqual(t, keyOf("ann"), keyOf("bob"))
+}
 
 func TestOneValueIsShownResetAndItsPenaltyLifted(t *testing.T) {
 	t.Parallel()

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+
+	"github.com/penstock-go/penstock/clock"
 )
 
 // What a list may have.
@@ -24,7 +26,7 @@ type Builder struct {
 }
 
 // Add adds an entry as the text of a list has it: an address, a prefix, a text, or a
-// text in quotes. See the package comment.
+// text in quotes, perhaps with an end. See the package comment.
 func (b *Builder) Add(entry string) error { return prefixed(b.addEntry([]byte(entry))) }
 
 // AddPrefix adds all addresses of a prefix. Bits beyond its length count for nothing.
@@ -40,11 +42,11 @@ func (b *Builder) AddPrefix(p netip.Prefix) error {
 	if addr.Is4() {
 		prefix = wordsOf4(addr)
 	}
-	return prefixed(b.addPrefix(prefix.masked(length), length, addr.Is4()))
+	return prefixed(b.addPrefix(prefix.masked(length), length, addr.Is4(), never))
 }
 
 // AddText adds an exact text of at most [MaxText] bytes, whatever it looks like.
-func (b *Builder) AddText(text string) error { return prefixed(b.addText([]byte(text))) }
+func (b *Builder) AddText(text string) error { return prefixed(b.addText([]byte(text), never)) }
 
 // prefixed returns an error as exported methods do.
 func prefixed(err error) error {
@@ -62,10 +64,11 @@ func (b *Builder) Len() int { return b.list.entries }
 // are sorted, which takes a few seconds for millions.
 func (b *Builder) Build(ctx context.Context) (*List, error) {
 	built := b.list
+	built.ends.sort()
 	var err error
 	if built.v4, err = b.v4.build(ctx); err == nil {
 		if built.v6, err = b.v6.build(ctx); err == nil {
-			err = built.texts.index(ctx, built.entries-built.addrs)
+			err = built.texts.index(ctx, built.permanentTexts())
 		}
 	}
 	*b = Builder{max: b.max}
@@ -76,7 +79,10 @@ func (b *Builder) Build(ctx context.Context) (*List, error) {
 }
 
 // addPrefix adds a prefix without bits beyond its length.
-func (b *Builder) addPrefix(addr words, length int, is4 bool) error {
+func (b *Builder) addPrefix(addr words, length int, is4 bool, until clock.Instant) error {
+	if until != never {
+		return b.addPrefixUntil(addr, length, is4, until)
+	}
 	if err := b.count(); err != nil {
 		return err
 	}
@@ -89,9 +95,12 @@ func (b *Builder) addPrefix(addr words, length int, is4 bool) error {
 	return nil
 }
 
-func (b *Builder) addText(text []byte) error {
+func (b *Builder) addText(text []byte, until clock.Instant) error {
 	if len(text) > MaxText {
 		return fmt.Errorf("%s has %d bytes: a text has at most %d", quote(string(text)), len(text), MaxText)
+	}
+	if until != never {
+		return b.addTextUntil(text, until)
 	}
 	if err := b.count(); err != nil {
 		return err

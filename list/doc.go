@@ -25,6 +25,14 @@
 // is a text, whatever it looks like; quotes are those of Go and JSON, so \" and \u00e9
 // work in them. Patterns do not: lists have exact texts only.
 //
+// An entry may have an end, as in
+//
+//	203.0.113.9 until 2026-12-01T00:00:00Z
+//
+// From that instant of the wall clock on, which is written as in RFC 3339, it is not on the list any
+// more. So a text with the word until in it stands in quotes. At most [MaxEnds] entries have an end;
+// of the same entries the one that ends last counts.
+//
 // IPv4 addresses mapped to IPv6 count as IPv4. Zones of addresses are ignored in calls
 // and are a mistake in a list. A prefix must not have bits beyond its length, so that
 // nobody blocks 10.0.0.0/8 who means 10.1.2.3/32. Entries may overlap and repeat.

@@ -22,18 +22,22 @@ const (
 
 // addEntry adds an entry of a text, without white space and comments around it.
 func (b *Builder) addEntry(entry []byte) error {
+	entry, until, err := cutEnd(entry)
+	if err != nil {
+		return err
+	}
 	if len(entry) > 0 && entry[0] == '"' {
 		text, err := strconv.Unquote(string(entry))
 		if err != nil {
 			return fmt.Errorf("%s has quotes that do not match or a backslash that means nothing: write quotes as in Go, \\\" for one in the text", quote(string(entry)))
 		}
-		return b.addText([]byte(text))
+		return b.addText([]byte(text), until)
 	}
 	if addr, length, is4, ok := parsePrefix(entry); ok {
 		if err := b.setKind(addrEntries, entry); err != nil {
 			return err
 		}
-		return b.addPrefix(addr, length, is4)
+		return b.addPrefix(addr, length, is4, until)
 	}
 	if err := checkText(string(entry), b.kind == addrEntries); err != nil {
 		return err
@@ -41,7 +45,7 @@ func (b *Builder) addEntry(entry []byte) error {
 	if err := b.setKind(textEntries, entry); err != nil {
 		return err
 	}
-	return b.addText(entry)
+	return b.addText(entry, until)
 }
 
 // setKind notes what the list has, or says that it has something else.
@@ -165,10 +169,15 @@ func withoutComment(line []byte) []byte {
 		if err != nil {
 			return line // the mistake is reported
 		}
-		if rest := line[len(quoted):]; len(withoutComment(rest)) > 0 || len(rest) > 0 && rest[0] == '#' {
-			return line
+		rest := line[len(quoted):]
+		behind := withoutComment(rest)
+		switch {
+		case len(rest) > 0 && rest[0] == '#':
+			return line // the mistake is reported
+		case len(behind) == 0:
+			return line[:len(quoted)]
 		}
-		return line[:len(quoted)]
+		return line[:cap(line)-cap(behind)+len(behind)] // behind is a part of line
 	}
 	for from := 0; ; {
 		i := bytes.IndexByte(line[from:], '#')

@@ -12,10 +12,16 @@ const MaxMistakes = 10
 type Mistake struct {
 	Line    int    // the first line is 1
 	Message string // what is wrong and what to do
+	Column  int    // of the part of the line that is wrong, in characters, from 1; 0 if it is the entry
 }
 
 // String returns the line and the message, as in: line 3: "10.0.0.300" is no address.
-func (m Mistake) String() string { return fmt.Sprintf("line %d: %s", m.Line, m.Message) }
+func (m Mistake) String() string {
+	if m.Column > 0 {
+		return fmt.Sprintf("line %d, column %d: %s", m.Line, m.Column, m.Message)
+	}
+	return fmt.Sprintf("line %d: %s", m.Line, m.Message)
+}
 
 // Error is what is wrong with a text.
 type Error struct {
@@ -39,9 +45,11 @@ func (e *Error) Error() string {
 	return text.String()
 }
 
-func (e *Error) add(line int, message string) {
+func (e *Error) add(line int, message string) { e.addAt(line, 0, message) }
+
+func (e *Error) addAt(line, column int, message string) {
 	e.Count++
 	if len(e.Mistakes) < MaxMistakes {
-		e.Mistakes = append(e.Mistakes, Mistake{line, message})
+		e.Mistakes = append(e.Mistakes, Mistake{line, message, column})
 	}
 }

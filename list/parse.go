@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"unicode/utf8"
 )
 
 // What a text may have.
@@ -145,7 +146,12 @@ func (p *parser) take(line []byte) bool {
 		return true
 	}
 	err := p.builder.addEntry(entry)
-	if err != nil {
+	var end *endError
+	switch {
+	case errors.As(err, &end):
+		before := line[:cap(line)-cap(entry)+end.at] // entry is a part of line
+		p.mistakes.addAt(p.line, utf8.RuneCount(before)+1, err.Error())
+	case err != nil:
 		p.mistakes.add(p.line, err.Error())
 	}
 	return !errors.Is(err, errFull)

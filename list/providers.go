@@ -64,6 +64,7 @@ type Status struct {
 	InForce bool
 
 	Entries int           // of the last good version, 0 without one
+	WithEnd int           // entries among them that have an end, also those that have ended
 	Size    int64         // of it in memory, in bytes, about
 	Digest  [32]byte      // of its text
 	Since   clock.Instant // when it was put in force; 0 without one
@@ -186,7 +187,7 @@ func (e *entry) status(name string) Status {
 		HeldBack: e.heldBack, Err: e.err, FailedAt: e.failedAt,
 	}
 	if e.List != nil {
-		s.Entries, s.Size = e.List.Len(), e.List.Size()
+		s.Entries, s.WithEnd, s.Size = e.List.Len(), e.List.ends.len(), e.List.Size()
 	}
 	return s
 }

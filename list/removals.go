@@ -109,18 +109,20 @@ type past struct {
 // taken for one that had what either had.
 const maxPast = 32
 
-func pastOf(l *List, until clock.Instant) past {
-	return past{until: until, addrs: l.addrs, texts: l.entries - l.addrs}
+// pastOf returns how many entries a list has now that have not ended. l may be nil.
+func (r *Registry) pastOf(l *List, now clock.Instant) past {
+	if l == nil {
+		return past{until: now}
+	}
+	addrs, texts := l.ends.ended(clock.Instant(clock.TimeOf(r.limit.Clock, now).UnixNano()))
+	return past{until: now, addrs: l.addrs - addrs, texts: l.entries - l.addrs - texts}
 }
 
 func (p past) entries() int { return p.addrs + p.texts }
 
-// removedBy returns how many of the entries are gone with a list in its place.
-func (p past) removedBy(next *List) int {
-	if next == nil {
-		return p.entries()
-	}
-	return max(0, p.addrs-next.addrs) + max(0, p.texts-(next.entries-next.addrs))
+// removedBy returns how many of the entries are gone with those of another list in their place.
+func (p past) removedBy(next past) int {
+	return max(0, p.addrs-next.addrs) + max(0, p.texts-next.texts)
 }
 
 // tooMany says why a list that may be nil must not take the place of the present one; nil
@@ -132,16 +134,17 @@ func (r *Registry) tooMany(name string, next *List) *HeldBackError {
 	}
 	now := r.limit.Clock.Now()
 	r.forgetPast(name, now)
-	if pastOf(present, now).removedBy(next) == 0 {
+	before, after := r.pastOf(present, now), r.pastOf(next, now)
+	if before.removedBy(after) == 0 {
 		return nil
 	}
 	for _, before := range r.past[name] {
-		if why := r.judge(before, next); why != nil {
+		if why := r.judge(before, after); why != nil {
 			why.Name, why.Within = name, r.limit.Window
 			return why
 		}
 	}
-	why := r.judge(pastOf(present, now), next)
+	why := r.judge(before, after)
 	if why != nil {
 		why.Name = name
 	}
@@ -149,8 +152,8 @@ func (r *Registry) tooMany(name string, next *List) *HeldBackError {
 }
 
 // judge returns an error if a list takes out too many of the entries that there were.
-func (r *Registry) judge(before past, next *List) *HeldBackError {
-	removed, of := before.removedBy(next), before.entries()
+func (r *Registry) judge(before, after past) *HeldBackError {
+	removed, of := before.removedBy(after), before.entries()
 	if of == 0 || float64(removed)/float64(of) <= r.limit.Share {
 		return nil
 	}
@@ -175,7 +178,7 @@ func (r *Registry) store(name string, next *List) {
 		return
 	}
 	now := r.limit.Clock.Now()
-	if p := pastOf(present, now); p.removedBy(next) > 0 {
+	if p := r.pastOf(present, now); p.removedBy(r.pastOf(next, now)) > 0 {
 		if r.past == nil {
 			r.past = make(map[string][]past)
 		}

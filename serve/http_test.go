@@ -18,6 +18,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/penstock-go/penstock/adapters/nethttp"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/serve"
 )
@@ -109,7 +110,7 @@ hotParam:
 access:
   - {name: nets, resource: "GET:/admin", deny: [192.0.2.0/24]}
 `)
-			ask := asks(t, engine, serve.HTTPOptions{Routes: []string{"GET /orders/{id}", "POST /orders", "GET /admin", "GET /free"}})[protocol]
+			ask := asks(t, engine, serve.HTTPOptions{Routes: []string{"GET /orders/{id}", "POST /orders", "GET /admin", "GET /free"}, Spread: nethttp.Spread{Share: -1}})[protocol]
 			orders := asked{method: "GET", uri: "/orders/7?x=1", client: "198.51.100.1"}
 			assert.Equal(t, 200, ask(orders).status)
 			orders.uri = "//orders/./8" // leaves no route

@@ -30,7 +30,7 @@ type httpJudge struct {
 func newHTTPJudge(engine *core.Engine, options HTTPOptions) (*httpJudge, error) {
 	j := &httpJudge{
 		engine: engine, options: options, mux: http.NewServeMux(), named: nethttp.PatternResource(),
-		answers:    nethttp.NewAnswers(engine, options.Fields),
+		answers:    nethttp.NewAnswers(engine, options.Fields).WithSpread(options.Spread),
 		priorities: nethttp.NewPriorities(options.PriorityHeader, options.PriorityCallers),
 		attributes: nethttp.NewAttributes(clientip.Options{
 			TrustedProxies: options.TrustedProxies, UseForwarded: options.UseForwarded, IPv6Prefix: options.IPv6Prefix,

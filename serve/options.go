@@ -40,6 +40,10 @@ type RLSOptions struct {
 	// names rules at all. Defaults to nethttp.FieldsOnRefusal.
 	Fields nethttp.Fields
 
+	// Spread has clients that are refused together come back one after the other, by a
+	// Retry-After that differs. Defaults to up to a fifth more than the wait, see [nethttp.Spread].
+	Spread nethttp.Spread
+
 	// IPv6Prefix is how many bits of an IPv6 address identify a client, for the attribute
 	// "ipPrefix". Defaults to 64.
 	IPv6Prefix int
@@ -94,4 +98,8 @@ type HTTPOptions struct {
 	// Fields selects the answers with RateLimit fields, and whether what clients get to see
 	// names rules at all. Defaults to nethttp.FieldsOnRefusal.
 	Fields nethttp.Fields
+
+	// Spread has clients that are refused together come back one after the other, by a
+	// Retry-After that differs. Defaults to up to a fifth more than the wait, see [nethttp.Spread].
+	Spread nethttp.Spread
 }

@@ -93,7 +93,7 @@ func HandlerOptions(o *Options, exchange func(http.ResponseWriter, *http.Request
 		PriorityHeader: o.PriorityHeader, PriorityCallers: o.PriorityCallers,
 		PriorityTrust:  AdaptTrust(o.PriorityTrust, request),
 		TrustedProxies: o.TrustedProxies, UseForwarded: o.UseForwarded, IPv6Prefix: o.IPv6Prefix,
-		Failure: o.Failure, Fields: o.Fields, BufferBody: o.BufferBody,
+		Failure: o.Failure, Fields: o.Fields, Spread: o.Spread, BufferBody: o.BufferBody,
 	}
 	if blocked := o.Blocked; blocked != nil {
 		options.Blocked = func(w http.ResponseWriter, r *http.Request, block *core.BlockError) {

@@ -94,6 +94,7 @@ type Options struct {
 	EntryError      func(Exchange, error) error
 	Failure         func(status int, err error) bool
 	Fields          nethttp.Fields
+	Spread          nethttp.Spread
 	BufferBody      int64
 }
 
@@ -212,8 +213,13 @@ func (h *HTTPHarness) serve(t *testing.T, s Server) *httpClient {
 		missing(h.Lacks).need(t, NestedGuards)
 	}
 	var engines []*core.Engine
-	for _, guard := range s.Guards {
+	s.Guards = slices.Clone(s.Guards)
+	for i := range s.Guards {
+		guard := &s.Guards[i]
 		engines = append(engines, guard.Engine)
+		if guard.Options.Spread.Share == 0 && guard.Options.Spread.Random == nil {
+			guard.Options.Spread.Share = -1 // so that each Retry-After is known
+		}
 	}
 	t.Cleanup(func() { requireNoneUnderWay(t, h.Timeout, engines) }) // after the server has stopped
 	url := h.Serve(t, s)

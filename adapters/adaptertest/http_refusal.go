@@ -24,6 +24,7 @@ func httpRefusalTests() []httpTest {
 	return []httpTest{
 		{"refusals are answered by their reason", nil, refusalsAreAnsweredByReason},
 		{"refusals describe the quota", nil, refusalsDescribeTheQuota},
+		{"Spread has clients come back one after the other", nil, spreadRetryAfter},
 		{"refused requests do not reach the handler", nil, refusedRequestsDoNotReachTheHandler},
 		{"injected faults are answered as their rules say", nil, injectedFaultsAreAnswered},
 		{"FieldsNever names no rule", nil, fieldsNeverNamesNoRule},
@@ -118,6 +119,23 @@ func refusalsDescribeTheQuota(t *testing.T, h *HTTPHarness) {
 	assert.Contains(t, hidden.header.Get("RateLimit"), `"`+body.ViolatedPolicies[0]+`";r=0`)
 	for _, name := range []string{h.orders(), "reads", "flow"} {
 		assert.NotContains(t, hidden.body, name)
+	}
+}
+
+func spreadRetryAfter(t *testing.T, h *HTTPHarness) {
+	engine, _ := NewEngine(t, rules.Set{Flow: []flow.Rule{{Name: "reads", Resource: h.orders(), Limit: 0.1, Algorithm: flow.Throttle}}})
+	var random atomic.Int64 // in hundredths
+	c := h.serveOrders(t, engine, Options{Spread: nethttp.Spread{Random: func() float64 { return float64(random.Load()) / 100 }}}, ok)
+	assert.Equal(t, http.StatusOK, c.get("/orders/7").status)
+	for _, test := range []struct {
+		random int64
+		want   string
+	}{{0, "10"}, {50, "11"}, {99, "12"}, {0, "10"}} {
+		random.Store(test.random)
+		refused := c.get("/orders/7")
+		assert.Equal(t, http.StatusTooManyRequests, refused.status)
+		assert.Equal(t, test.want, refused.header.Get("Retry-After"))
+		assert.Contains(t, refused.header.Get("RateLimit"), ";r=0;t=10", "is the same for all")
 	}
 }
 

@@ -135,6 +135,7 @@ func httpMistakes() map[string][]string {
 		"serves what is refused":                {"refused requests do not reach the handler", "exactly the limit passes under concurrency"},
 		"ignores answers of rules":              {"injected faults are answered as their rules say"},
 		"names rules that are hidden":           {"FieldsNever names no rule"},
+		"ignores Spread":                        {"Spread has clients come back one after the other"},
 		"sets no fields on what passes":         {"FieldsAlways describes the quota of requests that pass"},
 		"ignores Blocked":                       {"Blocked answers refusals"},
 		"ignores EntryError":                    {"EntryError answers requests that do not pass otherwise"},

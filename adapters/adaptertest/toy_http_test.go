@@ -173,9 +173,12 @@ func (f toyHTTP) guard(g adaptertest.Guard, mux *http.ServeMux, next toyHandler)
 	if f.makes("names rules that are hidden") {
 		fields = nethttp.FieldsOnRefusal
 	}
+	if f.makes("ignores Spread") {
+		o.Spread = nethttp.Spread{Share: -1}
+	}
 	guard := &toyGuard{
 		toyHTTP: f, engine: g.Engine, options: o, next: next,
-		answers: nethttp.NewAnswers(g.Engine, fields),
+		answers: nethttp.NewAnswers(g.Engine, fields).WithSpread(o.Spread),
 		attributes: nethttp.NewAttributes(clientip.Options{
 			TrustedProxies: o.TrustedProxies, UseForwarded: o.UseForwarded, IPv6Prefix: o.IPv6Prefix,
 		}),

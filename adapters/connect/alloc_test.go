@@ -65,7 +65,7 @@ func TestRefusalAllocatesLittle(t *testing.T) {
 // Each refused call has an error of its own, which interceptors may add to.
 func TestErrorsOfRefusalsAreIndependent(t *testing.T) {
 	engine := spent(t, "orders")
-	options := penstockconnect.Options{Resource: func(context.Context, *penstockconnect.Call) string { return "orders" }}
+	options := penstockconnect.Options{Resource: func(context.Context, *penstockconnect.Call) string { return "orders" }, Spread: exact}
 	call := penstockconnect.ServerInterceptor(engine, options).WrapUnary(
 		func(context.Context, connect.AnyRequest) (connect.AnyResponse, error) { return nil, nil }) //nolint:nilnil // not to be called
 	refuse := func() *connect.Error {

@@ -109,13 +109,14 @@ func addDetail(to *connect.Error, detail proto.Message) {
 }
 
 // refuse returns the error of a call that a rule refused.
-func (g *gate) refuse(c *call, block *core.BlockError, origin string) error {
+func (g *gate) refuse(c *call, block *core.BlockError, origin string, opts []core.Option) error {
 	made := g.refusals.Of(block).newError()
 	switch {
 	case !g.Inbound || block.Reason == rule.Injected: // a server that fails says nothing either
 	case c.Peer.Protocol == connect.ProtocolConnect:
-		g.answers.SetRefused(made.Meta(), block, origin)
+		g.answers.SetRefused(made.Meta(), block, origin, opts...)
 	default:
+		g.answers.SetRetryAfter(made.Meta(), block)
 		made.Meta()[pushbackField] = g.noRetry
 	}
 	return made
@@ -135,7 +136,8 @@ func (g *gate) passOn(c *call, err error) error {
 	}
 	other := refused.hidden == g.options.ShowRules // it names rules, or not, unlike this guard
 	pushback := c.Peer.Protocol != connect.ProtocolConnect && len(present.Meta()[pushbackField]) == 0
-	if !other && !pushback {
+	spread := g.answers != nil && refused.block.Reason != rule.Injected && len(present.Meta()[retryAfterField]) > 0
+	if !other && !pushback && !spread {
 		return err
 	}
 	made := newError(err, refused.block, !g.options.ShowRules)
@@ -143,6 +145,9 @@ func (g *gate) passOn(c *call, err error) error {
 	maps.Copy(meta, present.Meta())
 	if other && !g.options.ShowRules {
 		removeNames(meta)
+	}
+	if spread {
+		g.answers.SetRetryAfter(meta, refused.block)
 	}
 	if pushback && refused.block.Reason != rule.Injected {
 		meta[pushbackField] = g.noRetry

@@ -56,7 +56,7 @@ func newGate(engine *core.Engine, options Options, inbound bool) *gate {
 		if options.ShowRules {
 			fields |= nethttp.ShowRules
 		}
-		g.answers = nethttp.NewAnswers(engine, fields)
+		g.answers = nethttp.NewAnswers(engine, fields).WithSpread(options.Spread)
 	}
 	return g
 }
@@ -105,13 +105,13 @@ func (g *gate) enter(ctx context.Context, guard *core.Guard, c *call, p rule.Pri
 	}
 	block, err := g.Enter(ctx, guard, resource, opts)
 	if err != nil {
-		return g.answer(ctx, c, block, err, origin)
+		return g.answer(ctx, c, block, err, origin, opts)
 	}
 	return nil
 }
 
 // answer returns the error of a call that did not pass.
-func (g *gate) answer(ctx context.Context, c *call, block *core.BlockError, err error, origin string) error {
+func (g *gate) answer(ctx context.Context, c *call, block *core.BlockError, err error, origin string, opts []core.Option) error {
 	switch {
 	case block != nil && g.options.Blocked != nil:
 		if answer := g.options.Blocked(ctx, &c.Call, block); answer != nil {
@@ -123,7 +123,7 @@ func (g *gate) answer(ctx context.Context, c *call, block *core.BlockError, err 
 		}
 	}
 	if block != nil {
-		return g.refuse(c, block, origin)
+		return g.refuse(c, block, origin, opts)
 	}
 	return newError(err, nil, false)
 }

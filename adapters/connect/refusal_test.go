@@ -16,10 +16,16 @@ import (
 
 	"github.com/penstock-go/penstock/adapters/adaptertest"
 	penstockconnect "github.com/penstock-go/penstock/adapters/connect"
+	"github.com/penstock-go/penstock/adapters/nethttp"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/hotparam"
 	"github.com/penstock-go/penstock/rule"
+	"github.com/penstock-go/penstock/rules"
 )
+
+// exact has Retry-After tell all clients the same.
+var exact = nethttp.Spread{Share: -1}
 
 // detailOf returns the detail of a type in an error, nil if it has none.
 func detailOf[T proto.Message](t *testing.T, err error) (found T) {
@@ -43,11 +49,32 @@ func metaOf(t *testing.T, err error) http.Header {
 	return coded.Meta()
 }
 
+func TestRefusalTellsOfTheValueOfTheCaller(t *testing.T) {
+	engine := newEngine(t)
+	require.NoError(t, engine.Load(rules.Set{HotParam: []hotparam.Rule{
+		{Name: "per-user", Resource: create, Param: rule.StringsOf("user"), Limit: 1, Window: time.Hour},
+	}}))
+	user := "ann"
+	options := penstockconnect.Options{ShowRules: true, Attributes: func(context.Context, *penstockconnect.Call) []core.Option {
+		return []core.Option{core.String("user", user)}
+	}}
+	client := guard(t, adaptertest.AtServer, wires()[0], create, engine, options, succeed)
+	partitions := map[string]bool{}
+	for _, user = range []string{"ann", "bob"} {
+		require.NoError(t, callUnary(t.Context(), client))
+		meta := metaOf(t, callUnary(t.Context(), client))
+		assert.Regexp(t, `^"per-user";r=0;t=3[56]\d\d;pk=:[A-Za-z0-9+/]{12}:$`, meta.Get("RateLimit"))
+		assert.Regexp(t, `^"per-user";q=1;w=3600;pk=:[A-Za-z0-9+/]{12}:$`, meta.Get("RateLimit-Policy"))
+		partitions[meta.Get("RateLimit-Policy")] = true
+	}
+	assert.Len(t, partitions, 2, "one of each user")
+}
+
 // The fields and details of a refusal are those of its protocol.
 func TestRefusalSaysWhatItsProtocolHas(t *testing.T) {
 	everywhere(t, func(t *testing.T, at adaptertest.Side, w wire, s shape) {
 		engine := newEngine(t, flow.Rule{Name: "orders", Resource: s.procedure, Limit: 1, Window: time.Minute})
-		client := guard(t, at, w, s.procedure, engine, penstockconnect.Options{ShowRules: true}, succeed)
+		client := guard(t, at, w, s.procedure, engine, penstockconnect.Options{ShowRules: true, Spread: exact}, succeed)
 		require.NoError(t, s.call(t.Context(), client))
 		err := s.call(t.Context(), client)
 		require.Equal(t, connect.CodeResourceExhausted, connect.CodeOf(err))
@@ -85,7 +112,7 @@ func TestReasonDecidesOnTheFields(t *testing.T) {
 		t.Run(reason.String(), func(t *testing.T) {
 			for _, w := range wires() {
 				p := &adaptertest.Probe{Reason: reason, RefuseAfter: 1500 * time.Millisecond}
-				err := callUnary(t.Context(), guard(t, adaptertest.AtServer, w, create, p.NewEngine(t), penstockconnect.Options{}, succeed))
+				err := callUnary(t.Context(), guard(t, adaptertest.AtServer, w, create, p.NewEngine(t), penstockconnect.Options{Spread: exact}, succeed))
 				assert.Equal(t, want.after, metaOf(t, err).Get("Retry-After"), w.name)
 				assert.Equal(t, want.pushback && w.isGRPC(), metaOf(t, err).Get("Grpc-Retry-Pushback-Ms") == "-1", w.name)
 			}
@@ -95,7 +122,7 @@ func TestReasonDecidesOnTheFields(t *testing.T) {
 
 func TestHTTPStatusOfARefusal(t *testing.T) {
 	engine := newEngine(t, flow.Rule{Name: "orders", Resource: create, Limit: 1, Window: time.Minute})
-	url := serve(t, newHandler(succeed, connect.WithInterceptors(penstockconnect.ServerInterceptor(engine, penstockconnect.Options{}))))
+	url := serve(t, newHandler(succeed, connect.WithInterceptors(penstockconnect.ServerInterceptor(engine, penstockconnect.Options{Spread: exact}))))
 	client := wires()[0].httpClient(t)
 	for _, want := range []int{http.StatusOK, http.StatusTooManyRequests} {
 		response, err := client.Post(url+create, "application/json", strings.NewReader(`"a"`))
@@ -118,7 +145,7 @@ func TestRefusalThatAHandlerPassesOn(t *testing.T) {
 				_, err := inner.Entry(t.Context(), "orders.db")
 				require.NoError(t, err)
 				engine := newEngine(t)
-				options := penstockconnect.Options{ShowRules: !hide}
+				options := penstockconnect.Options{ShowRules: !hide, Spread: exact}
 				client := guard(t, adaptertest.AtServer, w, s.procedure, engine, options, func(ctx context.Context, _ http.Header) error {
 					_, err := inner.Entry(ctx, "orders.db")
 					return penstockconnect.Error(err)

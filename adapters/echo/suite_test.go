@@ -86,7 +86,7 @@ func suiteOptions(o *adaptertest.Options) penstockecho.Options {
 		Priority: adaptertest.Adapt(o.Priority, request), PriorityHeader: o.PriorityHeader,
 		PriorityCallers: o.PriorityCallers, PriorityTrust: adaptertest.AdaptTrust(o.PriorityTrust, request),
 		TrustedProxies: o.TrustedProxies, UseForwarded: o.UseForwarded, IPv6Prefix: o.IPv6Prefix,
-		Failure: o.Failure, Fields: o.Fields, BufferBody: o.BufferBody,
+		Failure: o.Failure, Fields: o.Fields, Spread: o.Spread, BufferBody: o.BufferBody,
 	}
 	if blocked := o.Blocked; blocked != nil {
 		options.Blocked = func(c *echo.Context, block *core.BlockError) error { return blocked(exchangeOf(c), block) }

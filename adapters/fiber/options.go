@@ -102,6 +102,10 @@ type Options struct {
 	// [nethttp.ShowRules] whether they and the bodies of refusals name rules. Defaults to [nethttp.FieldsOnRefusal].
 	Fields nethttp.Fields
 
+	// Spread has clients that are refused together come back one after the other, by a
+	// Retry-After that differs. Defaults to up to a fifth more than the wait, see [nethttp.Spread].
+	Spread nethttp.Spread
+
 	// Logger receives a warning, once, if requests are served by other routes than the ones
 	// that they are named after. Defaults to [slog.Default].
 	Logger *slog.Logger

@@ -147,7 +147,7 @@ func suiteOptions(o *adaptertest.Options) penstockfiber.Options {
 		Priority: adaptertest.Adapt(o.Priority, request), PriorityHeader: o.PriorityHeader,
 		PriorityCallers: o.PriorityCallers, PriorityTrust: adaptertest.AdaptTrust(o.PriorityTrust, request),
 		TrustedProxies: o.TrustedProxies, UseForwarded: o.UseForwarded, IPv6Prefix: o.IPv6Prefix,
-		Failure: o.Failure, Fields: o.Fields,
+		Failure: o.Failure, Fields: o.Fields, Spread: o.Spread,
 	}
 	if blocked := o.Blocked; blocked != nil {
 		options.Blocked = func(c fiber.Ctx, block *core.BlockError) error { return blocked(exchange{c}, block) }

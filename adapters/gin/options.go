@@ -100,6 +100,10 @@ type Options struct {
 	// [nethttp.ShowRules] whether they and the bodies of refusals name rules. Defaults to [nethttp.FieldsOnRefusal].
 	Fields nethttp.Fields
 
+	// Spread has clients that are refused together come back one after the other, by a
+	// Retry-After that differs. Defaults to up to a fifth more than the wait, see [nethttp.Spread].
+	Spread nethttp.Spread
+
 	// BufferBody is how many bytes of a body are read at most before the call is
 	// made, 0 for none. See [nethttp.Options.BufferBody] for when to set it.
 	BufferBody int64

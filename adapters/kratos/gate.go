@@ -61,7 +61,7 @@ func newGate(engine *core.Engine, options Options, inbound bool) *gate {
 		if options.ShowRules {
 			fields |= nethttp.ShowRules
 		}
-		g.answers = nethttp.NewAnswers(engine, fields)
+		g.answers = nethttp.NewAnswers(engine, fields).WithSpread(options.Spread)
 	}
 	return g
 }
@@ -94,14 +94,14 @@ func (g *gate) enter(ctx context.Context, guard *core.Guard, c *call, request an
 	}
 	block, err := g.Enter(ctx, guard, resource, opts)
 	if err != nil {
-		return g.answer(ctx, c, block, err, origin)
+		return g.answer(ctx, c, block, err, origin, opts)
 	}
 	return nil
 }
 
 // answer returns the error of a call that did not pass. On a server, it tells the client of a
 // refusal by what its protocol has beside the error.
-func (g *gate) answer(ctx context.Context, c *call, block *core.BlockError, err error, origin string) error {
+func (g *gate) answer(ctx context.Context, c *call, block *core.BlockError, err error, origin string, opts []core.Option) error {
 	if block == nil {
 		if g.options.EntryError != nil {
 			if answer := g.options.EntryError(ctx, c.operation, err); answer != nil {
@@ -111,7 +111,7 @@ func (g *gate) answer(ctx context.Context, c *call, block *core.BlockError, err 
 		return newError(err, nil, false)
 	}
 	if g.Inbound {
-		g.tell(c, block, func(fields http.Header) { g.answers.SetRefused(fields, block, origin) })
+		g.tell(c, block, func(fields http.Header) { g.answers.SetRefused(fields, block, origin, opts...) })
 	}
 	if g.options.Blocked != nil {
 		if answer := g.options.Blocked(ctx, c.operation, block); answer != nil {

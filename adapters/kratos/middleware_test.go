@@ -21,12 +21,15 @@ import (
 
 	"github.com/penstock-go/penstock/adapters/adaptertest"
 	penstockkratos "github.com/penstock-go/penstock/adapters/kratos"
+	"github.com/penstock-go/penstock/adapters/nethttp"
 	"github.com/penstock-go/penstock/adapters/outgoing"
 	"github.com/penstock-go/penstock/adapters/priority"
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/hotparam"
 	"github.com/penstock-go/penstock/rule"
+	"github.com/penstock-go/penstock/rules"
 )
 
 // detailOf returns the detail of a type in the status of an error.
@@ -58,12 +61,49 @@ func TestRefusalSaysWhatItsTransportHas(t *testing.T) {
 	})
 }
 
+// exact has Retry-After tell all clients the same.
+var exact = nethttp.Spread{Share: -1}
+
+func TestHTTPResponseTellsOfTheValueOfTheCaller(t *testing.T) {
+	engine := newEngine(t)
+	require.NoError(t, engine.Load(rules.Set{HotParam: []hotparam.Rule{
+		{Name: "per-user", Resource: check, Param: rule.StringsOf("user"), Limit: 1, Window: time.Hour},
+	}}))
+	address := serve(t, transport.KindHTTP, service{finish: succeed}, penstockkratos.Server(engine, penstockkratos.Options{
+		ShowRules: true,
+		Attributes: func(ctx context.Context, _ string, _ any) []core.Option {
+			tr, _ := transport.FromServerContext(ctx)
+			return []core.Option{core.String("user", tr.RequestHeader().Get("User"))}
+		},
+	}))
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	partitions := map[string]bool{}
+	for _, user := range []string{"ann", "bob"} {
+		for _, status := range []int{http.StatusOK, http.StatusTooManyRequests} {
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+address+"/health", strings.NewReader("{}"))
+			require.NoError(t, err)
+			request.Header.Set("Content-Type", "application/json")
+			request.Header.Set("User", user)
+			response, err := client.Do(request)
+			require.NoError(t, err)
+			require.NoError(t, response.Body.Close())
+			require.Equal(t, status, response.StatusCode)
+			if status == http.StatusTooManyRequests {
+				assert.Regexp(t, `^"per-user";r=0;t=3[56]\d\d;pk=:[A-Za-z0-9+/]{12}:$`, response.Header.Get("RateLimit"))
+				assert.Regexp(t, `^"per-user";q=1;w=3600;pk=:[A-Za-z0-9+/]{12}:$`, response.Header.Get("RateLimit-Policy"))
+				partitions[response.Header.Get("RateLimit-Policy")] = true
+			}
+		}
+	}
+	assert.Len(t, partitions, 2, "one of each user")
+}
+
 func TestHTTPResponseToARefusal(t *testing.T) {
 	for _, hide := range []bool{false, true} {
 		engine := newEngine(t, flow.Rule{Name: "orders", Resource: check, Limit: 1, Window: time.Minute})
 		_, err := engine.Entry(t.Context(), check)
 		require.NoError(t, err)
-		address := serve(t, transport.KindHTTP, service{finish: succeed}, penstockkratos.Server(engine, penstockkratos.Options{ShowRules: !hide}))
+		address := serve(t, transport.KindHTTP, service{finish: succeed}, penstockkratos.Server(engine, penstockkratos.Options{ShowRules: !hide, Spread: exact}))
 		client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 		response, err := client.Post("http://"+address+"/health", "application/json", strings.NewReader("{}"))
 		require.NoError(t, err)

@@ -7,6 +7,7 @@ import (
 	"github.com/go-kratos/kratos/v2/transport"
 
 	"github.com/penstock-go/penstock/adapters/clientip"
+	"github.com/penstock-go/penstock/adapters/nethttp"
 	"github.com/penstock-go/penstock/adapters/outgoing"
 	"github.com/penstock-go/penstock/adapters/priority"
 	"github.com/penstock-go/penstock/core"
@@ -119,6 +120,10 @@ type Options struct {
 	// server it is for refusals that handlers return through [Error], too. It does not change
 	// errors that Blocked returns. Defaults to false: these names are internal.
 	ShowRules bool
+
+	// Spread has clients that are refused together come back one after the other, by a
+	// Retry-After that differs. For servers only. Defaults to up to a fifth more than the wait, see [nethttp.Spread].
+	Spread nethttp.Spread
 }
 
 // clients returns the options for finding the clients of calls.

@@ -9,7 +9,6 @@ import (
 	"github.com/go-kratos/kratos/v2/transport"
 	"google.golang.org/grpc"
 
-	"github.com/penstock-go/penstock/adapters/nethttp"
 	"github.com/penstock-go/penstock/adapters/rpc"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/rule"
@@ -55,7 +54,7 @@ func (g *gate) passOn(c *call, err error) error {
 	if !errors.As(err, &refused) || refused.block == nil {
 		return err
 	}
-	g.tell(c, refused.block, func(fields http.Header) { nethttp.FieldsNever.SetRefused(fields, g.Engine, refused.block) })
+	g.tell(c, refused.block, func(fields http.Header) { g.answers.SetRetryAfter(fields, refused.block) })
 	if refused.hidden == g.options.ShowRules {
 		return newError(err, refused.block, !g.options.ShowRules)
 	}

@@ -4,7 +4,6 @@ import (
 	"hash/maphash"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"sync/atomic"
 
@@ -24,6 +23,7 @@ const answerSlots = 1024
 type Answers struct {
 	engine *core.Engine
 	fields Fields
+	spread Spread
 	seed   maphash.Seed
 
 	refused  answerSlotsOf[refusedCall, answer]
@@ -32,7 +32,14 @@ type Answers struct {
 
 // NewAnswers returns the answers for calls of the engine, with the given fields.
 func NewAnswers(engine *core.Engine, fields Fields) *Answers {
-	return &Answers{engine: engine, fields: fields, seed: maphash.MakeSeed()}
+	return &Answers{engine: engine, fields: fields, spread: Spread{}.withDefaults(), seed: maphash.MakeSeed()}
+}
+
+// WithSpread sets how Retry-After differs between clients, and returns the answers. Call it before
+// they are used.
+func (a *Answers) WithSpread(spread Spread) *Answers {
+	a.spread = spread.withDefaults()
+	return a
 }
 
 // refusedCall is the key of a cached answer to a refused call. All origins that no
@@ -48,10 +55,11 @@ type passedCall struct{ resource, origin string }
 // answer is the answer to a refused call. Many responses share its slices: they must
 // not be changed, and their capacity equals their length.
 type answer struct {
-	status                    int
-	retryAfter, limit, policy []string // of the fields; nil where there is none
-	contentType               []string
-	body                      []byte
+	status        int
+	retryAfter    []string // the values of the field, of which each response has one; nil where it has none
+	limit, policy []string // of the fields; nil where there is none
+	contentType   []string
+	body          []byte
 
 	// limitsValues says that policy and limit are not those of all callers: they are made for each.
 	limitsValues bool
@@ -64,9 +72,15 @@ func (a *Answers) SetRefused(header http.Header, block *core.BlockError, origin 
 	a.setFields(header, a.refusal(block, origin), block, opts)
 }
 
+// SetRetryAfter sets Retry-After alone, of the response to a call that was refused with block, by
+// this guard or by another one.
+func (a *Answers) SetRetryAfter(header http.Header, block *core.BlockError) {
+	setField(header, "Retry-After", a.spread.pick(a.spread.valuesOf(block)))
+}
+
 // setFields sets the fields of the answer to a refused call with these options.
 func (a *Answers) setFields(header http.Header, made *answer, block *core.BlockError, opts []core.Option) {
-	setField(header, "Retry-After", made.retryAfter)
+	setField(header, "Retry-After", a.spread.pick(made.retryAfter))
 	policy, limit := made.policy, made.limit
 	if len(opts) > 0 && limit != nil && (made.limitsValues || core.CallTokens(opts...) > 1) {
 		policy, limit = a.fields.refusedFields(a.engine, block, opts)
@@ -99,9 +113,7 @@ func (a *Answers) refusal(block *core.BlockError, origin string) *answer {
 	p := problemOfBlock(block, a.fields)
 	made.value.contentType = []string{problemType}
 	made.value.status, made.value.body = p.Status, p.encode()
-	if after, known := retryAfter(block); known {
-		made.value.retryAfter = []string{strconv.FormatInt(wholeSeconds(after), 10)}
-	}
+	made.value.retryAfter = a.spread.valuesOf(block)
 	if !a.fields.Never() && block.Reason == rule.RateLimited {
 		made.value.policy, made.value.limit = a.fields.refusedFields(a.engine, block, []core.Option{core.Origin(origin)})
 		made.value.limitsValues = a.engine.LimitsValues(block.Resource, core.Origin(origin))

@@ -52,7 +52,7 @@ func TestCachedAnswerEqualsANewOne(t *testing.T) {
 		{Flow: []flow.Rule{rateLimit("other", orders, 0)}},
 	}
 	engine, _ := newEngine(t, core.Config{})
-	answers := nethttp.NewAnswers(engine, nethttp.FieldsOnRefusal)
+	answers := nethttp.NewAnswers(engine, nethttp.FieldsOnRefusal).WithSpread(exact)
 	for range 3 {
 		for _, set := range sets {
 			require.NoError(t, engine.Load(set))
@@ -68,7 +68,7 @@ func TestCachedAnswerEqualsANewOne(t *testing.T) {
 
 func TestAnswersToManyOriginsAreCorrect(t *testing.T) {
 	engine, _ := newEngine(t, core.Config{}, rateLimit("all", orders, 0))
-	answers := nethttp.NewAnswers(engine, nethttp.FieldsOnRefusal)
+	answers := nethttp.NewAnswers(engine, nethttp.FieldsOnRefusal).WithSpread(exact)
 	for i := range 5000 { // more than are remembered
 		block, answer := refuse(t, engine, answers, fmt.Sprint(i))
 		assertAsWritten(t, engine, block, fmt.Sprint(i), answer)
@@ -80,7 +80,7 @@ func TestChangingAResponseDoesNotChangeTheCachedAnswer(t *testing.T) {
 	guard, err := engine.Entry(t.Context(), orders)
 	require.NoError(t, err)
 	guard.Exit()
-	answers := nethttp.NewAnswers(engine, nethttp.FieldsOnRefusal)
+	answers := nethttp.NewAnswers(engine, nethttp.FieldsOnRefusal).WithSpread(exact)
 	for range 3 {
 		block, answer := refuse(t, engine, answers, "")
 		assertAsWritten(t, engine, block, "", answer)

@@ -39,7 +39,10 @@ func ExampleMiddleware() {
 		_, _ = fmt.Fprintf(w, "order %s\n", r.PathValue("id"))
 	})
 	engine := exampleEngine("GET:/orders/{id}")
-	server := httptest.NewServer(nethttp.Middleware(engine, nethttp.Options{Fields: nethttp.ShowRules})(mux))
+	server := httptest.NewServer(nethttp.Middleware(engine, nethttp.Options{
+		Fields: nethttp.ShowRules,
+		Spread: nethttp.Spread{Share: -1}, // for the output: by default, Retry-After is 1 or 2
+	})(mux))
 	defer server.Close()
 
 	for id := range 3 {

@@ -15,7 +15,7 @@ import (
 
 // Fields says which responses carry the fields RateLimit-Policy, which lists
 // the rules on the resource that limit a rate, and RateLimit, which tells of the rule that is
-// nearest to its end (draft-ietf-httpapi-ratelimit-headers-10). Of a rule with a limit for each
+// nearest to its end (draft-ietf-httpapi-ratelimit-headers-11). Of a rule with a limit for each
 // value of an attribute both tell that of the caller, and have a partition key, pk: it says which
 // value that is to whoever knows the value, and is the same on all instances.
 //
@@ -71,7 +71,8 @@ const (
 // SetRefused sets the header fields of the response to a refused call:
 // Retry-After, in whole seconds, rounded up, unless it cannot be told when such
 // a call can pass, and, where such a rule refused, the RateLimit fields. opts are
-// those of the call. An [Answers] does the same at less cost.
+// those of the call. An [Answers] does the same at less cost, and has clients come back one after
+// the other: see [Spread].
 func (f Fields) SetRefused(header http.Header, engine *core.Engine, block *core.BlockError, opts ...core.Option) {
 	if after, known := retryAfter(block); known {
 		header.Set("Retry-After", strconv.FormatInt(wholeSeconds(after), 10))
@@ -184,9 +185,7 @@ func appendPartition(list []byte, of *core.RuleSnapshot) []byte {
 	if !isOfValue(*of) {
 		return list
 	}
-	const length = 9 // bytes: so many values do not collide, and base64 needs no padding
-	sum := sha256.Sum256([]byte(of.Name + "\x00" + of.Value.GoString()))
-	list = base64.StdEncoding.AppendEncode(append(list, ";pk=:"...), sum[:length])
+	list = base64.StdEncoding.AppendEncode(append(list, ";pk=:"...), of.PartitionKey())
 	return append(list, ':')
 }
 

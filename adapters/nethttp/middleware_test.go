@@ -25,9 +25,13 @@ func rateLimit(name, resource string, limit float64) flow.Rule {
 }
 
 // guardOrders guards a mux that has the handler at "GET /orders/{id}".
+// exact has Retry-After tell all clients the same.
+var exact = nethttp.Spread{Share: -1}
+
 func guardOrders(engine *core.Engine, options nethttp.Options, handler http.HandlerFunc) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /orders/{id}", handler)
+	options.Spread = exact
 	return nethttp.Middleware(engine, options)(mux)
 }
 

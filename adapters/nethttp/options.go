@@ -105,6 +105,10 @@ type Options struct {
 	// they and the bodies of refusals name rules. Defaults to [FieldsOnRefusal].
 	Fields Fields
 
+	// Spread has clients that are refused together come back one after the other, by a
+	// Retry-After that differs. Defaults to up to a fifth more than the wait, see [Spread].
+	Spread Spread
+
 	// BufferBody is how many bytes of a body are read at most before the call is
 	// made, 0 for none. Set it if calls may wait and requests have bodies: with
 	// HTTP/1.1 the server notices that a client has disconnected only after the

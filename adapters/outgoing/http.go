@@ -17,8 +17,8 @@ import (
 //   - Retry-After of a 429 or 503, in seconds or as a date, else the RateLimit field of any
 //     response, is [Answer.RetryAfter]: of RateLimit the longest time until a quota is
 //     reset of which nothing is left, from the parameters r and t of
-//     draft-ietf-httpapi-ratelimit-headers-10, or from RateLimit-Remaining and
-//     RateLimit-Reset of earlier drafts.
+//     draft-ietf-httpapi-ratelimit-headers-11, from remaining and reset of draft 7, or from
+//     RateLimit-Remaining and RateLimit-Reset of earlier drafts.
 //
 // What cannot be read is as if it were missing. now is the time of day, for dates if the
 // response has none. Errors that tell nothing of the target, such as a call that its
@@ -58,7 +58,8 @@ func retryAfter(header http.Header, now time.Time) time.Duration {
 
 // rateLimitReset returns when a quota of which nothing is left is reset, 0 if there is none.
 func rateLimitReset(header http.Header) time.Duration {
-	var longest time.Duration
+	var longest, former time.Duration
+	empty := false
 	for _, line := range header.Values("RateLimit") {
 		for line != "" {
 			var item string
@@ -66,12 +67,28 @@ func rateLimitReset(header http.Header) time.Duration {
 			if after, ok := resetOf(item); ok {
 				longest = max(longest, after)
 			}
+			switch name, value := formerItem(item); name {
+			case "remaining":
+				empty = value == "0"
+			case "reset":
+				former, _ = wholeSeconds(value)
+			}
 		}
+	}
+	if longest == 0 && empty {
+		longest = former
 	}
 	if longest == 0 && strings.TrimSpace(header.Get("RateLimit-Remaining")) == "0" {
 		longest, _ = wholeSeconds(strings.TrimSpace(header.Get("RateLimit-Reset")))
 	}
 	return longest
+}
+
+// formerItem returns the name and the value of an item of draft 7: remaining=0.
+func formerItem(item string) (name, value string) {
+	item, _ = cutUnquoted(item, ';')
+	name, value, _ = strings.Cut(strings.TrimSpace(item), "=")
+	return name, value
 }
 
 // resetOf returns the parameter t of an item if its parameter r is 0.

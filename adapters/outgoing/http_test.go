@@ -54,6 +54,9 @@ func TestHTTPAnswerSaysWhatAResponseMeans(t *testing.T) {
 		"quota in a quoted name":    {200, `RateLimit: "x\";r=0;t=9";r=1;t=1`, outgoing.Answer{Result: outgoing.Accepted}},
 		"no time of reset":          {200, `RateLimit: "a";r=0`, outgoing.Answer{Result: outgoing.Accepted}},
 		"Retry-After goes first":    {429, "Retry-After: 3\nRateLimit: \"a\";r=0;t=30", comeBackAfter(3 * time.Second)},
+		"draft 7":                   {200, "RateLimit: limit=10, remaining=0, reset=50", outgoing.Answer{Result: outgoing.Accepted, RetryAfter: 50 * time.Second}},
+		"draft 7, in other order":   {200, "RateLimit: reset=50;x=1,remaining=0;y", outgoing.Answer{Result: outgoing.Accepted, RetryAfter: 50 * time.Second}},
+		"draft 7, some left":        {200, "RateLimit: limit=10, remaining=5, reset=50", outgoing.Answer{Result: outgoing.Accepted}},
 		"earlier drafts":            {200, "RateLimit-Remaining: 0\nRateLimit-Reset: 8", outgoing.Answer{Result: outgoing.Accepted, RetryAfter: 8 * time.Second}},
 		"earlier drafts, some left": {200, "RateLimit-Remaining: 1\nRateLimit-Reset: 8", outgoing.Answer{Result: outgoing.Accepted}},
 	} {

@@ -56,22 +56,25 @@ func TestBreaker(t *testing.T) {
 func TestHotParam(t *testing.T) {
 	of := hotparam.Kind().Of
 	user := rule.StringsOf("user")
-	lacks := map[string]string{"OlderVersionIsStale": "Activate of a newer version does nothing before the first call with a value"}
 	kindtest.Run(t, kindtest.Options{Kind: hotparam.Kind(), Rules: []kindtest.Rule{
 		{
-			Rule: of(hotparam.Rule{Name: "bucket", Resource: "r", Param: user, Limit: 10}), Passes: 10, Again: time.Second, Lacks: lacks,
+			Rule: of(hotparam.Rule{Name: "bucket", Resource: "r", Param: user, Limit: 10}), Passes: 10, Again: time.Second,
 			Stricter: of(hotparam.Rule{Name: "bucket", Resource: "r", Param: user, Limit: 4}),
 		},
 		{
 			Rule:   of(hotparam.Rule{Name: "window", Resource: "r", Param: user, Limit: 10, Algorithm: hotparam.SlidingWindow}),
-			Passes: 10, Again: 2 * time.Second, Lacks: lacks,
+			Passes: 10, Again: 2 * time.Second,
 			Stricter: of(hotparam.Rule{Name: "window", Resource: "r", Param: user, Limit: 4, Algorithm: hotparam.SlidingWindow}),
 		},
 		{
-			Rule: of(hotparam.Rule{Name: "pool", Resource: "r", Param: user, Concurrency: 8}), Passes: 8, Lacks: lacks,
+			Rule: of(hotparam.Rule{Name: "pool", Resource: "r", Param: user, Concurrency: 8}), Passes: 8,
 			Stricter: of(hotparam.Rule{Name: "pool", Resource: "r", Param: user, Concurrency: 3}),
 		},
-		{Rule: of(hotparam.Rule{Name: "pair", Resource: "r", Param: rule.StringsOf("user", "tenant"), Limit: 5}), Passes: 5, Again: time.Second, Lacks: lacks},
+		{
+			Rule:   of(hotparam.Rule{Name: "aged", Resource: "r", Param: user, Concurrency: 8, MaxAge: 24 * time.Hour}),
+			Passes: 8, Stricter: of(hotparam.Rule{Name: "aged", Resource: "r", Param: user, Concurrency: 3, MaxAge: time.Hour}),
+		},
+		{Rule: of(hotparam.Rule{Name: "pair", Resource: "r", Param: rule.StringsOf("user", "tenant"), Limit: 5}), Passes: 5, Again: time.Second},
 	}})
 }
 

@@ -4,6 +4,9 @@ import (
 	"math"
 	"sync"
 	"sync/atomic"
+	"time"
+
+	"github.com/penstock-go/penstock/clock"
 )
 
 // Concurrency is a table of the calls under way per value, one 64-bit word each:
@@ -26,8 +29,9 @@ type Concurrency struct {
 	groups  []bucketGroup
 	cells   []atomic.Int64 // a sketch: each cell counts the calls of all values that have it
 	stripes []stripe
-	version atomic.Uint64 // calls with an older one are stale
-	closed  atomic.Bool   // another table has taken over; set under all stripes
+	ages    atomic.Pointer[ages] // nil unless places are given back that are held for too long
+	version atomic.Uint64        // calls with an older one are stale
+	closed  atomic.Bool          // another table has taken over; set under all stripes
 
 	change    sync.Mutex // held by who takes over, or looks for what is left to be taken over
 	previous  atomic.Pointer[Concurrency]
@@ -56,6 +60,7 @@ func NewConcurrency(maxValues int, version uint64) *Concurrency {
 
 func newConcurrency(maxValues int) *Concurrency {
 	g := newGeometry(maxValues)
+	g.cellBits = agedCellBits // so that a Place has space for an epoch, too
 	return &Concurrency{
 		geometry:  g,
 		groups:    make([]bucketGroup, g.groups),
@@ -70,14 +75,14 @@ func newConcurrency(maxValues int) *Concurrency {
 // activated or a call comes with it. Calls that were acquired here are released here, and
 // count in both tables. While they are under way the new table cannot be taken over
 // itself: then the size stays.
-func (c *Concurrency) Adopt(maxValues int) *Concurrency {
+func (c *Concurrency) Adopt(maxValues int, now clock.Instant) *Concurrency {
 	c.change.Lock()
 	defer c.change.Unlock()
 	if c.successor != nil {
-		return c.successor.Adopt(maxValues)
+		return c.successor.Adopt(maxValues, now)
 	}
 	previous := c.previous.Load()
-	if previous != nil && c.version.Load() != notInUse && previous.drain(math.MaxInt) {
+	if previous != nil && c.version.Load() != notInUse && previous.drain(math.MaxInt, now) {
 		c.previous.Store(nil)
 		previous = nil
 	}
@@ -142,21 +147,39 @@ func (c *Concurrency) close(successor *Concurrency, version uint64) (*Concurrenc
 // Acquire counts a call of a value if fewer than limit are under way; no more than 2³²−1
 // can be. The call is to be released with the place, once.
 func (c *Concurrency) Acquire(hash, version uint64, limit int64) (Place, Outcome) {
+	return c.acquire(hash, version, limit, aging{})
+}
+
+// AcquireAged is Acquire for a version of the rule by which a place that is held for longer than
+// maxAge counts as given back: at the latest after a seventh more. So it is for calls that were
+// acquired by such a version; to release them later does nothing.
+func (c *Concurrency) AcquireAged(
+	hash, version uint64, limit int64, maxAge time.Duration, now clock.Instant,
+) (Place, Outcome) {
+	if c.version.Load() != version && !c.enter(version) {
+		return 0, Stale
+	}
+	a := c.agesFor(version, maxAge, now)
+	return c.acquire(hash, version, limit, a.at(now))
+}
+
+func (c *Concurrency) acquire(hash, version uint64, limit int64, a aging) (Place, Outcome) {
 	k := c.key(hash, countTagMask)
 	limit = min(limit, countMask)
 	if c.version.Load() != version || c.previous.Load() != nil {
-		return c.acquireSlowly(hash, k, version, limit)
+		return c.acquireSlowly(hash, k, version, limit, a)
 	}
 	for {
 		slot, word, ok := c.find(k, k.tag)
-		if !ok {
-			return c.acquireSlowly(hash, k, version, limit)
-		}
-		if int64(word&countMask) >= limit {
-			return 0, Refused
-		}
-		if c.word(slot).CompareAndSwap(word, word+1) {
-			return Place((slot + 1) << 1), Taken
+		switch {
+		case !ok:
+			return c.acquireSlowly(hash, k, version, limit, a)
+		case int64(word&countMask) >= limit:
+			if !c.expired(slot, a) {
+				return 0, Refused
+			}
+		case c.word(slot).CompareAndSwap(word, word+1):
+			return c.taken(slot, a), Taken
 		}
 	}
 }
@@ -178,7 +201,7 @@ func (c *Concurrency) find(k key, want uint64) (slot, word uint64, ok bool) {
 	return 0, 0, false
 }
 
-func (c *Concurrency) acquireSlowly(hash uint64, k key, version uint64, limit int64) (Place, Outcome) {
+func (c *Concurrency) acquireSlowly(hash uint64, k key, version uint64, limit int64, a aging) (Place, Outcome) {
 	s := &c.stripes[k.tag&(c.geometry.stripes-1)]
 	for {
 		s.Lock()
@@ -191,25 +214,27 @@ func (c *Concurrency) acquireSlowly(hash uint64, k key, version uint64, limit in
 		}
 	}
 	defer s.Unlock()
-	limit -= c.elsewhere(hash)
+	limit -= c.elsewhere(hash, a.now)
 	for {
 		slot, word, ok := c.find(k, k.tag)
-		if !ok {
-			return c.acquireWithoutSlot(s, k, limit)
-		}
-		if int64(word&countMask) >= limit {
-			return 0, Refused
-		}
-		if c.word(slot).CompareAndSwap(word, word+1) {
-			return Place((slot + 1) << 1), Taken
+		switch {
+		case !ok:
+			return c.acquireWithoutSlot(s, k, limit, a)
+		case int64(word&countMask) >= limit:
+			if !c.expired(slot, a) {
+				return 0, Refused
+			}
+		case c.word(slot).CompareAndSwap(word, word+1):
+			return c.taken(slot, a), Taken
 		}
 	}
 }
 
 // acquireWithoutSlot gives a value a slot. If there is none, or if calls of the value may be
 // under way that the sketch has counted, the sketch judges.
-func (c *Concurrency) acquireWithoutSlot(s *stripe, k key, limit int64) (Place, Outcome) {
+func (c *Concurrency) acquireWithoutSlot(s *stripe, k key, limit int64, a aging) (Place, Outcome) {
 	cells := c.geometry.cells(k)
+	c.expiredCells(cells, a)
 	present := c.estimate(cells)
 	if present >= limit {
 		if present > 0 {
@@ -219,7 +244,7 @@ func (c *Concurrency) acquireWithoutSlot(s *stripe, k key, limit int64) (Place, 
 		return 0, Refused
 	}
 	for present == 0 {
-		slot, ok := choose(c.candidate(k.first), c.candidate(k.second))
+		slot, ok := choose(c.candidate(k.first, a), c.candidate(k.second, a))
 		if !ok {
 			break
 		}
@@ -228,17 +253,17 @@ func (c *Concurrency) acquireWithoutSlot(s *stripe, k key, limit int64) (Place, 
 			if word != 0 {
 				s.forgotten++
 			}
-			return Place((slot + 1) << 1), Taken
+			return c.taken(slot, a), Taken
 		}
 	}
 	s.withoutSlot++
-	c.count(cells, 1)
-	return sketchPlace(cells), Taken
+	return c.takenWithoutSlot(cells, a), Taken
 }
 
-func (c *Concurrency) candidate(group uint64) candidate {
+func (c *Concurrency) candidate(group uint64, a aging) candidate {
 	found := candidate{idle: -1}
 	for i := range c.groups[group] {
+		c.expired(group*groupSize+uint64(i), a)
 		word, idle := c.groups[group][i].Load(), int64(-1)
 		if word&countMask == 0 {
 			idle = 0
@@ -268,62 +293,80 @@ func (c *Concurrency) Release(p Place) {
 	if p == 0 {
 		return
 	}
+	if p&agedPlace != 0 {
+		c.releaseAged(p)
+		return
+	}
 	if cells, yes := p.withoutSlot(); yes {
 		c.count(cells, -1)
 		return
 	}
-	c.word(c.slot(p)).Add(math.MaxUint64)
+	c.giveBackOne(c.slot(p))
 }
 
-// InFlight returns how many calls of a value are under way, at most.
-func (c *Concurrency) InFlight(hash uint64) int64 {
+// InFlight returns how many calls of a value are under way at an instant, at most.
+func (c *Concurrency) InFlight(hash uint64, now clock.Instant) int64 {
+	a := c.at(now)
 	k := c.key(hash, countTagMask)
 	s := &c.stripes[k.tag&(c.geometry.stripes-1)]
 	s.Lock()
 	defer s.Unlock()
+	c.expiredCells(c.geometry.cells(k), a)
 	here := c.estimate(c.geometry.cells(k))
 	for _, want := range [...]uint64{k.tag, k.tag | closedBit>>countTagShift} {
-		if _, word, ok := c.find(k, want); ok {
+		slot, word, ok := c.find(k, want)
+		if ok && c.expired(slot, a) {
+			_, word, ok = c.find(k, want)
+		}
+		if ok {
 			here += int64(word & countMask)
 		}
 	}
 	if previous := c.previous.Load(); previous != nil {
-		here += previous.InFlight(hash)
+		here += previous.InFlight(hash, now)
 	}
 	return here
 }
 
 // elsewhere returns how many calls of a value are under way in the table that this one takes
 // over from, where no more can come. The caller holds the stripe of the value.
-func (c *Concurrency) elsewhere(hash uint64) int64 {
+func (c *Concurrency) elsewhere(hash uint64, now clock.Instant) int64 {
 	previous := c.previous.Load()
 	if previous == nil {
 		return 0
 	}
 	if c.change.TryLock() { // or somebody else is looking
-		if previous.drain(drainAtATime) {
+		if previous.drain(drainAtATime, now) {
 			c.previous.Store(nil)
 		}
 		c.change.Unlock()
 	}
-	return previous.left(hash)
+	return previous.left(hash, now)
 }
 
 // left returns how many calls of a value are under way in a closed table, and closes its
 // word, so that none can come any more.
-func (c *Concurrency) left(hash uint64) int64 {
+func (c *Concurrency) left(hash uint64, now clock.Instant) int64 {
+	a := c.at(now)
 	k := c.key(hash, countTagMask)
 	s := &c.stripes[k.tag&(c.geometry.stripes-1)]
 	s.Lock()
 	defer s.Unlock()
-	left := c.estimate(c.geometry.cells(k)) + c.elsewhere(hash)
+	c.expiredCells(c.geometry.cells(k), a)
+	left := c.estimate(c.geometry.cells(k)) + c.elsewhere(hash, now)
 	for {
 		slot, word, ok := c.find(k, k.tag)
+		if ok && c.expired(slot, a) {
+			continue
+		}
 		if ok && !c.word(slot).CompareAndSwap(word, word|closedBit) {
 			continue
 		}
 		if !ok {
-			_, word, ok = c.find(k, k.tag|closedBit>>countTagShift)
+			slot, word, ok = c.find(k, k.tag|closedBit>>countTagShift)
+			if ok && c.expired(slot, a) {
+				_, word, ok = c.find(k, k.tag|closedBit>>countTagShift)
+			}
 		}
 		if ok {
 			left += int64(word & countMask)
@@ -334,12 +377,14 @@ func (c *Concurrency) left(hash uint64) int64 {
 
 // drain goes on looking, in so many groups, whether calls are under way in a closed table. It
 // returns true when there are none. The one who calls holds the change of the successor.
-func (c *Concurrency) drain(groups int) bool {
+func (c *Concurrency) drain(groups int, now clock.Instant) bool {
+	a := c.at(now)
 	if previous := c.previous.Load(); previous != nil {
 		return false
 	}
 	for ; groups > 0 && c.drained < uint64(len(c.groups)); groups-- {
 		for i := range c.groups[c.drained] {
+			c.expired(c.drained*groupSize+uint64(i), a)
 			word := &c.groups[c.drained][i]
 			present := word.Load()
 			for !word.CompareAndSwap(present, present|closedBit) {
@@ -352,7 +397,11 @@ func (c *Concurrency) drain(groups int) bool {
 		c.drained++
 	}
 	for ; groups > 0 && c.drained < uint64(len(c.groups)+len(c.cells)); groups-- {
-		if c.cells[c.drained-uint64(len(c.groups))].Load() != 0 {
+		cell := c.drained - uint64(len(c.groups))
+		if a.ages != nil {
+			c.giveBackCell(cell, a.ages, a.ages.cells[cell].expire(a.epoch))
+		}
+		if c.cells[cell].Load() != 0 {
 			return false
 		}
 		c.drained++
@@ -363,6 +412,10 @@ func (c *Concurrency) drain(groups int) bool {
 // Stats returns the counts of the table. It reads all of it.
 func (c *Concurrency) Stats() Stats {
 	stats := Stats{Capacity: int(c.slots()), Bytes: c.bytes(8, 8)}
+	if c.ages.Load() != nil {
+		const each = 8 * ringEpochs
+		stats.Bytes += c.bytes(each, each)
+	}
 	for group := range c.groups {
 		for i := range c.groups[group] {
 			if c.groups[group][i].Load()&countMask > 0 {

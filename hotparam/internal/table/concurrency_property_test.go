@@ -27,7 +27,7 @@ func TestConcurrencyCountsCallsUnderWay(t *testing.T) {
 				version++
 				size = rapid.SampledFrom([]int{200, 300, 1000}).Draw(t, "size")
 				before := c
-				c = c.Adopt(size)
+				c = c.Adopt(size, 0)
 				if rapid.Bool().Draw(t, "activate") {
 					c.Activate(version)
 				}
@@ -45,7 +45,7 @@ func TestConcurrencyCountsCallsUnderWay(t *testing.T) {
 				}
 			default:
 				v := rapid.IntRange(0, len(count)-1).Draw(t, "value")
-				require.Equal(t, count[v], c.InFlight(hashOf(uint64(v))))
+				require.Equal(t, count[v], c.InFlight(hashOf(uint64(v)), 0))
 				p, outcome := c.Acquire(hashOf(uint64(v)), version, limit)
 				require.Equal(t, count[v] < limit, outcome == Taken)
 				if outcome == Taken {

@@ -143,7 +143,7 @@ func TestNoValueHasMoreCallsUnderWayThanItsLimit(t *testing.T) {
 				for i := range 1000 {
 					if caller == 0 && i%100 == 99 {
 						next := present.Load()
-						next = &inForce{next.table.Adopt(150 + i), next.version + 1}
+						next = &inForce{next.table.Adopt(150+i, 0), next.version + 1}
 						next.table.Activate(next.version)
 						present.Store(next)
 					}

@@ -47,6 +47,9 @@ func (env Env) printExplanation(of explanation) {
 		if len(rule.Attributes) > 0 {
 			fmt.Fprintf(&text, "   looks at %s\n", describeAttributes(rule.Attributes))
 		}
+		if rule.PartitionKey != "" {
+			fmt.Fprintf(&text, "   RateLimit fields have pk=:%s:\n", rule.PartitionKey)
+		}
 		if rule.Shadow {
 			fmt.Fprintln(&text, "   a shadow: it refuses nothing")
 		}

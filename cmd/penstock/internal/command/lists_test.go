@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -338,6 +339,26 @@ func TestEntriesAreAddedToAListAndRemoved(t *testing.T) {
 	got = u.run(t, "lists", "add", "scrapers", "some text")
 	assert.Equal(t, command.ExitNo, got.code)
 	assert.Contains(t, got.err, "a list has addresses or texts")
+
+	got = u.run(t, "lists", "add", "scrapers", "192.0.2.7", "--until", "2100-01-01T00:00:00Z")
+	require.Equal(t, command.ExitDone, got.code, got.err)
+	before := time.Now()
+	got = u.run(t, "lists", "add", "scrapers", "192.0.2.8", "192.0.2.1", "--for", "24h")
+	require.Equal(t, command.ExitDone, got.code, got.err)
+	assert.Contains(t, got.out, "1 added, 1 there already")
+	text := u.run(t, "lists", "pull", "scrapers").out
+	assert.Contains(t, text, "192.0.2.7 until 2100-01-01T00:00:00Z\n")
+	_, end, _ := strings.Cut(text, "192.0.2.8 until ")
+	at, err := time.Parse(time.RFC3339, strings.TrimSpace(end))
+	require.NoError(t, err)
+	assert.False(t, at.Before(before.Add(24*time.Hour)))
+	for _, args := range [][]string{
+		{"--until", "2020-01-01T00:00:00Z"}, {"--until", "soon"}, {"--for", "-1h"}, {"--for", "1h", "--until", "2100-01-01T00:00:00Z"},
+	} {
+		got = u.run(t, append([]string{"lists", "add", "scrapers", "192.0.2.9"}, args...)...)
+		assert.Contains(t, []int{command.ExitNo, command.ExitUsage}, got.code, args)
+	}
+	require.Equal(t, command.ExitDone, u.run(t, "lists", "remove", "scrapers", "192.0.2.7", "192.0.2.8").code)
 
 	got = u.run(t, "lists", "remove", "scrapers", "192.0.2.1", "192.0.2.9")
 	require.Equal(t, command.ExitDone, got.code, got.err)

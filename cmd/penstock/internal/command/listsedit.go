@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -21,6 +22,8 @@ import (
 type listEdit struct {
 	name            string
 	add, remove     []string
+	until           string
+	within          time.Duration
 	message, author string
 	confirmRemovals bool
 	output          *format
@@ -37,6 +40,12 @@ however they are written there, are not added again; if it has all of them, noth
 is written. The change is a new version, as that of a push: see penstock lists
 history. It does not ask.
 
+With --until or --for, or as in "203.0.113.9 until 2026-12-01T00:00:00Z", entries
+have an end: from then on they are not on the list any more, on all instances, by
+their wall clocks. An entry that the list has until an earlier time is replaced;
+one that it has for longer, or without an end, stays. Lines whose entries have
+ended are taken out.
+
 If somebody else writes the list meanwhile, it is read again and the entries are
 added to that, three times at most.
 
@@ -46,12 +55,18 @@ when somebody else wrote each time.
 
 ` + connection.Help,
 		Example: `  penstock lists add scrapers 203.0.113.9 198.51.100.0/24 --app shop
+  penstock lists add scrapers 203.0.113.9 --app shop --for 24h
   penstock lists add scrapers 203.0.113.9 --app shop -m "ticket 812" --output json`,
 		Args: arguments(2, 1<<20, "which list, and which entries? penstock lists add NAME ENTRY..."),
 	}
+	cmd.Flags().StringVar(&e.until, "until", "", "the `time` at which the entries end, such as 2026-12-01T00:00:00Z")
+	cmd.Flags().DurationVar(&e.within, "for", 0, "after how long from now the entries end, such as 24h")
 	e.flags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		e.name, e.add = args[0], args[1:]
+		if err := e.setEnds(time.Now()); err != nil {
+			return err
+		}
 		return e.run(cmd, env)
 	}
 	return cmd
@@ -88,6 +103,28 @@ etcd failed, 4 when somebody else wrote each time.
 		return e.run(cmd, env)
 	}
 	return cmd
+}
+
+// setEnds gives the entries the end that the flags say.
+func (e *listEdit) setEnds(now time.Time) error {
+	end := now.Add(e.within + time.Second - 1).UTC().Truncate(time.Second)
+	switch {
+	case e.until != "" && e.within != 0:
+		return errors.New("--until and --for are two ends: leave one out")
+	case e.within < 0:
+		return fmt.Errorf("--for is %v: it must be positive", e.within)
+	case e.until != "":
+		var err error
+		if end, err = time.Parse(time.RFC3339, e.until); err != nil {
+			return fmt.Errorf("--until is %q, which is no time: write one such as 2026-12-01T00:00:00Z", e.until)
+		}
+	case e.within == 0:
+		return nil
+	}
+	for i := range e.add {
+		e.add[i] += " until " + end.Format(time.RFC3339Nano)
+	}
+	return nil
 }
 
 func (e *listEdit) flags(cmd *cobra.Command) {
@@ -172,9 +209,9 @@ func (e *listEdit) change(ctx context.Context, env Env, text *os.File, done list
 	if err != nil {
 		return store.ListPush{}, env.mistakenList("list "+wording.Printable(e.name), err)
 	}
-	if 2*parsed.Len() < present.Entries && !e.confirmRemovals {
+	if before := present.Entries - done.Ended; 2*parsed.Len() < before && !e.confirmRemovals {
 		return store.ListPush{}, failure{ExitNo, fmt.Errorf("nothing was written: %d of the %s would go: if so many are to go, say --confirm-removals",
-			present.Entries-parsed.Len(), entries(present.Entries))}
+			before-parsed.Len(), entries(before))}
 	}
 	message := "add " + entries(len(done.Added))
 	if len(done.Removed) > 0 {
@@ -200,9 +237,10 @@ func (e *listEdit) tell(env Env, done list.Edited, now store.ListInfo) {
 			Present  []string `json:"present,omitempty"`
 			Removed  []string `json:"removed,omitempty"`
 			Absent   []string `json:"absent,omitempty"`
+			Ended    int      `json:"ended,omitempty"`
 			Entries  int      `json:"entries"`
 			Revision int64    `json:"revision"`
-		}{e.name, done.Added, done.Present, done.Removed, done.Absent, now.Entries, now.Revision})
+		}{e.name, done.Added, done.Present, done.Removed, done.Absent, done.Ended, now.Entries, now.Revision})
 		return
 	}
 	var parts []string
@@ -213,6 +251,9 @@ func (e *listEdit) tell(env Env, done list.Edited, now store.ListInfo) {
 		if n := len(part.entries); n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, part.what))
 		}
+	}
+	if done.Ended > 0 && done.IsChanged() {
+		parts = append(parts, fmt.Sprintf("%d had ended", done.Ended))
 	}
 	change := strings.Join(parts, ", ")
 	if !done.IsChanged() {
