@@ -60,11 +60,6 @@ func (m *model) remove(c *call) {
 	t.waiting = slices.DeleteFunc(t.waiting, func(other *call) bool { return other == c })
 }
 
-func (m *model) settle(c *call, before, cost int64) {
-	t := m.tenants[c.tenant]
-	t.tag += float64(cost-before) / t.weight
-}
-
 // all returns the calls that wait, in the order in which they came.
 func (m *model) all() (calls []*call) {
 	for _, t := range m.tenants {

@@ -161,7 +161,7 @@ func TestHonestTenantsDoNotWaitForThoseWhoFlood(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			seconds := 4.0
+			seconds := 3.0
 			if testing.Short() {
 				seconds = 2
 			}

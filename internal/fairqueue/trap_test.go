@@ -1,6 +1,7 @@
 package fairqueue_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -38,7 +39,9 @@ func TestTenantWhoseTagIsLoweredIsNotLeftBehind(t *testing.T) {
 		}
 		for i, n := range passedBy {
 			// Costs are exponential: the tag of a tenant may be some mean calls ahead of the others.
-			require.Less(t, n, 12*tenants, "tenant %d", i)
+			if n >= 12*tenants {
+				require.Fail(t, "a tenant is left behind", "tenant %d is passed by %d times", i, n)
+			}
 		}
 	}
 }
@@ -238,9 +241,7 @@ func TestCostsOfVeryDifferentSizes(t *testing.T) {
 		push(q, c.index, 1)
 		work[c.index] += cost
 		greatest = max(greatest, cost)
-		for i := range work {
-			require.LessOrEqual(t, work[c.index]-work[i], 2*greatest)
-		}
+		require.LessOrEqual(t, work[c.index]-slices.Min(work[:]), 2*greatest)
 	}
 }
 
