@@ -31,6 +31,7 @@ var layers = map[string]int{
 	"fleet":               1, // limits of a whole fleet: what an instance decides by itself
 	"internal":            1, // parts that several kinds of rules have in common
 	"rule":                2, // the contract between the engine and a kind of rule
+	"internal/fairqueue":  0, // waiting calls of several tenants
 	"internal/standalone": 2, // what limiters of several kinds need without an engine
 	"rules":               4,
 	"core":                5,

@@ -47,6 +47,7 @@ const (
 
 	indexMask       = maxGroups - 1
 	generationShift = 6
+	ageMask         = 1<<(generationShift+32) - 1 // what a ticket has of it; see charged for the rest
 )
 
 func (a *ages) init(now clock.Instant, maxAge time.Duration) {

@@ -1,6 +1,7 @@
 package isolation
 
 import (
+	"slices"
 	"time"
 
 	"github.com/penstock-go/penstock/rule"
@@ -10,17 +11,18 @@ import (
 // "isolation".
 func Kind() *rule.Type[Rule] {
 	return rule.Define(rule.Spec[Rule]{
-		Kind:     "isolation",
-		Phase:    rule.PhaseConcurrency,
-		Reason:   rule.Overloaded,
-		Common:   common,
-		Fields:   fields(),
-		Examples: examples(),
-		Defaults: withDefaults,
-		Validate: validate,
-		New:      newLimiter,
-		Adopt:    adopt,
-		Gauges:   gauges(),
+		Kind:       "isolation",
+		Phase:      rule.PhaseConcurrency,
+		Reason:     rule.Overloaded,
+		Common:     common,
+		Fields:     fields(),
+		Examples:   examples(),
+		Defaults:   withDefaults,
+		Validate:   validate,
+		Attributes: func(r Rule) []string { return slices.Collect(r.FairBy.All()) },
+		New:        newLimiter,
+		Adopt:      adopt,
+		Gauges:     gauges(),
 	})
 }
 
@@ -42,6 +44,14 @@ func fields() []rule.Field[Rule] {
 			Says("how many calls may wait; only with maxWait"),
 		rule.ChoiceField("order", func(r *Rule) *Order { return &r.Order }, FIFO, LIFO).Given("maxWait").
 			Says("which waiting call of a priority gets the next place: fifo, the oldest, or lifo, the newest; only with maxWait"),
+		rule.StringsField("fairBy", func(r *Rule) *rule.Strings { return &r.FairBy }).Given("maxWait", "order").
+			Says("the attribute of calls that tells tenants apart, or a list of several: each tenant gets its share of the places, whoever else waits; only with maxWait").Otherwise("no shares"),
+		rule.NumberMapField("weights", func(r *Rule) *rule.NumberMap { return &r.Weights }).Given("fairBy").
+			Says("tenants that get more or less than others, whose weight is 1; only with fairBy").Otherwise("all have 1"),
+		rule.ChoiceField("weightBy", func(r *Rule) *WeightBy { return &r.WeightBy }, ByTime, ByCalls).Given("fairBy").
+			Says("what tenants get shares of: time, for which their calls have places, or calls; only with fairBy"),
+		rule.ChoiceField("mask", func(r *Rule) *Mask { return &r.Mask }, MaskHash).Given("fairBy").
+			Says("hash: status shows a hash in place of each tenant; only with fairBy").Otherwise("tenants are shown"),
 		rule.DurationField("maxAge", func(r *Rule) *time.Duration { return &r.MaxAge }).
 			Says("how long a call may hold its place: after it the place counts as given back").Otherwise("until the call ends"),
 	)
@@ -53,6 +63,13 @@ func examples() []rule.Example[Rule] {
 		About:  "At most 10 at once: up to 100 calls wait for a place, not longer than 2 s. A place that is held for 5 min is free again.",
 		Rule:   Rule{Name: "render-pool", Resource: "reports:render", Limit: 10, MaxWait: 2 * time.Second, MaxQueue: 100, MaxAge: 5 * time.Minute},
 		Fields: []string{"name", "resource", "limit", "maxWait", "maxQueue", "order", "maxAge", "shadow"},
+	}, {
+		About: "Who calls too much waits behind himself, and not in front of all others; gold gets twice as much as another tenant.",
+		Rule: Rule{
+			Name: "search-pool", Resource: "search", Limit: 20, MaxWait: time.Second, FairBy: rule.StringsOf("tenant"),
+			Weights: rule.NumberMapOf(rule.NumberEntry{Key: rule.Scalar{Type: rule.Text, Text: "gold"}, Value: 2}), Mask: MaskHash,
+		},
+		Fields: []string{"name", "resource", "limit", "maxWait", "fairBy", "weights", "weightBy", "mask"},
 	}, {
 		About:  "All exports of one caller together.",
 		Rule:   Rule{Match: "export:*", Except: rule.StringsOf("export:small"), Shared: true, Limit: 3, Origin: "mobile"},
@@ -69,5 +86,7 @@ func gauges() []rule.Gauge {
 		{Name: "limit", Help: "How many calls may be under way at once."},
 		{Name: "oldest_seconds", Help: "How long the oldest call under way has had its place, in seconds, at most."},
 		{Name: "expired", Help: "Places that were given back after maxAge although their calls had not ended.", Counter: true},
+		{Name: "tenants_waiting", Help: "Tenants that have calls which wait for a place, of a rule with fairBy."},
+		{Name: "longest_waiting", Help: "The most calls of one tenant that wait for a place, of a rule with fairBy."},
 	}
 }

@@ -20,6 +20,9 @@ type limiter struct {
 	atFull rule.Decision // for a call that finds no place: Wait if it may wait, else Block
 	retry  rule.Ticket   // of a call that finds no place
 	warn   func(message string)
+
+	weights weights // of tenants, see Rule.FairBy
+	isFair  bool
 }
 
 var (
@@ -27,13 +30,15 @@ var (
 	_ rule.Finisher  = (*limiter)(nil)
 	_ rule.Activator = (*limiter)(nil)
 	_ rule.Retirer   = (*limiter)(nil)
+
+	_ rule.LateReader = (*limiter)(nil)
 )
 
 func compile(r Rule, env rule.Env, p *pool) *limiter {
 	l := &limiter{
 		pool: p, rule: r, version: env.Version,
 		open: env.Version << versionShift, limit: uint64(r.Limit), atFull: rule.Block, retry: rule.RetryUnknown,
-		warn: env.Warn,
+		warn: env.Warn, isFair: r.isFair(), weights: weightsOf(r),
 	}
 	if r.Limit == 0 {
 		l.retry = rule.RetryTicket(rule.Never)
@@ -57,7 +62,7 @@ func (l *limiter) tell(places uint64) {
 }
 
 func newLimiter(r Rule, env rule.Env) rule.Limiter {
-	l := compile(r, env, &pool{})
+	l := compile(r, env, &pool{hasher: newHasher(env.Seed)})
 	l.pool.init(l, env.Now)
 	return l
 }
@@ -80,7 +85,7 @@ func (l *limiter) Acquire(c rule.Call) (rule.Ticket, rule.Decision) {
 		places := word & placesMask
 		switch {
 		case word&^(placesMask|groupMask) != l.open || c.Now >= clock.Instant(p.due.Load()):
-			return l.acquireSlow(c.Now, c.Priority().Level(), word&^(placesMask|groupMask))
+			return l.acquireSlow(c, word&^(placesMask|groupMask))
 		case places >= l.limit:
 			return l.retry, l.atFull
 		}
@@ -94,14 +99,29 @@ func (l *limiter) Acquire(c rule.Call) (rule.Ticket, rule.Decision) {
 
 // acquireSlow is Acquire when a flag of the word is set, another version of the rule is in
 // force, or the time asks for something.
-func (l *limiter) acquireSlow(now clock.Instant, level int, state uint64) (rule.Ticket, rule.Decision) {
+func (l *limiter) acquireSlow(c rule.Call, state uint64) (rule.Ticket, rule.Decision) {
+	level := c.Priority().Level()
 	switch {
-	case state&^refusedMask != l.open|waiting, now >= clock.Instant(l.pool.due.Load()):
-		return l.acquireLocked(now, level)
+	case state&^refusedMask != l.open|waiting, c.Now >= clock.Instant(l.pool.due.Load()):
+		return l.acquireLocked(c.Now, level)
 	case uint64(level) < state&refusedMask>>refusedShift:
+		return 0, rule.Block
+	case l.isFair && l.pool.full.refuses(l.pool.hasher.hash(c.Attribute), level):
 		return 0, rule.Block
 	}
 	return 0, rule.Wait // no place is free while calls wait
+}
+
+// AcquireUnread is Acquire for a call of which is not known whose it is. That matters only if the
+// queue is full, perhaps for some tenants.
+func (l *limiter) AcquireUnread(c rule.Call) (rule.Ticket, rule.Decision) {
+	ticket, decision := l.Acquire(c)
+	switch {
+	case !l.isFair:
+	case decision == rule.Block, decision == rule.Wait && l.pool.full.refusesAny():
+		return 0, rule.NeedsAttribute
+	}
+	return ticket, decision
 }
 
 func (l *limiter) acquireLocked(now clock.Instant, level int) (rule.Ticket, rule.Decision) {
@@ -124,10 +144,10 @@ func (l *limiter) acquireLocked(now clock.Instant, level int) (rule.Ticket, rule
 }
 
 // GiveBack frees the place.
-func (l *limiter) GiveBack(now clock.Instant, t rule.Ticket, _ int32) { l.pool.release(now, t) }
+func (l *limiter) GiveBack(now clock.Instant, t rule.Ticket, _ int32) { l.pool.release(now, 0, t) }
 
 // Done frees the place, unless that was given back because of its age.
-func (l *limiter) Done(t rule.Ticket, exit rule.Exit) { l.pool.release(exit.Now, t) }
+func (l *limiter) Done(t rule.Ticket, exit rule.Exit) { l.pool.release(exit.Now, exit.Start, t) }
 
 // RetryAfter is unknown unless the limit is 0: nobody knows when calls end.
 func (l *limiter) RetryAfter(rule.Call) time.Duration {
@@ -137,6 +157,10 @@ func (l *limiter) RetryAfter(rule.Call) time.Duration {
 // Join has a call wait for a place.
 func (l *limiter) Join(c rule.Call, patience rule.Patience) (rule.Waiter, rule.Ticket, rule.Decision) {
 	p := l.pool
+	var of tenant
+	if l.isFair {
+		of = l.tenantOf(c.Attribute)
+	}
 	p.lock(c.Now)
 	defer p.unlock()
 	if !p.activate(l, c.Now) {
@@ -149,11 +173,15 @@ func (l *limiter) Join(c rule.Call, patience rule.Patience) (rule.Waiter, rule.T
 		return nil, 0, rule.Block
 	}
 	level := c.Priority().Level()
-	if !p.makeSpace(level) {
+	if !p.makeSpace(level, of) {
 		return nil, 0, rule.Block
 	}
-	w := &waiter{pool: p, wake: patience.Wake, since: patience.Since}
-	p.queue.Push(w, &w.node, level)
+	w := &waiter{pool: p, wake: patience.Wake, since: patience.Since, tenant: of.value}
+	if l.isFair {
+		p.queue.PushOf(w, &w.node, level, of.Tenant)
+	} else {
+		p.queue.Push(w, &w.node, level)
+	}
 	return w, 0, rule.Wait
 }
 
@@ -180,10 +208,14 @@ func (l *limiter) Status(now clock.Instant) rule.Status {
 	p := l.pool
 	p.lock(now)
 	defer p.unlock()
-	return rule.Status{Gauges: []float64{
+	s := rule.Status{Gauges: []float64{
 		float64(p.places), float64(p.queue.Len()), float64(max(p.highest.Load(), p.highestBefore)), float64(p.current.limit),
 		p.ages.oldest(now, p.places).Seconds(), float64(p.ages.given),
 	}}
+	if p.current.isFair || p.queue.Tenants() > 0 {
+		p.describeTenants(&s)
+	}
+	return s
 }
 
 // Idle says whether no call is under way or waits.

@@ -5,6 +5,7 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -77,7 +78,11 @@ func (d *load) callBy(by limiter, p rule.Priority, patience time.Duration, work 
 	epoch := d.epoch.Load()
 	call := rule.Call{Now: d.clock.Now(), Tokens: 1}
 	call.SetCaller(p, false)
-	ticket, decision := by.Acquire(call)
+	ticket, decision := by.(rule.LateReader).AcquireUnread(call)
+	call.Attribute = rule.Int(rand.Int64N(6) * rand.Int64N(6)) // a tenant, for rules with shares
+	if decision == rule.NeedsAttribute {
+		ticket, decision = by.Acquire(call)
+	}
 	if decision == rule.Wait {
 		wake := make(chan struct{}, 1)
 		waiter, joinedTicket, joined := by.Join(call, rule.Patience{Since: call.Now, Until: endless, Wake: func() {
@@ -191,6 +196,37 @@ func TestLimitHoldsAndNoPlaceIsIdleWhateverTheInterleaving(t *testing.T) {
 		assert.EqualValues(t, callers*calls, d.checked.Load())
 		assert.Positive(t, d.waited.Load())
 		assert.Less(t, time.Since(start), time.Hour, "nobody has waited for a wake-up that was lost")
+	})
+}
+
+// Every call gets a place or is refused, as the callers count, whoever makes way for whom.
+func TestSharesKeepTheLimitAndLoseNoCall(t *testing.T) {
+	stress(t, func(t *testing.T) {
+		const callers, calls = 64, 500
+		r := isolation.Rule{Resource: "r", Limit: 5, MaxWait: time.Hour, MaxQueue: 20}
+		shareFairly(&r, rand.New(rand.NewPCG(rand.Uint64(), 0)))
+		d := newLoad(t, r)
+		var calling sync.WaitGroup
+		for range callers {
+			calling.Go(func() {
+				random := rand.New(rand.NewPCG(rand.Uint64(), 0))
+				for i := range calls {
+					patience := time.Duration(0)
+					if random.IntN(10) == 0 {
+						patience = time.Duration(1 + random.IntN(1000))
+					}
+					d.callBy(d.rule.Load().limiter, anyPriority(random), patience, func() { time.Sleep(time.Duration(random.IntN(1000))) })
+					if i%10 == 0 {
+						d.check()
+					}
+				}
+			})
+		}
+		calling.Wait()
+		d.finish()
+		assert.EqualValues(t, callers*calls, d.passed.Load()+d.refused.Load()+d.cancelled.Load())
+		assert.Positive(t, d.waited.Load())
+		assert.Positive(t, d.refused.Load())
 	})
 }
 
@@ -315,6 +351,14 @@ func (d *load) allow(calls int) {
 	d.epoch.Add(1)
 }
 
+// shareFairly gives tenants shares, some of them greater ones.
+func shareFairly(r *isolation.Rule, random *rand.Rand) {
+	r.FairBy = rule.StringsOf("tenant")
+	r.WeightBy = []isolation.WeightBy{isolation.ByTime, isolation.ByCalls}[random.IntN(2)]
+	key := rule.Scalar{Type: rule.Number, Text: strconv.Itoa(random.IntN(6))}
+	r.Weights = rule.NumberMapOf(rule.NumberEntry{Key: key, Value: float64(1 + random.IntN(3))})
+}
+
 func TestReloadsUnderLoadKeepEveryLimit(t *testing.T) {
 	stress(t, func(t *testing.T) {
 		const callers, reloads = 32, 300
@@ -342,6 +386,10 @@ func TestReloadsUnderLoadKeepEveryLimit(t *testing.T) {
 			r.Limit = random.IntN(8)
 			r.MaxQueue = 1 + random.IntN(40)
 			r.Order = []isolation.Order{isolation.FIFO, isolation.LIFO}[random.IntN(2)]
+			r.FairBy, r.WeightBy, r.Weights = rule.Strings{}, "", rule.NumberMap{}
+			if r.Order == isolation.FIFO && random.IntN(3) > 0 {
+				shareFairly(&r, random)
+			}
 			r.MaxWait = time.Duration(1+random.IntN(1000)) * time.Millisecond
 			r.Origin = []string{"", "", "mobile"}[random.IntN(3)]
 			d.reload(r, i%7 == 0)

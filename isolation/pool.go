@@ -34,11 +34,15 @@ type pool struct {
 	due     atomic.Int64  // the clock.Instant at which lock has something to do because of the time; changed under mu
 	_       [cacheLine - 24]byte
 
+	hasher hasher // of tenants; never changes
+	full   full   // who is refused because the queue is full
+
 	mu            sync.Mutex // guards what follows
 	places        uint64     // calls under way; valid only between lock and unlock
 	ages          ages
 	minuteEnd     clock.Instant
 	queue         waitqueue.Queue[waiter]
+	charged       charged  // calls under way whose tenants were charged for them
 	current       *limiter // the version in force
 	retired       bool     // current is gone; a newer version may follow
 	highestBefore uint64   // calls under way in the minute before
@@ -85,6 +89,7 @@ func (p *pool) lock(now clock.Instant) {
 		p.beginMinute(now)
 		places := p.places
 		if p.places = p.ages.advance(now, places, p.current.rule.MaxAge); p.places < places {
+			p.settleExpired(now)
 			p.serve(now)
 		}
 		if p.ages.untold > 0 && now >= p.quietUntil {
@@ -141,12 +146,13 @@ func (p *pool) wakeAll() {
 }
 
 // release frees the place of a call that ends. If a call waits, that gets it.
-func (p *pool) release(now clock.Instant, t rule.Ticket) {
+// The start is when it passed, of one that is known to have been made; else 0.
+func (p *pool) release(now, start clock.Instant, t rule.Ticket) {
 	for {
 		word := p.word.Load()
 		if word&(waiting|closed) != 0 || word&placesMask == 0 || now >= clock.Instant(p.due.Load()) ||
 			!p.ages.isOf(groupOf(word), t) {
-			p.releaseLocked(now, t)
+			p.releaseLocked(now, start, t)
 			return
 		}
 		if p.word.CompareAndSwap(word, word-1) {
@@ -155,10 +161,11 @@ func (p *pool) release(now clock.Instant, t rule.Ticket) {
 	}
 }
 
-func (p *pool) releaseLocked(now clock.Instant, t rule.Ticket) {
+func (p *pool) releaseLocked(now, start clock.Instant, t rule.Ticket) {
 	p.lock(now)
 	defer p.unlock()
-	if p.ages.end(t, p.places) {
+	p.settle(now, start, t)
+	if p.ages.end(t&ageMask, p.places) {
 		p.places--
 		p.serve(now)
 	}
@@ -179,6 +186,7 @@ func (p *pool) activate(l *limiter, now clock.Instant) bool {
 // as far as the new version lets them wait.
 func (p *pool) replace(l *limiter, now clock.Instant) {
 	former := p.current
+	p.full.reset()
 	p.setCurrent(l)
 	p.retired = false
 	if l.rule.Shadow || l.rule.Origin != former.rule.Origin {
@@ -198,6 +206,7 @@ func (p *pool) replace(l *limiter, now clock.Instant) {
 func (p *pool) setCurrent(l *limiter) {
 	p.current = l
 	p.queue.NewestFirst = l.rule.Order == LIFO
+	p.queue.ShareFairly(l.rule.remembered())
 }
 
 // takeIfFree takes a place if there is a free one. Then no call waits.
@@ -222,8 +231,8 @@ func (p *pool) serve(now clock.Instant) {
 			p.finish(w, refused)
 			continue
 		}
-		w.ticket = p.take()
-		p.queue.Serve(&w.node)
+		w.ticket = p.charge(now, w, p.take())
+		p.full.reset()
 		p.end(w, granted)
 	}
 }
@@ -233,12 +242,13 @@ func (p *pool) deadlineOf(w *waiter) clock.Instant { return w.since.Add(p.curren
 
 // refusedLevels returns how many levels of priority, from the lowest, may not join the
 // queue: 0 unless it is full. While calls wait that are less important than one that comes,
-// the last of these makes way. With LIFO the oldest call of the same priority does so, too.
+// the last of these makes way. With LIFO the oldest call of the same priority does so, too, and with
+// FairBy one of the tenant that has most.
 func (p *pool) refusedLevels() int {
 	switch {
 	case p.queue.Len() == 0 || p.queue.Len() < p.current.rule.MaxQueue:
 		return 0
-	case p.queue.NewestFirst:
+	case p.queue.NewestFirst, p.current.isFair:
 		return p.queue.Lowest()
 	}
 	return p.queue.Lowest() + 1
@@ -246,7 +256,7 @@ func (p *pool) refusedLevels() int {
 
 // makeSpace makes space in the queue for a call. It returns false if there is none for
 // calls of that level.
-func (p *pool) makeSpace(level int) bool {
+func (p *pool) makeSpace(level int, of tenant) bool {
 	maxQueue := p.current.rule.MaxQueue
 	for p.queue.NewestFirst && p.queue.Len() > maxQueue { // a reload has lowered MaxQueue
 		p.finish(p.queue.Last(), refused)
@@ -257,13 +267,24 @@ func (p *pool) makeSpace(level int) bool {
 	if level < p.refusedLevels() {
 		return false
 	}
-	p.finish(p.queue.Last(), refused)
+	if !p.current.isFair || level > p.queue.Lowest() {
+		p.finish(p.queue.Last(), refused)
+		return true
+	}
+	gone := p.queue.MakesWay(of.Tenant)
+	if gone == nil {
+		p.full.refuse(of.Key, level)
+		return false
+	}
+	p.queue.Remove(&gone.node) // those who are refused now still would be
+	p.end(gone, refused)
 	return true
 }
 
 // finish ends the wait of a call that gets no place.
 func (p *pool) finish(w *waiter, state uint32) {
 	p.queue.Remove(&w.node)
+	p.full.reset()
 	p.end(w, state)
 }
 

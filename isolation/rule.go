@@ -21,6 +21,25 @@ const (
 	LIFO Order = "lifo"
 )
 
+// WeightBy says what the tenants of a rule with FairBy get shares of.
+type WeightBy string
+
+// What they can get shares of.
+const (
+	// ByTime counts how long the calls of a tenant have their places: a tenant with calls that
+	// take long gets fewer of them through.
+	ByTime WeightBy = "time"
+
+	// ByCalls counts the calls.
+	ByCalls WeightBy = "calls"
+)
+
+// Mask says how status shows tenants.
+type Mask string
+
+// MaskHash shows a hash in place of a tenant. It is another one after each restart.
+const MaskHash Mask = "hash"
+
 // Ranges and defaults of the fields of a [Rule].
 const (
 	MaxLimit        = 1_000_000
@@ -29,6 +48,10 @@ const (
 	MaxMaxQueue     = 1_000_000
 	MinMaxAge       = 10 * time.Millisecond
 	MaxMaxAge       = 7 * 24 * time.Hour
+	MinWeight       = 0.01
+	MaxWeight       = 1000
+	MaxWeights      = 1000 // entries
+	MaxClasses      = 32   // different weights, beside 1
 )
 
 // Rule limits how many calls of a resource are under way at once. It is a plain
@@ -74,6 +97,26 @@ type Rule struct {
 	// to [FIFO]. Only with MaxWait.
 	Order Order
 
+	// FairBy is the key of the attribute that tells tenants apart, such as "tenant"; several keys
+	// are a composite one. Of the calls of one priority that wait, each tenant gets its share of
+	// the places, however many others wait: the next place goes to the oldest call of the tenant
+	// that has had least of late, and a call that finds the queue full takes the space of the newest
+	// one of the tenant that has most waiting, unless its own has as many. Calls that lack
+	// an attribute are one tenant. At most [rule.MaxKeys]. Only with MaxWait, and not with [LIFO].
+	FairBy rule.Strings
+
+	// Weights says which tenants get more or less than others, as 2 is twice as much as 1, which is
+	// the weight of all others. A key is a value of the attribute; of a composite one its parts
+	// with slashes between them. At most [MaxWeights], from [MinWeight] to [MaxWeight], of which
+	// [MaxClasses] may differ. Only with FairBy.
+	Weights rule.NumberMap
+
+	// WeightBy says what tenants get shares of. Defaults to [ByTime]. Only with FairBy.
+	WeightBy WeightBy
+
+	// Mask says how status shows tenants. The default shows them as they are. Only with FairBy.
+	Mask Mask
+
 	// MaxAge is how long a call may hold its place. After it, at the latest a thirty-second
 	// later, the place counts as given back, though the call has not ended: it leaked, or hangs.
 	// When it does end, nothing is given back any more. Calls that are meant to last must be
@@ -105,6 +148,9 @@ func withDefaults(r Rule) Rule {
 		rule.SetDefault(&r.MaxQueue, DefaultMaxQueue)
 		rule.SetDefault(&r.Order, FIFO)
 	}
+	if r.isFair() {
+		rule.SetDefault(&r.WeightBy, ByTime)
+	}
 	return r
 }
 
@@ -128,6 +174,10 @@ func validate(r Rule) []rule.Fault {
 		if r.Order != "" {
 			f.Add("order", noEffect)
 		}
+		if r.isFair() {
+			f.Add("fairBy", noEffect)
+		}
+		r.validateFairness(&f)
 		return f
 	}
 	if !rule.Within(r.MaxQueue, 1, MaxMaxQueue) {
@@ -136,5 +186,6 @@ func validate(r Rule) []rule.Fault {
 	if r.Order != FIFO && r.Order != LIFO {
 		f.Add("order", "is %q: must be %q or %q", r.Order, FIFO, LIFO)
 	}
+	r.validateFairness(&f)
 	return f
 }

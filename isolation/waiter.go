@@ -20,6 +20,8 @@ type waiter struct {
 	state  atomic.Uint32
 	ticket rule.Ticket // of one that is granted; written before the state
 
+	tenant rule.Attribute // whose call it is; nothing if that does not matter, or is not known
+
 	node waitqueue.Node[waiter] // guarded by pool.mu
 
 	nextEnded *waiter // of those to be woken; guarded by pool.mu, as the next is
@@ -74,7 +76,7 @@ func (w *waiter) Leave(now clock.Instant) {
 		w.leaveQueue(now)
 	}
 	if w.state.Swap(left) == granted {
-		w.pool.release(now, w.ticket)
+		w.pool.release(now, 0, w.ticket)
 	}
 }
 
@@ -83,6 +85,7 @@ func (w *waiter) leaveQueue(now clock.Instant) {
 	defer w.pool.unlock()
 	if w.state.Load() == queued {
 		w.pool.queue.Remove(&w.node)
+		w.pool.full.reset()
 		w.state.Store(left)
 	}
 }

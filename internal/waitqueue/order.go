@@ -3,7 +3,7 @@ package waitqueue
 import "iter"
 
 // Order yields the calls in the order in which they get places if no other call joins. The
-// queue must not change meanwhile.
+// queue must not change meanwhile, and tenants have no shares.
 func (q *Queue[W]) Order() iter.Seq[*W] {
 	return func(yield func(*W) bool) {
 		left := *q // of which only the ends of the lists are moved

@@ -11,12 +11,16 @@
 // every call comes to be the first; with [Queue.NewestFirst] it is the newest one, and old
 // ones may never be. While all calls have one priority, that is the whole order.
 //
-// A limiter embeds a [Node] in each of its waiters. Nothing is allocated.
+// With [Queue.ShareFairly] tenants get shares within a priority, in the order of package fairqueue.
+//
+// A limiter embeds a [Node] in each of its waiters. Nothing is allocated for them.
 package waitqueue
 
 import (
 	"iter"
 	"math/bits"
+
+	"github.com/penstock-go/penstock/internal/fairqueue"
 )
 
 // Levels is how many priorities there are. A queue numbers them from 0, the lowest, as
@@ -42,7 +46,16 @@ type Queue[W any] struct {
 	passedOver uint8 // places in a row that went to the highest priority while a lower one waited
 	length     int
 	arrivals   uint64 // calls that have ever joined
-	levels     [Levels]list[W]
+	levels     [Levels]level[W]
+	remembers  int // tenants, by each fair order of a level; 0 if tenants have no shares
+}
+
+// level is the calls of one priority that wait. Those that joined while tenants had no shares are in
+// the list, the others in the fair order. Of the two calls that would be the first of them, that is the
+// first which came first: so calls keep their order when the way of serving changes.
+type level[W any] struct {
+	list[W]
+	fair *fairqueue.Queue[Node[W]] // nil until the first call joins it
 }
 
 // Node is the place of one call in a queue. The zero value is in none. It can be used
@@ -51,6 +64,7 @@ type Node[W any] struct {
 	waiter       *W
 	newer, older *Node[W]
 	order        uint64 // the number of the call in the order of arrivals, and in the low bits its level
+	fair         fairqueue.Node[Node[W]]
 }
 
 func (n *Node[W]) level() int { return int(n.order & (1<<levelBits - 1)) }
@@ -82,7 +96,7 @@ func (q *Queue[W]) First() *W {
 func (q *Queue[W]) firstNode() *Node[W] {
 	top := q.top()
 	if q.passedOver < Share-1 || q.occupied == 1<<top {
-		return q.levels[top].end(q.NewestFirst)
+		return q.levels[top].first(q.NewestFirst)
 	}
 	return q.firstBelow(top)
 }
@@ -93,7 +107,11 @@ func (q *Queue[W]) Last() *W {
 	if q.occupied == 0 {
 		return nil
 	}
-	return q.levels[q.Lowest()].end(!q.NewestFirst).waiter
+	l := &q.levels[q.Lowest()]
+	if l.sharesFairly() {
+		return l.fair.Last().waiter
+	}
+	return l.end(!q.NewestFirst).waiter
 }
 
 // Serve takes the call out of the queue that First has returned: it has got a place.
@@ -116,15 +134,24 @@ func (q *Queue[W]) count(n *Node[W]) {
 func (q *Queue[W]) Remove(n *Node[W]) {
 	level := n.level()
 	l := &q.levels[level]
-	l.remove(n)
-	if l.oldest == nil {
+	if n.fair.Waits() {
+		l.fair.Remove(&n.fair)
+	} else {
+		l.remove(n)
+	}
+	q.left(level)
+}
+
+// left notes that a call of a level has left the queue.
+func (q *Queue[W]) left(level int) {
+	if l := &q.levels[level]; l.oldest == nil && !l.sharesFairly() {
 		q.occupied &^= 1 << level
 	}
 	q.length--
 }
 
 // All yields the calls that wait, the most important first, the oldest first within a
-// priority. The call that it has yielded may be removed.
+// priority, and within a tenant if tenants have shares. The call that it has yielded may be removed.
 func (q *Queue[W]) All() iter.Seq[*W] {
 	return func(yield func(*W) bool) {
 		for level := Levels - 1; level >= 0; level-- {
@@ -134,6 +161,9 @@ func (q *Queue[W]) All() iter.Seq[*W] {
 					return
 				}
 				n = next
+			}
+			if !q.levels[level].allFair(yield) {
+				return
 			}
 		}
 	}
@@ -146,7 +176,7 @@ func (q *Queue[W]) top() int { return bits.Len8(q.occupied) - 1 }
 func (q *Queue[W]) firstBelow(level int) *Node[W] {
 	var first *Node[W]
 	for i := range level {
-		n := q.levels[i].end(q.NewestFirst)
+		n := q.levels[i].first(q.NewestFirst)
 		if n != nil && (first == nil || n.order > first.order == q.NewestFirst) {
 			first = n
 		}

@@ -43,6 +43,10 @@ func TestIsolation(t *testing.T) {
 			Stricter: of(isolation.Rule{Name: "pool", Resource: "r", Limit: 3}),
 		},
 		{Rule: of(isolation.Rule{Name: "queue", Resource: "r", Limit: 2, MaxWait: time.Minute, MaxQueue: 10}), Passes: 2},
+		{
+			Rule:   of(isolation.Rule{Name: "shares", Resource: "r", Limit: 2, MaxWait: time.Minute, MaxQueue: 10, FairBy: rule.StringsOf("tenant")}),
+			Passes: 2, Lacks: map[string]string{"ValuesAreToldApart": "tenants have one limit together, and shares of it"},
+		},
 	}})
 }
 
