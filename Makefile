@@ -113,7 +113,7 @@ console-editor:
 		--target=es2022 --alias:@codemirror/language=./language.js --banner:js="$$(cat banner.txt)" --outfile=../assets/editor.js && \
 	for name in $$(cd node_modules && ls -d @codemirror/* @marijn/* crelt style-mod w3c-keyname); do \
 		printf '%s\n\n' "$$name"; cat node_modules/$$name/LICENSE; printf '\n'; \
-	done >../assets/editor.licenses.txt
+	done >../assets/editor.licenses.txt && rm -rf node_modules
 
 # The strategies of adaptive rules beside fixed limits, simulated, into docs/overload.md and its pictures: some minutes.
 overload:

@@ -113,9 +113,9 @@ func longest(a, b []string) [][]int32 {
 	for i := range lengths {
 		lengths[i] = make([]int32, len(b)+1)
 	}
-	for i := len(a) - 1; i >= 0; i-- {
-		for j := len(b) - 1; j >= 0; j-- {
-			if a[i] == b[j] {
+	for i, line := range slices.Backward(a) {
+		for j, other := range slices.Backward(b) {
+			if line == other {
 				lengths[i][j] = lengths[i+1][j+1] + 1
 			} else {
 				lengths[i][j] = max(lengths[i+1][j], lengths[i][j+1])

@@ -111,7 +111,7 @@ func (h *handler) strip(ctx context.Context) strip {
 	if h.Store != nil {
 		h.addReports(ctx, &s)
 	} else if len(all) == 1 {
-		s.Current, s.Revision = 1, int64(all[0].value.Revision) //nolint:gosec // counted by the engine
+		s.Current, s.Revision = 1, int64(all[0].value.Revision)
 	}
 	return s
 }

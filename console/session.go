@@ -39,7 +39,7 @@ func (h *handler) session(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusBadRequest, err.Error())
 		return
 	}
-	kept := &http.Cookie{
+	kept := &http.Cookie{ //nolint:gosec // browsers keep no secure cookie of a page without TLS, such as one on loopback
 		Name: cookie, Value: body.Token, Path: path.Dir(r.URL.Path), HttpOnly: true, Secure: r.TLS != nil, SameSite: http.SameSiteStrictMode,
 	}
 	if body.Token == "" {

@@ -118,13 +118,6 @@ func addAll(to, more []uint64) {
 	}
 }
 
-func sumOf(of []uint64) (sum uint64) {
-	for _, n := range of {
-		sum += n
-	}
-	return sum
-}
-
 // last returns what a series has for the last second that is over.
 func last(of []uint64) uint64 {
 	if len(of) == 0 {

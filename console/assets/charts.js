@@ -102,8 +102,8 @@ export function lane(title, parts, { width, start }) {
   return h("g", null, h("text", { class: "axis", x: 0, y: 10 }, plain(title, 60)), parts.map((p) => {
     const from = Math.max(0, p.from === null ? 0 : place(start, p.from) * width), to = Math.min(width, p.to === null ? width : place(start, p.to) * width);
     if (to <= from) return null;
-    return h("g", null, h("rect", { class: `a-${p.tone}`, x: from, y: 15, width: to - from, height: 14 }),
-      to - from > 40 ? h("text", { class: "axis", x: from + 4, y: 25 }, p.state) : null, h("title", null, p.state));
+    return h("g", null, h("rect", { class: `s-${p.tone}`, x: from, y: 15, width: to - from, height: 14 }),
+      to - from > 40 ? h("text", { class: "axis ink", x: from + 4, y: 25 }, p.state) : null, h("title", null, p.state));
   }));
 }
 

@@ -60,7 +60,7 @@ const tile = (title, value, unit, chart) => h("div", { class: "card tile" }, h("
 function resourceTable(s, sort, match) {
   const head = (by, more) => h("th", { scope: "col", class: more, "aria-sort": sort === by ? (by === "name" ? "ascending" : "descending") : null },
     h("a", { href: address({ sort: by, match }), "aria-current": sort === by ? "true" : null }, sorts[by], sort === by ? " ▾" : ""));
-  return table([head("name"), "last minute", head("passed", "num"), head("refused", "num"), head("p99", "num narrow-off"), head("inFlight", "num narrow-off"), "refuses most"], s.resources.map(resourceRow));
+  return table([head("name"), "last minute", head("passed", "num"), head("refused", "num"), head("p99", "num narrow-off"), head("inFlight", "num narrow-off"), h("th", { scope: "col", class: "narrow-off" }, "refuses most")], s.resources.map(resourceRow));
 }
 
 function resourceRow(r) {
@@ -68,7 +68,7 @@ function resourceRow(r) {
   return h("tr", { "data-key": r.name.slice(0, 300) }, h("td", { class: "name" }, linkTo(r.name, 80), (r.states ?? []).map((state) => tag(plain(state), toneOf(state)))),
     h("td", null, spark(r.seconds)), h("td", { class: "num n" }, number(passed)), h("td", { class: `num n ${refused ? "bad" : "dim"}` }, number(refused)),
     h("td", { class: "num n narrow-off" }, duration(r.p99)), h("td", { class: "num n narrow-off" }, number(r.inFlight), r.waiting ? tag(`${number(r.waiting)} wait`, "wait") : ""),
-    h("td", { class: "name" }, r.refuser ? [name(r.refuser.rule, 40), " ", h("span", { class: "dim" }, plain(r.refuser.kind))] : h("span", { class: "dim" }, "—")));
+    h("td", { class: "name narrow-off" }, r.refuser ? [name(r.refuser.rule, 40), " ", h("span", { class: "dim" }, plain(r.refuser.kind))] : h("span", { class: "dim" }, "—")));
 }
 
 function refusers(list) {

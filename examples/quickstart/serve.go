@@ -24,7 +24,7 @@ The shop stays open until Ctrl-C, under the same load.
   metrics             %[3]s
   etcd                %[4]s
 
-Watch what passes and what is refused:
+Watch what passes and what is refused, in a browser at http://%[1]s/console/ or here:
 
   go run ./cmd/penstock top --engine %[1]s/inspect
 

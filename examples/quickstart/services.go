@@ -14,6 +14,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"google.golang.org/grpc"
 
+	"github.com/penstock-go/penstock/console"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/datasource/etcd"
 	"github.com/penstock-go/penstock/datasource/etcd/etcdtest"
@@ -135,6 +136,7 @@ func (s *shop) serveHTTP(ctx context.Context) error {
 	router := gin.New()
 	router.GET("/metrics", gin.WrapH(promhttp.HandlerFor(metrics, promhttp.HandlerOpts{})))
 	router.GET("/inspect/*what", gin.WrapH(inspect.Handler(s.engine)))
+	router.Any("/console/*what", gin.WrapH(console.Handler(console.Options{App: "quickstart", Engine: s.engine})))
 
 	orders := router.Group("/orders", gin.Recovery(), penstockgin.Middleware(s.engine, penstockgin.Options{}))
 	orders.GET("/:id", func(c *gin.Context) { c.JSON(http.StatusOK, gin.H{"order": c.Param("id")}) })
