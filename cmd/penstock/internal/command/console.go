@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/netip"
@@ -122,7 +123,8 @@ func (c *consoling) run(cmd *cobra.Command, env Env) error {
 	if err != nil {
 		return err
 	}
-	tls, err := connection.ServerTLS(cmd.Context(), c.cert, c.key, "")
+	tls, err := connection.ServerTLS(cmd.Context(), connection.ServerFiles{Cert: c.cert, Key: c.key}, time.Now,
+		slog.New(slog.NewTextHandler(env.Err, nil)))
 	if err != nil {
 		return failure{ExitFailed, err}
 	}
