@@ -12,11 +12,12 @@ import (
 // counts as so much work.
 type class struct {
 	flight
-	_ [cacheLine - 32]byte
+	_ [cacheLine - 40]byte
 
-	group   atomic.Pointer[group] // by whose limit the calls are let in
-	refuses atomic.Uint32         // a bit for each level of which the class has as many waiting calls as it may
-	_       [cacheLine - 12]byte
+	group      atomic.Pointer[group] // by whose limit the calls are let in
+	refuses    atomic.Uint32         // a bit for each level of which the class has as many waiting calls as it may
+	quickBelow atomic.Int64          // the time.Duration below which a failed call is no measure of how long others take
+	_          [cacheLine - 24]byte
 
 	// overload.mu guards what follows.
 	name      string

@@ -26,8 +26,9 @@ type recent struct {
 // calls have ended.
 func (c *class) observe() {
 	r := &c.recent
-	r.calls += c.did.Calls
-	r.ends += c.did.Ended
+	did := c.did.WithoutQuick()
+	r.calls += did.Calls
+	r.ends += did.Ended
 	r.span += c.did.Length.Seconds()
 	if enough := knownEnds * (1 + c.usual.Variation()); r.ends > enough {
 		r.calls *= enough / r.ends
@@ -61,8 +62,9 @@ func (c *class) excess() (seconds, share, seconds3, share3 float64) {
 
 // compare looks for classes that are slow while others of the group are not. They are short of
 // something of their own, or their work has changed: they go apart. If the group is about to be
-// limited, those go with them of which it cannot be told. It returns whether any class went.
-func (g *group) compare(now clock.Instant, short bool) (moved bool) {
+// limited, those go with them of which it cannot be told. It returns the group that has the control
+// then that this one had.
+func (g *group) compare(now clock.Instant, short bool) *group {
 	active := 0
 	var slowest *class
 	for _, c := range g.classes {
@@ -76,7 +78,7 @@ func (g *group) compare(now clock.Instant, short bool) (moved bool) {
 	}
 	g.control.SetClasses(active)
 	if g.calls != &g.own {
-		return false
+		return g
 	}
 	g.countStrangers()
 	switch {
@@ -84,11 +86,20 @@ func (g *group) compare(now clock.Instant, short bool) (moved bool) {
 		return g.divide(now)
 	case g.index > 0:
 		g.comeBack(now)
-		return false
-	case slowest == nil:
-		return false
+		if slowest != nil {
+			g.release(slowest, now)
+		}
+	case slowest != nil:
+		g.sendApart(slowest, now)
 	}
-	return g.sendApart(slowest, now)
+	return g
+}
+
+// release has classes go on without the limit of the group that are not slow while another is.
+func (g *group) release(slow *class, now clock.Instant) {
+	if g.control.Limited() && slow.usual.Verified() && slow.group.Load() == g {
+		g.part(func(c *class) bool { return c.usual.Verified() && c.compareWith(slow) == spared }, now)
+	}
 }
 
 // likeness says how a class compares with a slow one.
@@ -98,6 +109,7 @@ const (
 	unclear  likeness = iota
 	affected          // it is slow by as much, in seconds or as a share
 	spared            // it is not
+	long              // it could be, but would hardly be slow
 )
 
 // compareWith compares a class with a slow one.
@@ -105,80 +117,146 @@ func (c *class) compareWith(slow *class) likeness {
 	s, f, s3, f3 := c.excess()
 	most, share, _, _ := slow.excess()
 	switch {
-	case c == slow, c.recent.slow && (s > most/alone || f > share/alone), s > most/2, f > share/2:
+	case c == slow, c.recent.slow && (s > most/alone || f > share/alone):
 		return affected
 	case c.did.Ended > 0 && c.recent.ends >= knownEnds && s+s3 < most/alone && f+f3 < share/alone:
 		return spared
+	case c.isLong(slow.usual.Mean()):
+		return long
+	case s > most/2, f > share/2:
+		return affected
 	}
 	return unclear
 }
 
-// tested is what a class did while the limit was reached.
+// tested is what a class did while the limit was reached: how many calls ended, their response times
+// in seconds, and how many of them had begun then, with theirs.
 type tested struct {
-	ends, took float64 // calls that ended, and their response times in seconds
+	ends, took           float64
+	begunEnds, begunTook float64
 }
 
-// testedExcess returns by how much longer than usual calls took while the limit was reached, as a
-// share and in seconds, and its standard error as a share.
-func (c *class) testedExcess() (share, seconds, deviation float64) {
-	usual := c.usual.Mean()
-	t := &c.tested
-	if usual == 0 || t.ends == 0 {
-		return 0, 0, math.Inf(1)
+func (t *tested) add(took float64, begun bool) {
+	t.ends++
+	t.took += took
+	if begun {
+		t.begunEnds++
+		t.begunTook += took
 	}
-	share = t.took/t.ends/usual - 1
-	return share, share * usual, math.Sqrt(c.usual.Variation() / t.ends)
 }
 
-// divide has the classes part that were not slow while the limit was reached and others were: they
-// stay, or go back, and the others go apart, or stay. It returns whether any class moved.
-func (g *group) divide(now clock.Instant) bool {
+// testedExcess returns by which share the mean of some response times is longer than usual, and the
+// standard error.
+func (c *class) testedExcess(ends, took float64) (share, deviation float64) {
+	if ends == 0 || c.usual.Mean() == 0 {
+		return 0, math.Inf(1)
+	}
+	return took/ends/c.usual.Mean() - 1, math.Sqrt(c.usual.Variation() / ends)
+}
+
+// divide has the classes go on without a limit that were not slow while it was reached and others
+// were. It returns the group that has the control then.
+func (g *group) divide(now clock.Instant) *group {
 	var slow *class
-	var most, seconds float64
+	most, longest := 0., 0. // by how much calls took longer; usual response time of the classes that did
 	for _, c := range g.classes {
-		if f, s, e := c.testedExcess(); f-2*e > slower-1 && (slow == nil || c.tested.took > slow.tested.took) {
-			slow, most, seconds = c, f, s
+		usual := c.usual.Mean()
+		if !c.usual.Verified() {
+			continue
+		}
+		if excess := c.tested.took - c.tested.ends*usual; excess > most {
+			slow, most = c, excess
+		}
+		if share, deviation := c.testedExcess(c.tested.ends, c.tested.took); share-2*deviation > slower-1 {
+			longest = max(longest, usual)
 		}
 	}
 	if slow == nil {
-		return false
+		return g
 	}
+	longest = max(longest, slow.usual.Mean())
+	return g.part(func(c *class) bool { return c != slow && c.isSpared(longest) }, now)
+}
+
+// isSpared says whether the calls of a class were not slow. If too few have begun and ended, it is
+// when they usually take so much longer than those that were that it hardly matters whether they
+// queue with them: then they have to show themselves that they are short of something.
+func (c *class) isSpared(longest float64) bool {
+	share, deviation := c.testedExcess(c.tested.begunEnds, c.tested.begunTook)
+	return c.tested.begunEnds >= fewTested && share+2*deviation < slower-1 || share-2*deviation < slower-1 && c.isLong(longest)
+}
+
+// isLong says whether calls of a class take so much longer than others that it hardly matters to them
+// whether they queue with these.
+func (c *class) isLong(others float64) bool {
+	if !c.usual.Verified() {
+		return c.response() > alone*others
+	}
+	return c.usual.Mean() > alone*others
+}
+
+// fewTested is of how many calls the mean says something.
+const fewTested = 3
+
+// part has some classes of a group that is limited, or about to be, go on without its limit: in the
+// common group. If this is the common group, the others go apart and take the control along. It returns
+// the group that has it then.
+func (g *group) part(isSpared func(*class) bool, now clock.Instant) *group {
 	var spared, others []*class
 	for _, c := range g.classes {
-		f, s, e := c.testedExcess()
-		if c != slow && c.tested.ends >= 5 && f+2*e < most/3 && s+2*e*c.usual.Mean() < seconds/3 {
+		switch {
+		case c.did.Calls == 0 && c.underWay() == 0:
+		case isSpared(c):
 			spared = append(spared, c)
-		} else if c.tested.ends > 0 || c.underWay() > 0 {
+		default:
 			others = append(others, c)
 		}
 	}
-	switch {
-	case len(spared) == 0:
-		return false
-	case g.index > 0:
+	if len(spared) == 0 {
+		return g
+	}
+	if g.index > 0 {
 		for _, c := range spared {
+			g.control.Leave(c.recent.rate*c.weight, float64(c.underWay()))
 			g.remove(c, now)
 			g.groups[0].welcome(c, now)
 		}
-		return true
+		g.countStrangers()
+		return g
 	}
-	to := g.groupFor(slow, now)
+	to := g.freeGroup(now)
 	if to == nil {
-		return false
+		return g
+	}
+	to.control, to.queueLimit = g.control, g.queueLimit
+	g.control, g.queueLimit = g.control.Open(), queueLimit{}
+	for _, c := range spared {
+		to.control.Leave(c.recent.rate*c.weight, float64(c.underWay()))
+		g.control.Expect(c.recent.rate*c.weight, float64(c.underWay()))
 	}
 	for _, c := range others {
-		g.goApart(c, to, now)
+		g.remove(c, now)
+		to.add(c, now)
 	}
-	return true
+	g.countStrangers()
+	to.countStrangers()
+	to.went, to.slowAt, to.changedAt = now, now, now
+	to.beginWindow(now)
+	to.apply(now)
+	to.publish()
+	return to
 }
 
 // sendApart has a slow class go apart with those that are like it, if others are not.
-func (g *group) sendApart(slow *class, now clock.Instant) bool {
+func (g *group) sendApart(slow *class, now clock.Instant) {
 	var leaving []*class
 	others, underWay, doubtful := false, uint64(0), uint64(0)
+	did, left := 0., 0.
 	for _, c := range g.classes {
+		did += c.did.Ended
 		switch c.compareWith(slow) {
 		case affected:
+			left += c.did.Ended
 			leaving = append(leaving, c)
 			underWay += c.underWay()
 		case spared:
@@ -187,17 +265,20 @@ func (g *group) sendApart(slow *class, now clock.Instant) bool {
 			doubtful += c.underWay()
 		}
 	}
+	if g.control.Limited() && left > did/2 { // it is they whom the limit is about
+		g.release(slow, now)
+		return
+	}
 	if !others || underWay < g.limit/2 || doubtful > underWay/4 {
-		return false
+		return
 	}
 	to := g.groupFor(slow, now)
 	if to == nil {
-		return false
+		return
 	}
 	for _, c := range leaving {
 		g.goApart(c, to, now)
 	}
-	return true
 }
 
 // goApart moves a class to a group of its own, or to that of classes that went at about the same
@@ -228,6 +309,11 @@ func (g *group) groupFor(c *class, now clock.Instant) *group {
 			return to
 		}
 	}
+	return g.freeGroup(now)
+}
+
+// freeGroup returns a group without classes; nil if there is none.
+func (g *group) freeGroup(now clock.Instant) *group {
 	for i := 1; i < maxGroups; i++ {
 		if g.groups[i] == nil || len(g.groups[i].classes) == 0 {
 			if g.groups[i] == nil {

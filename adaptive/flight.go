@@ -22,6 +22,7 @@ type flight struct {
 	ends    atomic.Uint64
 	squares atomic.Uint64 // sum of the squares of response times
 	failed  atomic.Uint64 // calls that failed late, 32 bits | calls that failed, 32 bits
+	quick   atomic.Uint64 // of these, those that failed sooner than others end: as ends
 }
 
 const (
@@ -49,8 +50,8 @@ func (f *flight) resume(now clock.Instant) { f.calls.Add(1 - units(now)<<callsBi
 func (f *flight) leave(now clock.Instant) { f.calls.Add(units(now)<<callsBits - 1) }
 
 // end counts what is measured of a call that ended. Late is the response time from which on
-// a failure is a sign of overload.
-func (f *flight) end(took time.Duration, failed bool, late time.Duration) {
+// a failure is a sign of overload, and quick the one up to which it is not how long others take.
+func (f *flight) end(took time.Duration, failed bool, quick, late time.Duration) {
 	response := uint64(max(took, 0)) >> unitShift
 	if n := f.ends.Add(response<<endsBits + 1); n%squared == 0 {
 		short := min(response, longestSquare)
@@ -61,14 +62,17 @@ func (f *flight) end(took time.Duration, failed bool, late time.Duration) {
 		if took >= late {
 			count += 1 << 32
 		}
+		if took < quick {
+			f.quick.Add(response<<endsBits + 1)
+		}
 		f.failed.Add(count)
 	}
 }
 
 // counts are the numbers of a flight at an instant.
 type counts struct {
-	at                              clock.Instant
-	callTime, ends, squares, failed uint64
+	at                                     clock.Instant
+	callTime, ends, squares, failed, quick uint64
 }
 
 func (f *flight) read(now clock.Instant) counts {
@@ -76,13 +80,13 @@ func (f *flight) read(now clock.Instant) counts {
 	return counts{
 		at:       now,
 		callTime: calls>>callsBits + calls&callsMask*units(now),
-		ends:     f.ends.Load(), squares: f.squares.Load(), failed: f.failed.Load(),
+		ends:     f.ends.Load(), squares: f.squares.Load(), failed: f.failed.Load(), quick: f.quick.Load(),
 	}
 }
 
 // since returns what calls did between two instants.
 func (c counts) since(before counts) limit.Window {
-	ends, failed := c.ends-before.ends, c.failed-before.failed
+	ends, failed, quick := c.ends-before.ends, c.failed-before.failed, c.quick-before.quick
 	return limit.Window{
 		Length:  c.at.Sub(before.at),
 		Ends:    float64(ends & endsMask),
@@ -90,6 +94,7 @@ func (c counts) since(before counts) limit.Window {
 		Squares: float64(c.squares-before.squares) / (unitsASecond * unitsASecond),
 		Failed:  float64(failed & (1<<32 - 1)),
 		Late:    float64(failed >> 32),
-		Calls:   float64((c.callTime-before.callTime)&timeMask) / unitsASecond,
+		Quick:   float64(quick & endsMask), QuickTimes: float64(quick>>endsBits) / unitsASecond,
+		Calls: float64((c.callTime-before.callTime)&timeMask) / unitsASecond,
 	}
 }

@@ -171,7 +171,7 @@ func (g *group) done(c *class, exit rule.Exit) {
 	failed := exit.Failed || exit.Ignored
 	to := c.group.Load()
 	if !exit.LongLived {
-		c.end(worked(exit), failed, time.Duration(to.late.Load()))
+		c.end(worked(exit), failed, time.Duration(c.quickBelow.Load()), time.Duration(to.late.Load()))
 	}
 	c.leave(exit.Now)
 	if g.calls == &g.own {
@@ -198,14 +198,16 @@ func (g *group) done(c *class, exit rule.Exit) {
 
 // learnTest goes on with a test, if there is one, once a call of a class has ended.
 func (g *group) learnTest(c *class, exit rule.Exit, failed bool) {
-	switch {
-	case !g.control.Testing() || exit.LongLived:
+	if !g.control.Testing() || exit.LongLived {
 		return
-	case !failed:
-		c.tested.ends++
-		c.tested.took += worked(exit).Seconds()
-		g.control.Ended(exit.Start, max(worked(exit).Seconds(), minResponse), c.referTo(exit))
-	case worked(exit) >= time.Duration(g.late.Load()):
+	}
+	took := max(worked(exit).Seconds(), minResponse)
+	if !failed || worked(exit) >= time.Duration(c.quickBelow.Load()) {
+		c.tested.add(took, exit.Start >= g.control.Began())
+	}
+	if !failed {
+		g.control.Ended(exit.Start, took, c.referTo(exit))
+	} else if worked(exit) >= time.Duration(g.late.Load()) {
 		g.control.FailedLate()
 	}
 	g.test(exit.Now)
@@ -363,15 +365,11 @@ func (g *group) test(now clock.Instant) {
 	switch {
 	case short && len(g.classes) > 1 && g.control.Classes() > 1 && g.control.LookAgain(now, g.patience()):
 		g.apply(now)
-	case short && g.endWindow(now, g.measure(now), true):
-		g.control.Reopen()
-		g.markFull(now)
 	case short:
-		g.control.Enforce(now)
-		if g.index == 0 {
+		if g.endWindow(now, g.measure(now), true) == g && g.index == 0 {
 			g.gather(now)
+			g.apply(now)
 		}
-		g.apply(now)
 	case raised:
 		g.apply(now)
 	}

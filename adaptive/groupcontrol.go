@@ -78,8 +78,8 @@ func (g *group) closeWindow(now clock.Instant) {
 }
 
 // endWindow hands a window to the control and begins another one. Short says that the group is about
-// to be limited. It returns whether classes left it.
-func (g *group) endWindow(now clock.Instant, w limit.Window, short bool) bool {
+// to be limited. It returns the group that has the control then.
+func (g *group) endWindow(now clock.Instant, w limit.Window, short bool) *group {
 	w.Full = g.fullTime
 	if g.isFull {
 		w.Full += max(now.Sub(g.fullAt), 0)
@@ -88,10 +88,13 @@ func (g *group) endWindow(now clock.Instant, w limit.Window, short bool) bool {
 	g.control.Close(w)
 	g.learn(w)
 	g.moveThreshold(now, w)
-	apart := g.compare(now, short)
+	if short {
+		g.control.Enforce(now)
+	}
+	of := g.compare(now, short)
 	g.beginWindow(now)
 	g.apply(now)
-	return apart
+	return of
 }
 
 // catchUp closes a window that should be over.
@@ -116,7 +119,8 @@ func (g *group) learn(w limit.Window) {
 	calm := g.control.Calm(w)
 	changed := false
 	for _, c := range g.classes {
-		changed = c.usual.Observe(c.did, calm) || changed
+		changed = c.usual.Observe(c.did.WithoutQuick(), calm) || changed
+		c.quickBelow.Store(int64(c.usual.Mean() / 2 * float64(time.Second)))
 	}
 	if !changed || g.calls != &g.own {
 		return

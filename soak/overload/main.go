@@ -74,6 +74,7 @@ func parseSettings(args []string, out io.Writer) (settings, error) {
 	flags.SetOutput(out)
 	only := flags.String("run", "", "run only scenarios whose name, or goals whose name, match this `regexp`")
 	seeds := flags.Int("seeds", 0, "run each scenario with this many seeds (default: as each one says)")
+	first := flags.Uint64("seed", 1, "the first of the seeds: each scenario is run with it and those that follow")
 	protect := flags.String("protect", "latency", "protections to run, with commas between them, or all: "+strings.Join(protectionNames(), ", "))
 	rules := flags.String("rules", "", "protect the service with the rules of this `file`, beside those that -protect names")
 	files := flags.String("scenes", "", "run the scenes of this `file or folder` only")
@@ -96,6 +97,7 @@ func parseSettings(args []string, out io.Writer) (settings, error) {
 	}
 	for _, of := range scenes {
 		if of, ok := of.matching(matches); ok {
+			of.seed = *first - 1
 			s.scenarios = append(s.scenarios, of)
 		}
 	}

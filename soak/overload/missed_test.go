@@ -26,13 +26,13 @@ func missedSoFar() map[string]bool {
 		"0.8 ×, bimodal: refused or late",
 		"0.8 ×, heavy tail: refused or late",
 		"B3",   // deploy-below-capacity
+		"D1.7", // mixed-0.7
 		"D1.9", // mixed-0.9
 		"S6",   // service-x2-200workers
 		"S7",   // service-x4-16workers
 		"A12",  // dependency-slower
 
 		// Services that are slow, or get their load at once, at the start.
-		"0.8 ×, service of 100ms: refused",
 		"0.8 ×, service of 1s: refused",
 		"3 ×, service of 1s: goodput",
 		"H1", // cold-start-500x500ms
@@ -52,19 +52,20 @@ func missedSoFar() map[string]bool {
 		"M2", "M3", // many-step
 		"D4.5",     // mixed-3x
 		"B4", "B5", // deploy-above-capacity
-		"D6", // processors-3x
-		"P1", // priorities
+		"D6",       // processors-3x
+		"P1", "P3", // priorities
+		"G1", // overload-and-slow-dependency
 
 		// Pools of their own under the limit.
-		"F1",         // half-share-a-pool
-		"F1f",        // half-share-a-flooded-pool
-		"C2",         // pool-overloaded
-		"C4",         // pool-slightly-overloaded
-		"C10", "C11", // two-pools-overloaded
+		"F1",  // half-share-a-pool
+		"F1f", // half-share-a-flooded-pool
+		"C2",  // pool-overloaded
+		"C4",  // pool-slightly-overloaded
+		"C11", // two-pools-overloaded
 
 		// Work of processors and waits for remote services under one limit.
-		"T1", "T2", "T3", "T4", // processors-mixed
-		"Q2", // quota
+		"X3",       // endpoints
+		"Y3", "Y5", // endpoints-computing
 	} {
 		missed[name] = true
 	}

@@ -48,7 +48,7 @@ func runScenario(ctx context.Context, s scenario, p protection, seeds int) (repo
 	start := time.Now()
 	r := report{scenario: s, values: make([][]float64, len(s.goals))}
 	for seed := range seeds {
-		o, err := simulateScenario(ctx, s, p, uint64(seed)+1)
+		o, err := simulateScenario(ctx, s, p, s.seed+uint64(seed)+1)
 		if err != nil {
 			return r, fmt.Errorf("%s under %s: %w", s.name, p.name, err)
 		}

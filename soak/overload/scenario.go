@@ -13,7 +13,8 @@ type scenario struct {
 	name     string
 	title    string // of a scene that is a file: what happens
 	duration time.Duration
-	seeds    int                         // with which it is run; a goal is about the mean of them
+	seeds    int                         // with how many it is run; a goal is about the mean of them
+	seed     uint64                      // the one before the first
 	service  service                     // that serves all calls; of a scene the load has the servers
 	rules    rules.Set                   // that the service has beside its protection
 	load     func(service) simulate.Load // without its seed and the server

@@ -87,6 +87,9 @@ func (c *Control) Reached(now clock.Instant) bool {
 // Since returns for how long the limit has been reached at the present level.
 func (c *Control) Since(now clock.Instant) time.Duration { return now.Sub(c.test.present().since) }
 
+// Began returns when the limit was reached.
+func (c *Control) Began() clock.Instant { return c.test.reached }
+
 func (t *test) add(l level) {
 	if t.count == maxLevels {
 		copy(t.levels[1:], t.levels[2:])
@@ -292,8 +295,22 @@ func (c *Control) LookAgain(now clock.Instant, longest time.Duration) bool {
 	return true
 }
 
-// Reopen ends a test without a result.
-func (c *Control) Reopen() { c.phase = open }
+// Open returns a control that knows what this one does, of a service that is short of nothing.
+func (c *Control) Open() *Control {
+	of := New(int(c.initial), int(c.least), int(c.most))
+	of.base, of.variation, of.classes = c.base, c.variation, c.classes
+	return of
+}
+
+// Leave is called when resources go on without the limit, of which so many calls end in a second and
+// so many are under way.
+func (c *Control) Leave(rate, calls float64) {
+	c.endProbe(false)
+	c.Expect(-rate, -calls)
+	c.capacity = max(c.capacity-rate, 0)
+	c.greatest = max(c.greatest-rate, c.capacity)
+	c.setLimit(c.limit - calls)
+}
 
 // Calm says whether calls did not disturb each other in a window.
 func (c *Control) Calm(w Window) bool {

@@ -17,6 +17,10 @@ type Window struct {
 	Times   float64 // sum of the response times of the calls that ended, in seconds
 	Squares float64 // sum of their squares
 
+	// Quick is the calls of one resource that failed sooner than others of it end, as those that
+	// another rule has refused, and QuickTimes the sum of their response times.
+	Quick, QuickTimes float64
+
 	// Full is for how long calls found the limit reached.
 	Full time.Duration
 
@@ -34,6 +38,14 @@ func (w Window) Plus(o Window) Window {
 		Calls: w.Calls + o.Calls, Times: w.Times + o.Times, Squares: w.Squares + o.Squares,
 		Full: w.Full + o.Full, Over: w.Over || o.Over,
 	}
+}
+
+// WithoutQuick returns the window of a resource without the calls that failed quickly.
+func (w Window) WithoutQuick() Window {
+	w.Ends, w.Ended, w.Failed = w.Ends-w.Quick, w.Ended-w.Quick, w.Failed-w.Quick
+	w.Calls, w.Times = max(w.Calls-w.QuickTimes, 0), w.Times-w.QuickTimes
+	w.Quick, w.QuickTimes = 0, 0
+	return w
 }
 
 // throughput returns how many calls ended in a second.
