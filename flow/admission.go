@@ -404,6 +404,23 @@ func (a *Admission) beginWait(c *Chain, now clock.Instant) {
 	c.promise(a.Tokens)
 }
 
+// LeaveRules ends the wait for rules that do not apply any more: the call gives up its places in the queues
+// of those for which gone returns true. It returns whether it had some, and then has to ask again.
+func (a *Admission) LeaveRules(now clock.Instant, gone func(rule.Key) bool) (left bool) {
+	if q := a.queue; q.queue != nil && gone(rule.Key{Kind: kindName, Name: q.compiled.rule.Name}) {
+		a.leaveQueues(now)
+		left = true
+	}
+	for i, p := range slices.Backward(a.places) {
+		if gone(rule.Key{Kind: kindName, Name: p.compiled.rule.Name}) {
+			p.leave(now)
+			a.places = slices.Delete(a.places, i, i+1)
+			a.freed, left = now, true
+		}
+	}
+	return left
+}
+
 // leaveQueues ends the wait, if the call waits, whether or not its time has come.
 func (a *Admission) leaveQueues(now clock.Instant) {
 	a.leavePlaces(0, now)
