@@ -165,7 +165,7 @@ func (e *Engine) reportForced(c *ForcedChange) {
 }
 
 func (e *Engine) logForced(c *ForcedChange, skipped uint64) {
-	facts := []any{slog.String("scope", c.Scope.String()), slog.String("state", cmp.Or(c.State, "released"))}
+	facts := []any{slog.String("scope", c.String()), slog.String("state", cmp.Or(c.State, "released"))}
 	for _, fact := range []struct{ key, text string }{
 		{"kind", string(c.Kind)}, {"rule", c.Rule}, {"resource", c.Resource}, {"before", c.From}, {"by", c.By}, {"reason", c.Reason},
 	} {
@@ -280,7 +280,7 @@ func (s *ruleStore) forcedList() (list []Forced) {
 			list = append(list, *f)
 		}
 	}
-	slices.SortFunc(list, func(a, b Forced) int { return a.Scope.compare(b.Scope) })
+	slices.SortFunc(list, func(a, b Forced) int { return a.compare(b.Scope) })
 	return list
 }
 

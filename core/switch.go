@@ -31,7 +31,7 @@ var (
 // rules for calls of a Resource, or, as the zero value, all rules of the engine.
 type Scope struct {
 	Kind     rule.Kind
-	Rule     string // with Kind
+	Rule     string // with its Kind, which can be left out in Engine.Switch if rules of only one have that name
 	Resource string // alone
 }
 
@@ -93,6 +93,10 @@ func (e *Engine) switchTo(scope Scope, state string, orders []Order) (*ForcedCha
 	if e.isClosed() {
 		return nil, limiterChanges{}, ErrClosed
 	}
+	scope, err := e.rules.withKind(scope)
+	if err != nil {
+		return nil, limiterChanges{}, err
+	}
 	before := e.rules.switches.of(scope)
 	if err := e.checkSwitch(scope, state, before); err != nil {
 		return nil, limiterChanges{}, err
@@ -114,8 +118,8 @@ func (e *Engine) checkSwitch(scope Scope, state string, before *Forced) error {
 	case state != "" && state != SwitchOff && state != SwitchOn:
 		return fmt.Errorf("core: %s cannot be switched to %s: the states are %q and %q, and \"\" to release it",
 			scope, rule.Quote(state), SwitchOff, SwitchOn)
-	case scope.Resource != "" && scope.Kind != "" || scope.Rule != "" && scope.Kind == "":
-		return errors.New("core: a scope is a rule with its kind, a kind, a resource, or all: Scope has other fields too, or too few")
+	case scope.Resource != "" && (scope.Kind != "" || scope.Rule != ""):
+		return errors.New("core: a scope is a rule, a kind, a resource, or all: Scope has fields of two")
 	case before != nil: // it can be released although it is gone
 		return nil
 	case state != "" && e.rules.switches.len() >= MaxSwitches:
@@ -126,6 +130,28 @@ func (e *Engine) checkSwitch(scope Scope, state string, before *Forced) error {
 		return fmt.Errorf("%w: %s", ErrUnknownResource, rule.Quote(loggable(scope.Resource)))
 	}
 	return nil
+}
+
+// withKind returns the scope of a rule with its kind, if that is left out. The caller holds s.mu.
+func (s *ruleStore) withKind(scope Scope) (Scope, error) {
+	if scope.Rule == "" || scope.Kind != "" || scope.Resource != "" {
+		return scope, nil
+	}
+	found := scope
+	for _, kind := range s.book.Kinds() {
+		with := Scope{Kind: kind.Kind(), Rule: scope.Rule}
+		if s.active[rule.Key{Kind: with.Kind, Name: with.Rule}] == nil && s.switches.of(with) == nil {
+			continue
+		}
+		if found.Kind != "" {
+			return scope, fmt.Errorf("core: %s and %s are rules of one name: say which by the kind", found, with)
+		}
+		found = with
+	}
+	if found.Kind == "" {
+		return scope, fmt.Errorf("%w: %s", ErrUnknownRule, rule.Quote(loggable(scope.Rule)))
+	}
+	return found, nil
 }
 
 // checkKindScope returns an error if a kind, or its rule, is not known. The caller holds rules.mu.
@@ -247,7 +273,7 @@ func (t *switchTable) list() []Forced {
 	for _, f := range t.all() {
 		list = append(list, *f)
 	}
-	slices.SortFunc(list, func(a, b Forced) int { return a.Scope.compare(b.Scope) })
+	slices.SortFunc(list, func(a, b Forced) int { return a.compare(b.Scope) })
 	return list
 }
 

@@ -225,8 +225,10 @@ func TestSwitchesThatCannotBe(t *testing.T) {
 		{core.Scope{Resource: huge}, "off", core.ErrUnknownResource, ""},
 		{core.Scope{Kind: "flow", Rule: huge}, "off", core.ErrUnknownRule, ""},
 		{core.Scope{Resource: "b"}, "", core.ErrUnknownResource, `"b"`},
-		{core.Scope{Resource: "a", Kind: "flow"}, "off", nil, "has other fields too"},
-		{core.Scope{Rule: "a"}, "off", nil, "has other fields too"},
+		{core.Scope{Resource: "a", Kind: "flow"}, "off", nil, "has fields of two"},
+		{core.Scope{Resource: "a", Rule: "a", Kind: "flow"}, "off", nil, "has fields of two"},
+		{core.Scope{Resource: "a", Rule: "a"}, "off", nil, "has fields of two"},
+		{core.Scope{Rule: "b"}, "off", core.ErrUnknownRule, `"b"`},
 		{core.Scope{}, "shadow", nil, `"shadow"`},
 		{core.Scope{}, huge, nil, "cannot be switched"},
 	} {
@@ -246,6 +248,21 @@ func TestSwitchesThatCannotBe(t *testing.T) {
 	assert.Len(t, e.Switches(), 1)
 	e.Close()
 	require.ErrorIs(t, e.Switch(core.Scope{}, "off"), core.ErrClosed)
+}
+
+// The kind of a rule can be left out where its name says which rule is meant.
+func TestRuleIsSwitchedByItsNameAlone(t *testing.T) {
+	e, _ := newEngine(t)
+	require.NoError(t, e.Load(rules.Set{
+		Flow:      []flow.Rule{{Name: "a", Resource: "a"}, {Name: "b", Resource: "b"}},
+		Isolation: []isolation.Rule{{Name: "b", Resource: "b"}},
+	}))
+	require.NoError(t, e.Switch(core.Scope{Rule: "a"}, core.SwitchOff))
+	assert.Equal(t, core.Scope{Kind: "flow", Rule: "a"}, e.Switches()[0].Scope)
+	require.ErrorContains(t, e.Switch(core.Scope{Rule: "b"}, core.SwitchOff), `flow "b" and isolation "b" are rules of one name`)
+	require.NoError(t, e.Load(rules.Set{}))
+	require.NoError(t, e.Switch(core.Scope{Rule: "a"}, ""))
+	assert.Empty(t, e.Switches())
 }
 
 func TestSwitchesAreBounded(t *testing.T) {
