@@ -14,11 +14,7 @@ MODULES = $(shell go list -m -f '{{.Dir}}')
 RELEASE := GOWORK=off go run -C tools/release .
 
 .PHONY: all check build vet vet-others lint format test test-386 test-oldest consumers race fuzz soak overload monitoring
-<<<<<<< HEAD
-.PHONY: bench-serve dashboard quickstart tidy tidy-check tags clean
-=======
-.PHONY: dashboard console-editor quickstart tidy tidy-check tags clean
->>>>>>> console
+.PHONY: bench-serve dashboard console-editor quickstart tidy tidy-check tags clean
 .PHONY: bench bench-speed bench-growth bench-exactness bench-evenness bench-reload bench-memory bench-lists bench-overload
 .PHONY: bench-adapters bench-adapter-speed bench-fleet bench-test bench-packages
 

@@ -95,11 +95,11 @@ func (a *activeRule) setVersion(r rule.Rule) {
 
 // forcedState returns the state that an operator has forced; "" for none.
 func (a *activeRule) forcedState() string {
-	if forced := cmp.Or(a.forced.Load(), a.forcedOnKind.Load()); forced != nil {
-		return *forced
-	}
-	return ""
+	return a.forcedBy().stateOf()
 }
+
+// forcedBy returns what is forced on the rule; nil if nothing is.
+func (a *activeRule) forcedBy() *Forced { return cmp.Or(a.forced.Load(), a.forcedOnKind.Load()) }
 
 // applyForced brings limiters of the rule to the state that is forced. No lock is held.
 func (a *activeRule) applyForced(limiters []rule.Controllable, now func() clock.Instant) {
@@ -189,7 +189,7 @@ func (l limiterEnv) env(a *activeRule, resource string, counts *transitions) rul
 			counts.add(from, to)
 			l.engine.stateChanged(StateChange{
 				At: at, Resource: resource, Kind: a.key.Kind, Rule: a.key.Name, From: from, To: to, Because: because,
-			}, a.forcedState())
+			}, a.forcedBy())
 		}
 		env.Changed = func(at clock.Instant, from, to string) { env.ChangedBecause(at, from, to, "") }
 	}
@@ -207,12 +207,17 @@ func (e *Engine) warnOf(key rule.Key, resource, message string) {
 }
 
 // stateChanged reports a change of state to the observer and, unless there were many in this
-// second, to the log. forced is the state that an operator has forced, if any.
-func (e *Engine) stateChanged(change StateChange, forced string) {
-	e.events.add(Event{
+// second, to the log. forced is what an operator has forced; nil for nothing.
+func (e *Engine) stateChanged(change StateChange, forced *Forced) {
+	event := Event{
 		At: change.At, Type: EventState, Resource: change.Resource, Kind: change.Kind, Rule: change.Rule,
-		From: change.From, To: change.To, Forced: forced, Text: change.Because,
-	})
+		From: change.From, To: change.To, Forced: forced.stateOf(),
+	}
+	if forced != nil {
+		event.By, change.Because = forced.By, cmp.Or(change.Because, forced.cause())
+	}
+	event.Text = change.Because
+	e.events.add(event)
 	if skipped, ok := e.stateLines.take(change.At, stateLines, e.clock.Now); ok {
 		facts := []any{
 			slog.String("resource", loggable(change.Resource)),

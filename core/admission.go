@@ -67,12 +67,13 @@ func (r *resource) admit(ctx context.Context, q *request, opts []Option) (g Guar
 // run waits until the call has passed, or returns why it may not.
 func (a *admission) run(ctx context.Context, opts []Option) error {
 	for {
+		engine := a.resource.engine
+		switched := *engine.rules.switched.Load() // before the rules are looked at
 		after, err := a.proceed(ctx, opts)
 		if err != nil || a.passed != nil {
 			return err
 		}
-		engine := a.resource.engine
-		err = engine.pause(ctx, a.Now, after, a.wait.woken)
+		err = engine.pause(ctx, a.Now, after, a.wait.woken, switched)
 		a.Now = engine.clock.Now()
 		if err == nil {
 			err = ctx.Err() // it may have ended while the call was woken
@@ -238,6 +239,9 @@ func (a *admission) refusedWaiting(ctx context.Context, opts []Option, c *chain)
 // stillWaits polls the queue in which the call waits, and reports whether it has to go on
 // waiting: until it is woken or, if after is not 0, for that time.
 func (a *admission) stillWaits() (after time.Duration, waits bool) {
+	if a.leavesOff() {
+		return 0, false
+	}
 	if a.waiter == nil {
 		return 0, false
 	}
@@ -365,9 +369,9 @@ func (e *Engine) waitError(ctx context.Context) error {
 	return nil
 }
 
-// pause waits until wake receives, until d has passed since now, unless d is 0, or until
-// the context or the engine ends: then it returns that error.
-func (e *Engine) pause(ctx context.Context, now clock.Instant, d time.Duration, wake <-chan struct{}) error {
+// pause waits until wake or switched receives, until d has passed since now, unless d is 0, or
+// until the context or the engine ends: then it returns that error.
+func (e *Engine) pause(ctx context.Context, now clock.Instant, d time.Duration, wake, switched <-chan struct{}) error {
 	var over <-chan time.Time
 	if d > 0 {
 		timer := clock.TimerAt(e.clock, now.Add(d))
@@ -376,6 +380,8 @@ func (e *Engine) pause(ctx context.Context, now clock.Instant, d time.Duration, 
 	}
 	select {
 	case <-wake:
+		return nil
+	case <-switched:
 		return nil
 	case <-over:
 		return nil

@@ -145,6 +145,10 @@ type Observer struct {
 	// breaker opens: once for each change, in their order.
 	StateChanged func(change StateChange)
 
+	// Forced is called after an operator has forced a state, has switched rules off or on, or has released
+	// what was, and when that has ended by itself: once for each, see [Engine.Control] and [Engine.Switch].
+	Forced func(change ForcedChange)
+
 	// Swapped is called after another set of rules was put in force.
 	Swapped func(swap Swap)
 

@@ -17,8 +17,8 @@ import (
 // Engine guards the resources of a service by the rules in force. It is made by
 // [New], is safe for concurrent use, and starts no goroutine but one for each
 // source that it follows and, while something waits to be logged, one for that, two that
-// sample signals while rules read any, and one that leases tokens while rules share limits
-// with other instances.
+// sample signals while rules read any, one that leases tokens while rules share limits with
+// other instances, and one that ends forced states while some have a time.
 type Engine struct {
 	clock      clock.Clock
 	endsSlowly bool // the clock is code of the program, which may panic, or the observer learns of ends
@@ -46,7 +46,7 @@ type Engine struct {
 	journal    journal
 	events     eventLog
 
-	refusalLines, stateLines, warningLines lineBudget
+	refusalLines, stateLines, warningLines, forcedLines lineBudget
 
 	rules     ruleStore
 	recorders recorders

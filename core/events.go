@@ -18,8 +18,9 @@ type EventType string
 const (
 	EventSwap      EventType = "swap"      // another set of rules is in force: Source, Revision, Rules, Added, Changed, Removed
 	EventRejection EventType = "rejection" // a document was not applied, or not all of it: Source, Document, Revision, Err
-	EventState     EventType = "state"     // a limiter changed its state: Resource or its pattern, Kind, Rule, From, To, Forced, and in Text why
-	EventForced    EventType = "forced"    // an operator forced the state of a rule, or of all rules of a kind: Kind, Rule, To
+	EventState     EventType = "state"     // a limiter changed its state: Resource or its pattern, Kind, Rule, From, To, Forced, By, and in Text why
+	EventForced    EventType = "forced"    // an operator forced the state of a rule, or of all rules of a kind: Kind, Rule, From, To, By, Until, Ended, and in Text why
+	EventSwitch    EventType = "switch"    // an operator switched rules off or on, see Engine.Switch: also Resource; all rules without any of the three
 	EventSource    EventType = "source"    // a source was found or lost: Source, Revision, To, which is SourceConnected or the like, Err
 	EventRefusal   EventType = "refusal"   // a sample of the calls that were refused: Resource, Kind, Rule, RetryAfter
 	EventFleet     EventType = "fleet"     // the backend of the fleet: Text, Err
@@ -56,6 +57,10 @@ type Event struct {
 	// From and To are states. Forced is the state that an operator has forced on the rule while its
 	// limiter changed, "" if the limiter changed by itself.
 	From, To, Forced string
+
+	By    string    // who forced it
+	Until time.Time // by the wall clock, when the forced state ends by itself; the zero time if it does not
+	Ended bool      // the time of the forced state is over
 
 	Text string // what happened, where the type does not say it
 	Err  string // why
@@ -105,7 +110,7 @@ func (l *eventLog) add(e Event) {
 	if l.most <= 0 {
 		return
 	}
-	for _, text := range []*string{&e.Source, &e.Document, &e.Resource, &e.Rule, &e.Text} {
+	for _, text := range []*string{&e.Source, &e.Document, &e.Resource, &e.Rule, &e.By, &e.Text} {
 		*text = loggable(*text)
 	}
 	e.Err = cutError(e.Err)

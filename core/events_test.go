@@ -53,10 +53,10 @@ func TestEventsTellWhatHappened(t *testing.T) {
 	assert.Equal(t, []string{
 		"swap|code",
 		"forced|breaker|b|open",
-		"state|r|breaker|b|closed|open|open",
+		"state|r|breaker|b|closed|open|open|forced to be open",
 		"forced|breaker|closed",
-		"forced|breaker|b",
-		"state|r|breaker|b|open|closed|closed",
+		"forced|breaker|b|open",
+		"state|r|breaker|b|open|closed|closed|forced to be closed",
 		"refusal|none|flow|none",
 	}, told(e, 0))
 	events, missed := e.Events(0)

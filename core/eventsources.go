@@ -8,7 +8,6 @@ import (
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/list"
-	"github.com/penstock-go/penstock/rule"
 )
 
 func (e *Engine) noteSwap(s *Swap, source string) {
@@ -22,13 +21,6 @@ func (e *Engine) noteRejection(r *Rejection) {
 	e.events.add(Event{
 		At: e.clock.Now(), Type: EventRejection, Source: r.Source, Document: r.Document, Revision: r.Revision, Err: textOf(r.Err),
 	})
-}
-
-// noteForced notes that an operator has forced a state; "" releases it.
-func (e *Engine) noteForced(key rule.Key, state string, err error) {
-	if err == nil {
-		e.events.add(Event{At: e.clock.Now(), Type: EventForced, Kind: key.Kind, Rule: key.Name, To: state})
-	}
 }
 
 // note notes how the source is.

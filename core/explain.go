@@ -110,7 +110,7 @@ func (e *Engine) Quotas(resource string, opts ...Option) []RuleSnapshot {
 	var states []RuleSnapshot
 	now := e.clock.Now()
 	for _, p := range e.applying(resource, opts) {
-		if p.rule.Target().Shadow {
+		if !p.refuses() {
 			continue
 		}
 		switch _, byValue := p.limiter.Limiter.(rule.QuotaReader); {
@@ -147,7 +147,7 @@ func (s *RuleSnapshot) PartitionKey() []byte {
 // attribute, so that what Quotas returns is different for each caller. Shadow rules are left out.
 func (e *Engine) LimitsValues(resource string, opts ...Option) bool {
 	for _, p := range e.applying(resource, opts) {
-		if _, byValue := p.limiter.Limiter.(rule.QuotaReader); byValue && !p.rule.Target().Shadow {
+		if _, byValue := p.limiter.Limiter.(rule.QuotaReader); byValue && p.refuses() {
 			return true
 		}
 	}

@@ -20,11 +20,11 @@ func (e *Engine) Impose(resource string, rules ...Imposed) {
 	g := &e.resources
 	g.swapMu.Lock()
 	defer g.swapMu.Unlock()
-	var p planner
+	p := planner{engine: e, resource: resource}
 	for _, of := range rules {
 		state := &ruleState{limiter: versionedLimiter{Limiter: of.Limiter, first: of.Limiter}, tally: newTally(&r.node)}
 		state.refusals = newRefusals(resource, of.Rule, state.tally)
-		p.add(planned{of.Rule, state, state.limiter}, of.Rule.Target())
+		p.add(planned{rule: of.Rule, state: state, limiter: state.limiter}, of.Rule.Target())
 	}
 	r.plan.Store(p.plan(e.generation.Load()))
 }

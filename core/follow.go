@@ -128,7 +128,7 @@ func (f *followedSource) run(source Source) error {
 		if now.Sub(begun) >= maxRestart {
 			pause = minRestart
 		}
-		if err := f.engine.pause(f.ctx, now, pause, nil); err != nil {
+		if err := f.engine.pause(f.ctx, now, pause, nil, nil); err != nil {
 			return err
 		}
 		pause = min(2*pause, maxRestart)

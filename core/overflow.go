@@ -69,11 +69,11 @@ func (g *registry) newOverflowResource(name string, patterns *patternSet) *resou
 	r := g.newResource(name, g.overflowResource.resourceStats)
 	r.patterns = patterns
 	r.evicted.Store(true) // a call that passes looks whether the name has a resource by now
-	p := planner{observed: g.engine.observesPasses()}
+	p := planner{engine: g.engine, resource: name, switches: patterns.switches}
 	patterns.matching(name, func(of *patternRule) {
 		state := &ruleState{rule: of.activeRule, version: of.version, limiter: of.limiter, tally: of.tally}
 		state.refusals = newRefusals(name, of.version, of.tally)
-		p.add(planned{of.version, state, of.limiter}, of.target)
+		p.add(planned{rule: of.version, state: state, limiter: of.limiter}, of.target)
 	})
 	r.plan.Store(p.plan(0))
 	return r
@@ -83,11 +83,11 @@ func (g *registry) newOverflowResource(name string, patterns *patternSet) *resou
 // match it.
 func (g *registry) newResourceFor(name string, patterns *patternSet, now clock.Instant) *resource {
 	r := g.newResource(strings.Clone(name), new(resourceStats)) // the name may be a part of something larger
-	p := planner{observed: g.engine.observesPasses()}
+	p := planner{engine: g.engine, resource: r.name, switches: patterns.switches}
 	env := limiterEnv{g.engine, patterns.version, now}
 	patterns.matching(name, func(of *patternRule) {
 		state := env.newState(of.activeRule, of.version, of.limiter, r)
-		p.add(planned{of.version, state, state.limiter}, of.target)
+		p.add(planned{rule: of.version, state: state, limiter: state.limiter}, of.target)
 	})
 	if len(p.states) > 0 {
 		r.states = p.states

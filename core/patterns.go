@@ -11,6 +11,8 @@ type patternSet struct {
 	version uint64       // the generation in which it came into force
 	index   *match.Index // of the patterns
 	rules   []patternRule
+
+	switches *switchTable // what is switched in that generation
 }
 
 // patternRule is a rule with a pattern as it was when the set was made.
@@ -24,9 +26,9 @@ type patternRule struct {
 }
 
 // newPatternSet returns the set of all rules with patterns, given their states in the
-// overflow.
-func newPatternSet(states []*ruleState, index *match.Index, version uint64) *patternSet {
-	patterns := &patternSet{version: version, index: index, rules: make([]patternRule, 0, len(states))}
+// overflow, and of what is switched.
+func newPatternSet(states []*ruleState, index *match.Index, version uint64, switches *switchTable) *patternSet {
+	patterns := &patternSet{version: version, index: index, rules: make([]patternRule, 0, len(states)), switches: switches}
 	for _, state := range states {
 		a := state.rule
 		patterns.rules = append(patterns.rules, patternRule{a, a.rule, a.target, a.excepts, state.limiter, state.tally})

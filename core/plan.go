@@ -30,7 +30,11 @@ type planned struct {
 	rule    rule.Rule
 	state   *ruleState
 	limiter versionedLimiter
+	off     bool // it is switched off here
 }
+
+// refuses says whether the rule can refuse calls: it is no shadow, and not switched off.
+func (p *planned) refuses() bool { return !p.off && !p.rule.Target().Shadow }
 
 // planNow returns the plan of the generation in force, nil when the engine is closed. It is
 // the latest one, except during a swap.

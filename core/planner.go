@@ -9,10 +9,13 @@ import (
 
 // planner makes the plan of one resource from the rules that apply to it.
 type planner struct {
+	engine   *Engine
+	resource string
+	switches *switchTable   // what is switched
 	states   []*ruleState   // of all rules
 	active   []plannedEntry // in the order in which they are asked
-	shadows  []plannedEntry
-	observed bool // an observer learns of calls that pass
+	shadows  []plannedEntry // and those that are switched off
+	unasked  []plannedEntry // that are switched off, and for the whole fleet
 
 	counters []rule.PassCounter // of other resources' rules, that count this one's passes
 }
@@ -47,19 +50,23 @@ func breadthOf(t *rule.Target) breadth {
 
 // reset begins another plan, and reuses memory of the last one.
 func (p *planner) reset() {
-	*p = planner{observed: p.observed, states: p.states[:0], active: p.active[:0], shadows: p.shadows[:0]}
+	*p = planner{states: p.states[:0], active: p.active[:0], shadows: p.shadows[:0], unasked: p.unasked[:0]}
 }
 
 // add adds a rule that applies to the resource, for the calls of the target.
 func (p *planner) add(of planned, target rule.Target) {
 	p.states = append(p.states, of.state)
+	of.off = p.switches.off(of.rule.Key(), p.resource) != nil
 	entry := plannedEntry{
 		planned: of, target: target, phase: of.rule.Type().Phase(),
 		waiting: waitOrderOf(of.limiter.Limiter), breadth: breadthOf(&target),
 	}
-	if target.Shadow {
+	switch {
+	case of.off && of.rule.Fleet() && p.engine.fleet.member != nil:
+		p.unasked = append(p.unasked, entry) // or it would take tokens of the fleet
+	case of.off, target.Shadow:
 		p.shadows = append(p.shadows, entry)
-	} else {
+	default:
 		p.active = append(p.active, entry)
 	}
 }
@@ -84,11 +91,11 @@ func (p *plannedEntry) compare(q *plannedEntry) int {
 
 // plan returns the plan, which is in force from a generation on.
 func (p *planner) plan(since uint64) *plan {
-	for _, entries := range [][]plannedEntry{p.active, p.shadows} {
+	for _, entries := range [][]plannedEntry{p.active, p.shadows, p.unasked} {
 		slices.SortFunc(entries, func(a, b plannedEntry) int { return a.compare(&b) })
 	}
-	next := &plan{since: since, rules: make([]planned, 0, len(p.active)+len(p.shadows))}
-	for _, entries := range [][]plannedEntry{p.active, p.shadows} {
+	next := &plan{since: since, rules: make([]planned, 0, len(p.states))}
+	for _, entries := range [][]plannedEntry{p.active, p.shadows, p.unasked} {
 		for i := range entries {
 			next.rules = append(next.rules, entries[i].planned)
 			if origin := entries[i].target.Origin; origin != "" && origin != rule.OtherOrigins {
@@ -129,5 +136,5 @@ func (p *planner) chain(c *chain, origin string) {
 			c.shadows = append(c.shadows, newStep(entry))
 		}
 	}
-	c.finish(p.observed)
+	c.finish(p.engine.observesPasses())
 }

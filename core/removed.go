@@ -23,7 +23,7 @@ type removedRule struct {
 	target      rule.Target
 	limiter     versionedLimiter
 	transitions *transitions
-	forced      *string
+	forced      *Forced
 }
 
 // keep remembers a rule that was removed.

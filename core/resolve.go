@@ -19,12 +19,16 @@ type ruleChange struct {
 	leaving  []*activeRule
 	patterns []match.Pattern // of all of these
 
+	switches *switchTable // what is switched from now on; nil if that stays
+	switched []Scope      // of these
+
 	unknownFleet []rule.Key // of rules that are for the whole fleet, which the engine does not know
 
 	added, changed, removed int
 }
 
-func (c *ruleChange) hasPatterns() bool { return len(c.patterns) > 0 }
+// hasPatterns says whether names that no rule names find other rules, or find them switched.
+func (c *ruleChange) hasPatterns() bool { return len(c.patterns) > 0 || c.switches != nil }
 
 // notePattern notes the pattern of a rule that changes.
 func (c *ruleChange) notePattern(a *activeRule) {
@@ -94,6 +98,7 @@ func (e *Engine) addRule(c *ruleChange, r rule.Rule, before *removedRule) *activ
 			a.shared = env.newLimiter(a, r, a.sharedName(), a.transitions)
 		} else if limiter, ok := a.shared.Limiter.(rule.Controllable); ok {
 			c.restored = append(c.restored, forcedRule{a, []rule.Controllable{limiter}})
+			e.keepForcedTime(a.forced.Load())
 		}
 	}
 	e.rules.active[a.key] = a

@@ -25,6 +25,11 @@ type ruleStore struct {
 	wasReady  bool // see Engine.AwaitedLists
 
 	forcings atomic.Uint64 // how often a state was forced or released; changed under mu
+
+	switches     *switchTable                  // the same that new names find in the patternSet
+	switched     atomic.Pointer[chan struct{}] // closed when something is switched: calls that wait look again
+	timesForced  bool                          // a goroutine ends forced states whose time is over
+	forcedSooner chan struct{}                 // tells it that one has come
 }
 
 func (s *ruleStore) init(config Config, try func([]rules.Replacement) error) {
@@ -45,4 +50,7 @@ func (s *ruleStore) init(config Config, try func([]rules.Replacement) error) {
 	})
 	s.active = make(map[rule.Key]*activeRule)
 	s.forced = make(map[rule.Kind]*forcedState)
+	switched := make(chan struct{})
+	s.switched.Store(&switched)
+	s.forcedSooner = make(chan struct{}, 1)
 }

@@ -48,6 +48,7 @@ type RuleSnapshot struct {
 	Kind   rule.Kind
 	Name   string
 	Shadow bool
+	Off    bool      // it is switched off here, see Engine.Switch
 	Rule   rule.Rule // what it says; Rule.Value is that of its kind
 
 	// Status is that of the limiter. Rules that several resources share have one.
@@ -58,7 +59,7 @@ type RuleSnapshot struct {
 	Value rule.Attribute
 
 	Blocked    uint64 // calls of the resource that the rule refused
-	WouldBlock uint64 // calls that it would have refused while it was a shadow
+	WouldBlock uint64 // calls that it would have refused while it was a shadow, or off
 
 	// Transitions counts the changes of the limiter's state, for kinds that have
 	// states; in no order.
@@ -115,7 +116,7 @@ func (p *planned) snapshot(now clock.Instant) RuleSnapshot {
 func (p *planned) identity() RuleSnapshot {
 	key := p.rule.Key()
 	return RuleSnapshot{
-		Kind: key.Kind, Name: key.Name, Shadow: p.rule.Target().Shadow, Rule: p.rule,
+		Kind: key.Kind, Name: key.Name, Shadow: p.rule.Target().Shadow, Off: p.off, Rule: p.rule,
 		Blocked: p.state.tally.refused.Total(), WouldBlock: p.state.tally.wouldRefuse.Load(),
 	}
 }

@@ -11,38 +11,44 @@ import (
 	"github.com/penstock-go/penstock/rule"
 )
 
-// forcedState is a state that an operator has forced; nil for none, which the others do.
-type forcedState struct{ atomic.Pointer[string] }
+// forcedState is a state that an operator has forced; nil for none.
+type forcedState struct{ atomic.Pointer[Forced] }
 
-// set forces a state; "" releases it.
-func (f *forcedState) set(state string) {
-	if state == "" {
-		f.Store(nil)
-		return
+// set forces a state and returns the one before; that of "" releases it.
+func (f *forcedState) set(state *Forced) (before *Forced) {
+	if state.State == "" {
+		return f.Swap(nil)
 	}
-	f.Store(&state)
+	return f.Swap(state)
 }
 
 // Control forces the state of a rule, on all resources that it guards, until it is
 // released with "": as when an operator opens a circuit breaker by hand. The state
-// stays forced while the rule keeps its name and what it guards. The error says that
-// there is no such rule in force, or that rules of the kind cannot be forced so.
-func (e *Engine) Control(key rule.Key, state string) error {
-	rules, err := e.force(key, state)
-	e.noteForced(key, state, err)
-	e.applyForced(rules)
-	return err
+// stays forced while the rule keeps its name and what it guards, or until the time of the
+// order is over. The error says that there is no such rule in force, see [ErrUnknownRule], or
+// that rules of the kind cannot be forced so.
+func (e *Engine) Control(key rule.Key, state string, order ...Order) error {
+	change, rules, err := e.force(key, state, order)
+	return e.forced(&change, rules, err)
 }
 
 // ControlKind forces the state of all rules of a kind, those that come later too, until
 // it is released with "": as when an operator switches off all faults that rules inject.
 // A state that [Engine.Control] has forced on a single rule goes before it. The error
-// says that rules of the kind cannot be forced so.
-func (e *Engine) ControlKind(kind rule.Kind, state string) error {
-	rules, err := e.forceKind(kind, state)
-	e.noteForced(rule.Key{Kind: kind}, state, err)
+// says that there is no such kind, see [ErrUnknownKind], or that its rules cannot be forced so.
+func (e *Engine) ControlKind(kind rule.Kind, state string, order ...Order) error {
+	change, rules, err := e.forceKind(kind, state, order)
+	return e.forced(&change, rules, err)
+}
+
+// forced brings limiters to a state that was forced, and reports it; err says that it was not.
+func (e *Engine) forced(change *ForcedChange, rules []forcedRule, err error) error {
+	if err != nil {
+		return err
+	}
+	defer e.reportForced(change) // after the changes of state that it has led to
 	e.applyForced(rules)
-	return err
+	return nil
 }
 
 // ForcedKind is a kind of rules whose state an operator has forced.
@@ -67,42 +73,52 @@ func (e *Engine) applyForced(rules []forcedRule) {
 }
 
 // force notes the state that is forced on a rule.
-func (e *Engine) force(key rule.Key, state string) ([]forcedRule, error) {
+func (e *Engine) force(key rule.Key, state string, orders []Order) (ForcedChange, []forcedRule, error) {
 	e.rules.mu.Lock()
 	defer e.rules.mu.Unlock()
 	if e.isClosed() {
-		return nil, ErrClosed
+		return ForcedChange{}, nil, ErrClosed
 	}
 	a := e.rules.active[key]
 	if a == nil {
-		return nil, fmt.Errorf("core: no rule %v is in force", key)
+		return ForcedChange{}, nil, unknownRule(key)
 	}
 	if err := checkControl(a.rule.Type(), "rule "+key.String(), state); err != nil {
-		return nil, err
+		return ForcedChange{}, nil, err
 	}
-	a.forced.set(state)
-	e.rules.forcings.Add(1)
-	return e.forcedRules(func(other *activeRule) bool { return other == a }), nil
+	return e.setForced(&a.forced, scopeOf(key), state, orders)
 }
 
 // forceKind notes the state that is forced on all rules of a kind.
-func (e *Engine) forceKind(kind rule.Kind, state string) ([]forcedRule, error) {
+func (e *Engine) forceKind(kind rule.Kind, state string, orders []Order) (ForcedChange, []forcedRule, error) {
 	e.rules.mu.Lock()
 	defer e.rules.mu.Unlock()
 	if e.isClosed() {
-		return nil, ErrClosed
+		return ForcedChange{}, nil, ErrClosed
 	}
 	kinds := e.rules.book.Kinds()
 	i := slices.IndexFunc(kinds, func(d rule.Definition) bool { return d.Kind() == kind })
 	if i < 0 {
-		return nil, fmt.Errorf("core: there is no kind %q of rules", kind)
+		return ForcedChange{}, nil, unknownKind(kind)
 	}
 	if err := checkControl(kinds[i], fmt.Sprintf("kind %q", kind), state); err != nil {
-		return nil, err
+		return ForcedChange{}, nil, err
 	}
-	e.rules.forcedKind(kind).set(state)
+	return e.setForced(e.rules.forcedKind(kind), Scope{Kind: kind}, state, orders)
+}
+
+// setForced sets what is forced on a scope, and returns the rules that this concerns. The caller holds
+// rules.mu.
+func (e *Engine) setForced(of *forcedState, scope Scope, state string, orders []Order) (ForcedChange, []forcedRule, error) {
+	after, err := e.newForced(scope, state, orders)
+	if err != nil {
+		return ForcedChange{}, nil, err
+	}
+	change := e.forcedChange(of.set(after), after, false)
 	e.rules.forcings.Add(1)
-	return e.forcedRules(func(a *activeRule) bool { return a.key.Kind == kind }), nil
+	e.keepForcedTime(after)
+	e.noteForced(&change)
+	return change, e.forcedRules(after.concerns), nil
 }
 
 // checkControl returns why a state cannot be forced on rules of a kind.
@@ -129,7 +145,7 @@ func (s *ruleStore) forcedKind(kind rule.Kind) *forcedState {
 func (s *ruleStore) forcedKinds() (list []ForcedKind) {
 	for kind, forced := range maps.All(s.forced) {
 		if state := forced.Load(); state != nil {
-			list = append(list, ForcedKind{kind, *state})
+			list = append(list, ForcedKind{kind, state.State})
 		}
 	}
 	slices.SortFunc(list, func(a, b ForcedKind) int { return cmp.Compare(a.Kind, b.Kind) })

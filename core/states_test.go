@@ -52,10 +52,12 @@ func TestRuleThatComesBackHasTheStateForcedOnItsKindMeanwhile(t *testing.T) {
 
 func TestForcingAStateThatThereIsNotFails(t *testing.T) {
 	e, _ := newEngine(t)
-	require.ErrorContains(t, e.ControlKind("nosuch", "open"), `there is no kind "nosuch"`)
+	require.ErrorIs(t, e.ControlKind("nosuch", "open"), core.ErrUnknownKind)
+	require.ErrorContains(t, e.ControlKind("nosuch", "open"), `there is no such kind of rules: "nosuch"`)
 	require.ErrorContains(t, e.ControlKind(rules.KindFlow, "open"), `of kind "flow" cannot be forced`)
 	require.ErrorContains(t, e.ControlKind(rules.KindBreaker, "ajar"), `the states are closed, open, and "" to release it`)
-	require.ErrorContains(t, e.Control(rule.Key{Kind: rules.KindBreaker, Name: "b"}, "open"), `no rule breaker "b" is in force`)
+	require.ErrorIs(t, e.Control(rule.Key{Kind: rules.KindBreaker, Name: "b"}, "open"), core.ErrUnknownRule)
+	require.ErrorContains(t, e.Control(rule.Key{Kind: rules.KindBreaker, Name: "b"}, "open"), `no such rule is in force: breaker "b"`)
 	e.Close()
 	require.ErrorIs(t, e.ControlKind(rules.KindBreaker, breaker.Open), core.ErrClosed)
 }

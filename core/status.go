@@ -18,6 +18,8 @@ type Status struct {
 
 	Signals     []SignalStatus // that rules in force read, by name
 	ForcedKinds []ForcedKind   // whose state is forced, see [Engine.ControlKind]; by name
+	Forced      []Forced       // these, and the rules of [Engine.Control]; by kind and name
+	Switches    []Forced       // what is switched off or on, see [Engine.Switch]
 	Fleet       *FleetStatus   // nil if there is neither a backend for it nor a rule that needs one
 }
 
@@ -30,6 +32,7 @@ func (e *Engine) Status() Status {
 	status := Status{Revision: e.rules.revision, AppliedAt: e.rules.appliedAt, Rules: e.rules.book.Len()}
 	status.Unmatched = e.rules.unmatched()
 	status.Signals, status.ForcedKinds = e.signals.status(), e.rules.forcedKinds()
+	status.Forced, status.Switches = e.rules.forcedList(), e.rules.switches.list()
 	status.MissingLists = e.missingLists(func(rule.Rule) bool { return true })
 	status.Fleet = e.fleet.status(e.clock.Now())
 	unmatched := e.unmatchedOfSources()

@@ -212,10 +212,18 @@ func (s *swap) findAffected() {
 	}
 }
 
-// affects says whether a pattern that changes matches the resource.
+// affects says whether a pattern that changes matches the resource, or rules of it are switched.
 func (s *swap) affects(r *resource) bool {
 	s.places = s.changing.Append(s.places[:0], r.name)
-	return len(s.places) > 0
+	return len(s.places) > 0 || slices.ContainsFunc(s.switched, func(of Scope) bool { return of.concerns(r) })
+}
+
+// switchedNow returns what is switched from the coming generation on.
+func (s *swap) switchedNow() *switchTable {
+	if s.switches != nil {
+		return s.switches
+	}
+	return s.registry.overflow.patterns.Load().switches
 }
 
 // makePlans makes the plans of the resources that were marked since the last time.
@@ -233,7 +241,7 @@ func (s *swap) nextPatterns() *patternSet {
 	if !s.hasPatterns() {
 		return s.registry.overflow.patterns.Load()
 	}
-	return newPatternSet(s.registry.overflowResource.states, s.index, s.version)
+	return newPatternSet(s.registry.overflowResource.states, s.index, s.version, s.switchedNow())
 }
 
 // finish moves the engine on to the coming generation, unless names were added that the
@@ -263,8 +271,8 @@ func (s *swap) finish(patterns *patternSet) bool {
 // plan makes the plan of a resource and notes which limiters begin and end with it.
 func (s *swap) plan(r *resource) *plan {
 	p := &s.planner
-	p.observed = s.registry.engine.observesPasses()
 	p.reset()
+	p.engine, p.resource, p.switches = s.registry.engine, r.name, s.switchedNow()
 	for _, state := range r.states {
 		state.rule.present = state
 	}
@@ -282,7 +290,7 @@ func (s *swap) plan(r *resource) *plan {
 		case state.version != a.rule:
 			state.update(a.rule, s.nextLimiter(a, r.name, state.transitions, state.limiter))
 		}
-		p.add(planned{a.rule, state, state.limiter}, a.target)
+		p.add(planned{rule: a.rule, state: state, limiter: state.limiter}, a.target)
 	}
 	if r.attached != nil {
 		for _, a := range r.attached.counts {

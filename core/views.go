@@ -78,9 +78,10 @@ func (v ResourceView) ResponseTimes() stat.Distribution { return v.resource.node
 type RuleView struct {
 	rule.Key
 	Shadow bool
+	Off    bool // it is switched off here, see Engine.Switch
 
 	Refused     uint64 // calls of the resource that the rule has refused
-	WouldRefuse uint64 // calls that it would have refused while it was a shadow
+	WouldRefuse uint64 // calls that it would have refused while it was a shadow, or off
 	refusals    *stat.Refusals
 	now         clock.Instant
 }
@@ -101,7 +102,7 @@ func (v ResourceView) Rules() []RuleView {
 	for i := range p.rules {
 		of := &p.rules[i]
 		views[i] = RuleView{
-			Key: of.rule.Key(), Shadow: of.rule.Target().Shadow, refusals: of.state.tally.refused, now: v.now,
+			Key: of.rule.Key(), Shadow: of.rule.Target().Shadow, Off: of.off, refusals: of.state.tally.refused, now: v.now,
 			Refused: of.state.tally.refused.Total(), WouldRefuse: of.state.tally.wouldRefuse.Load(),
 		}
 	}

@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/penstock-go/penstock"
 	"github.com/penstock-go/penstock/core"
@@ -27,6 +29,16 @@ import (
 // are reset and lift, see [core.Engine.ControlValue]:
 //
 //	curl -X POST '127.0.0.1:6060/control?kind=hotParam&rule=per-user&attr=user=alice&action=reset'
+//
+// With switch in place of state it switches rules off or on, so that a wrong one lets calls pass, see
+// [core.Engine.Switch]: off, on, or nothing to release them. It is for the rule, which kind tells from one
+// of the same name, for all rules of a kind, for a resource, or for all rules with engine=true:
+//
+//	curl -X POST '127.0.0.1:6060/control?rule=per-user&switch=off&for=10m&by=alice&reason=wrong+limit'
+//	curl -X POST '127.0.0.1:6060/control?resource=orders:create&switch='
+//
+// Who forces a state or a switch can say who they are with by, to which the address of the client is
+// added, why with reason, and for how long with for: it then ends by itself.
 //
 // Without the field rule, the state of all rules of the kind is forced, those that come
 // later too. So a rule that is empty is a mistake, as are other fields and a body that is
@@ -53,6 +65,12 @@ func ControlHandler(engine *core.Engine, options ...ControlOption) http.Handler 
 
 type control struct{ engine *core.Engine }
 
+// controlFields are the fields of a request.
+const controlFields = " kind rule state switch resource engine for by reason action attr origin "
+
+// maxBy is how many bytes of the field by are used, so that the address is not cut off behind them.
+const maxBy = 100
+
 // ServeHTTP implements [http.Handler].
 func (h control) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodPost {
@@ -77,8 +95,12 @@ func (h control) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.controlValue(w, r.Form)
 		return
 	}
-	key := rule.Key{Kind: rule.Kind(r.Form.Get("kind")), Name: r.Form.Get("rule")}
-	if err := h.control(key, r.Form.Get("state")); err != nil {
+	order, err := orderIn(r)
+	if err != nil {
+		answer(w, http.StatusBadRequest, Failure{"inspect: " + err.Error()})
+		return
+	}
+	if err := h.control(r.Form, order); err != nil {
 		answer(w, http.StatusUnprocessableEntity, Failure{err.Error()})
 		return
 	}
@@ -90,13 +112,18 @@ func (h control) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func mistakeIn(form url.Values) string {
 	for _, field := range slices.Sorted(maps.Keys(form)) {
 		switch {
-		case !slices.Contains([]string{"kind", "rule", "state", "action", "attr", "origin"}, field):
-			return fmt.Sprintf("%q is not a field: there are kind, rule and state, and for one value action, attr and origin", field)
+		case strings.ContainsRune(field, ' ') || !strings.Contains(controlFields, " "+field+" "):
+			return fmt.Sprintf("%s is not a field: there are kind, rule, state, for, by and reason, to switch rules off switch,"+
+				" resource and engine, and for one value action, attr and origin", rule.Quote(field))
 		case len(form[field]) > 1 && field != "attr":
 			return fmt.Sprintf("%s is given %d times: give it once", field, len(form[field]))
 		}
 	}
 	switch {
+	case form.Has("switch"):
+		return mistakeInSwitch(form)
+	case form.Has("resource") || form.Has("engine"):
+		return "resource and engine say what is switched: say how with switch=off, switch=on or switch="
 	case form.Get("kind") == "":
 		return "kind is missing: name the kind of the rules whose state is to be forced"
 	case form.Has("rule") && form.Get("rule") == "":
@@ -107,6 +134,34 @@ func mistakeIn(form url.Values) string {
 		return "attr and origin say which value an action is for: name an action, " + actions()
 	case !form.Has("state"):
 		return "state is missing: name one, or leave it empty to release the rule"
+	}
+	return ""
+}
+
+// mistakeInSwitch returns a mistake in the fields of a request with a switch. A field that is empty is one, or
+// a name that is missing would be that of all.
+func mistakeInSwitch(form url.Values) string {
+	scopes := 0
+	for _, field := range []string{"kind", "rule", "resource", "engine"} {
+		switch {
+		case form.Has(field) && form.Get(field) == "":
+			return field + " is empty: name one, or leave the field out"
+		case form.Has(field) && (field != "kind" || !form.Has("rule")):
+			scopes++
+		}
+	}
+	for _, field := range []string{"state", "action", "attr", "origin"} {
+		if form.Has(field) {
+			return field + " and switch contradict each other: leave one out"
+		}
+	}
+	switch {
+	case scopes == 0:
+		return "what is to be switched? Name a rule, a kind or a resource, or say engine=true for all rules"
+	case scopes > 1:
+		return "a rule, a kind, a resource and engine=true are different scopes: name one"
+	case form.Has("engine") && form.Get("engine") != "true":
+		return "engine must be true, or left out"
 	}
 	return ""
 }
@@ -148,10 +203,32 @@ func (h control) controlValue(w http.ResponseWriter, form url.Values) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// control forces the state of a rule, or of all rules of a kind if it has no name.
-func (h control) control(key rule.Key, state string) error {
-	if key.Name == "" {
-		return h.engine.ControlKind(key.Kind, state)
+// control forces the state of a rule, or of all rules of a kind if it has no name, or switches rules.
+func (h control) control(form url.Values, order core.Order) error {
+	kind, name := rule.Kind(form.Get("kind")), form.Get("rule")
+	switch {
+	case form.Has("switch"):
+		return h.engine.Switch(core.Scope{Kind: kind, Rule: name, Resource: form.Get("resource")}, form.Get("switch"), order)
+	case name == "":
+		return h.engine.ControlKind(kind, form.Get("state"), order)
 	}
-	return h.engine.Control(key, state)
+	return h.engine.Control(rule.Key{Kind: kind, Name: name}, form.Get("state"), order)
+}
+
+// orderIn returns who sends a request, why, and for how long.
+func orderIn(r *http.Request) (core.Order, error) {
+	order := core.Order{Reason: r.Form.Get("reason"), By: "somebody"}
+	if by := r.Form.Get("by"); by != "" {
+		order.By = by[:min(len(by), maxBy)]
+	}
+	if host, _, err := net.SplitHostPort(r.RemoteAddr); err == nil {
+		order.By += " at " + host
+	}
+	if text := r.Form.Get("for"); r.Form.Has("for") {
+		var err error
+		if order.For, err = time.ParseDuration(text); err != nil || order.For <= 0 {
+			return core.Order{}, fmt.Errorf("for is %s: it is how long, such as 10m; leave it out for until it is released", rule.Quote(text))
+		}
+	}
+	return order, nil
 }

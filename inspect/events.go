@@ -45,6 +45,10 @@ type Event struct {
 	To     string `json:"to,omitempty"`
 	Forced string `json:"forced,omitempty"` // the state that an operator has forced, when a limiter changed its own
 
+	By    string    `json:"by,omitempty"`    // who forced it
+	Until time.Time `json:"until,omitzero"`  // when what was forced ends by itself
+	Ended bool      `json:"ended,omitempty"` // it has ended by itself
+
 	Text  string `json:"text,omitempty"`
 	Error string `json:"error,omitempty"`
 
@@ -85,7 +89,7 @@ func eventOf(e *core.Event, engine *core.Engine) Event {
 	of := Event{
 		ID: e.ID, At: timeOf(engine.Clock(), e.At), Type: e.Type, Source: e.Source, Document: e.Document, Revision: e.Revision,
 		Resource: e.Resource, Kind: e.Kind, Rule: e.Rule, From: e.From, To: e.To, Forced: e.Forced,
-		Text: e.Text, Error: e.Err, Skipped: e.Skipped,
+		By: e.By, Until: e.Until, Ended: e.Ended, Text: e.Text, Error: e.Err, Skipped: e.Skipped,
 	}
 	if e.Type == core.EventSwap {
 		of.Swap = &Swap{e.Rules, e.Added, e.Changed, e.Removed}

@@ -40,6 +40,7 @@ type Limiter struct {
 	Kind   rules.Kind `json:"kind"`
 	Rule   string     `json:"rule"`
 	Shadow bool       `json:"shadow,omitempty"`
+	Off    bool       `json:"off,omitempty"` // it is switched off
 
 	State  string  `json:"state,omitempty"` // such as "open"; "" for kinds that have no states
 	Gauges []Gauge `json:"gauges,omitempty"`
@@ -149,7 +150,7 @@ type collectedLimiter struct {
 
 func (c *limiterCollector) add(resource string, of *core.RuleSnapshot) {
 	l := collectedLimiter{Limiter: Limiter{
-		Resource: resource, Kind: of.Kind, Rule: of.Name, Shadow: of.Shadow, State: of.State,
+		Resource: resource, Kind: of.Kind, Rule: of.Name, Shadow: of.Shadow, Off: of.Off, State: of.State,
 		Gauges: gaugesOf(of), Notes: notesOf(c.clock, of), Values: valuesOf(of),
 	}}
 	states := of.Rule.Type().States()

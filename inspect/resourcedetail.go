@@ -75,6 +75,7 @@ func (h handler) resource(w http.ResponseWriter, r *http.Request, name string) {
 // appliedRule returns a rule in force with its place and its state.
 func appliedRule(c clock.Clock, applied *core.Applied) Rule {
 	of := RuleOf(applied.Rule)
+	of.Off = applied.Off
 	of.Source, of.Document, of.Line, of.Column = applied.Source, applied.Document, applied.Line, applied.Column
 	of.Attributes, of.State = attributesOf(applied.Attributes), stateOf(c, applied)
 	of.PartitionKey = base64.StdEncoding.EncodeToString(applied.PartitionKey())

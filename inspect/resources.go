@@ -90,6 +90,7 @@ type ResourceRule struct {
 	Kind   rules.Kind `json:"kind"`
 	Rule   string     `json:"rule"`
 	Shadow bool       `json:"shadow,omitempty"`
+	Off    bool       `json:"off,omitempty"` // it is switched off
 
 	// Second and Minute count the calls that the rule refused in the times of the resource. They are
 	// left out for all but the first four rules that have come to the resource: of the others only the
@@ -246,7 +247,7 @@ func valueOf(n *uint64) uint64 {
 }
 
 func resourceRuleOf(v *core.RuleView, withSeconds bool) ResourceRule {
-	of := ResourceRule{Kind: v.Kind, Rule: v.Name, Shadow: v.Shadow, Refused: v.Refused, WouldBlock: v.WouldRefuse}
+	of := ResourceRule{Kind: v.Kind, Rule: v.Name, Shadow: v.Shadow, Off: v.Off, Refused: v.Refused, WouldBlock: v.WouldRefuse}
 	minute := v.Minute()
 	if minute == nil {
 		return of

@@ -34,6 +34,11 @@ type Status struct {
 	// ForcedKinds are the kinds of rules whose state an operator has forced.
 	ForcedKinds []ForcedKind `json:"forcedKinds,omitempty"`
 
+	// Forced are the states that an operator has forced, on kinds and on rules, and Switches what is
+	// switched off or on.
+	Forced   []Forced `json:"forced,omitempty"`
+	Switches []Forced `json:"switches,omitempty"`
+
 	// Signals are those of the system that rules in force read, by name.
 	Signals []Signal `json:"signals,omitempty"`
 
@@ -154,6 +159,7 @@ func StatusOf(engine *core.Engine) Status {
 	for _, forced := range of.ForcedKinds {
 		status.ForcedKinds = append(status.ForcedKinds, ForcedKind{forced.Kind, forced.State})
 	}
+	status.Forced, status.Switches = forcedOf(of.Forced, c), forcedOf(of.Switches, c)
 	for _, s := range of.Signals {
 		status.Signals = append(status.Signals, signalOf(&s, c))
 	}

@@ -40,7 +40,7 @@ func TestEventsAreShownSinceOneOfThem(t *testing.T) {
 		{ID: id, At: at, Type: core.EventSwap, Source: "code", Revision: 1, Swap: &inspect.Swap{Rules: 2, Added: 2}},
 		{ID: id + 1, At: at, Type: core.EventRefusal, Resource: "<none>", Kind: rules.KindFlow, Rule: "none", CannotPass: true},
 		{ID: id + 2, At: at, Type: core.EventForced, Kind: rules.KindBreaker, To: breaker.Open},
-		{ID: id + 3, At: at, Type: core.EventState, Resource: "r", Kind: rules.KindBreaker, Rule: "b", From: breaker.Closed, To: breaker.Open, Forced: breaker.Open},
+		{ID: id + 3, At: at, Type: core.EventState, Resource: "r", Kind: rules.KindBreaker, Rule: "b", From: breaker.Closed, To: breaker.Open, Forced: breaker.Open, Text: "forced to be open"},
 	}, all.Events)
 	assert.Equal(t, id+3, all.Last)
 	require.Equal(t, http.StatusOK, ask(t, server, http.MethodGet, fmt.Sprint("/events?since=", id+1), &rest))

@@ -13,7 +13,7 @@ import (
 // penstock_source_connected. A kind whose name begins with one could have the same ones.
 func engineMetrics() []string {
 	return []string{
-		"blocked", "documents", "failed", "fleet", "in", "list", "passed", "resources", "response", "rule", "rules", "signal", "source", "wait",
+		"blocked", "documents", "failed", "fleet", "in", "list", "passed", "resources", "response", "rule", "rules", "signal", "source", "switched", "wait",
 	}
 }
 

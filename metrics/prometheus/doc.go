@@ -59,6 +59,7 @@
 //	penstock_rules_revision                    gauge    of the rule set, counted by the engine
 //	penstock_rules_applied_timestamp_seconds   gauge    when it was put in force; 0 before the first
 //	penstock_rules_forced{kind,state}          gauge    1 while the state of all rules of a kind is forced
+//	penstock_switched_off{kind,rule,resource}  gauge    1 while the rule, the kind, the resource, or all is switched off
 //	penstock_documents_rejected_total          counter  rule documents that could not be applied
 //	penstock_source_connected{source}          gauge    1 if the source could be read when last tried, else 0
 //	penstock_source_staleness_seconds{source}  gauge    since when it is not known what the source holds; 0 while connected

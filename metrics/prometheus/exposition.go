@@ -168,6 +168,11 @@ func (e *exposition) rules(s *core.Snapshot) {
 	for _, forced := range s.Status.ForcedKinds {
 		e.gauge(f.forced, 1, labels(f.forced, string(forced.Kind), forced.State))
 	}
+	for _, of := range s.Status.Switches {
+		if of.State == core.SwitchOff {
+			e.gauge(f.switchedOff, 1, labels(f.switchedOff, string(of.Kind), label(of.Rule), label(of.Resource)))
+		}
+	}
 }
 
 // fleet exposes how the engine shares limits.

@@ -44,7 +44,7 @@ type resourceFamilies struct {
 type ruleFamilies struct {
 	ruleBlocked, shadowBlocked *family
 
-	rules, unmatched, revision, appliedAt, rejections, forced *family
+	rules, unmatched, revision, appliedAt, rejections, forced, switchedOff *family
 }
 
 // sourceFamilies are the metrics of sources of rules.
@@ -152,6 +152,8 @@ func (m *familyMaker) rules() ruleFamilies {
 		rejections: m.make("penstock_documents_rejected_total", "Rule documents that could not be applied."),
 		forced: m.make("penstock_rules_forced", "Whether the state of all rules of a kind is forced.",
 			"kind", "state"),
+		switchedOff: m.make("penstock_switched_off", "Whether rules are switched off: all where no label names some.",
+			"kind", "rule", "resource"),
 	}
 }
 

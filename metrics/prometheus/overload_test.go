@@ -74,6 +74,23 @@ func TestShedCallsAreExposedByPriority(t *testing.T) {
 	assert.Empty(t, problems)
 }
 
+func TestWhatIsSwitchedOffIsExposed(t *testing.T) {
+	s := newService(t, core.Config{})
+	defer s.Close()
+	require.NoError(t, s.Load(rules.Set{Breaker: []breaker.Rule{{Resource: "pay", Threshold: 0.5}}}))
+	collector := penstockprom.NewCollector(s.Engine, penstockprom.Options{})
+	for _, scope := range []core.Scope{{}, {Kind: "breaker"}, {Kind: "breaker", Rule: "pay"}, {Resource: "pay"}} {
+		require.NoError(t, s.Switch(scope, core.SwitchOff))
+	}
+	require.NoError(t, s.Switch(core.Scope{Kind: "flow"}, core.SwitchOn))
+	assert.Equal(t, series{
+		`penstock_switched_off{kind="",resource="",rule=""}`:           1,
+		`penstock_switched_off{kind="breaker",resource="",rule=""}`:    1,
+		`penstock_switched_off{kind="breaker",resource="",rule="pay"}`: 1,
+		`penstock_switched_off{kind="",resource="pay",rule=""}`:        1,
+	}, onlyOf(scrape(t, collector), "penstock_switched_off"))
+}
+
 func TestForcedKindsAreExposed(t *testing.T) {
 	s := newService(t, core.Config{})
 	defer s.Close()

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/penstock-go/penstock/cmd/penstock/internal/connection"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/inspect"
 	"github.com/penstock-go/penstock/rule"
@@ -31,6 +33,12 @@ those that come later too. The state stays forced until it is released with the 
 release, or the service ends. A state that is forced on one rule goes before that of
 its kind. What can be forced: faults to be off, breakers to be open or closed.
 
+Rules of every kind are switched off, so that a wrong one lets calls pass and counts
+those that it would have refused, by what comes first: rule NAME, kind KIND, resource
+NAME, or engine for all rules; then off, on or release. The narrowest counts: on has
+rules act although something broader is off. It survives changes of rules, and needs
+no etcd. --for has a switch, or a forced state, end by itself.
+
 With --attr it acts on one value of a rule that has a limit for each value, such as one
 user of a hotParam rule, in place of a state: show prints what the rule knows of the
 value, reset makes it as new, lift ends its penalty. The limit of a whole fleet cannot be
@@ -38,15 +46,21 @@ reset; what is shown of it is what each service knows.
 
 The services must serve the control handler of the package inspect under the path
 control; --engine is the address of one, as host and port or as a URL without that
-path. With several, all are asked at once, and each is reported.
+path. With several, all are asked at once, and each is reported. With --app they are
+the instances that report an address to etcd (Options.Inspect), which must serve the
+handlers at its root: no other address is asked, and no redirect followed.
 
 Exit code: 0 when all services did it, 1 when one refused, such as for a rule that it
-does not have, 2 for a wrong command line, 3 when one could not be asked.`,
-		Example: `  penstock control fault off --all --engine 10.0.0.7:6060 --engine 10.0.0.8:6060
+does not have, 2 for a wrong command line, 3 when one could not be asked.
+
+` + connection.Help,
+		Example: `  penstock control rule per-user off --for 10m --reason 'wrong limit' --app shop
+  penstock control resource orders:create release --engine 10.0.0.7:6060
+  penstock control fault off --all --engine 10.0.0.7:6060 --engine 10.0.0.8:6060
   penstock control fault release --all --engine 10.0.0.7:6060
   penstock control breaker open --rule pay-errors --engine 127.0.0.1:6060
   penstock control hotParam reset --rule per-user --attr user=alice --engine 127.0.0.1:6060`,
-		Args: arguments(2, 2, "which rules, and what state? Name a kind and a state, or release: penstock control KIND STATE"),
+		Args: arguments(2, 3, "which rules, and what state? Name a kind and a state, or release: penstock control KIND STATE"),
 	}
 	var c controlRequest
 	cmd.Flags().StringArrayVar(&c.engines, "engine", nil, "the `address` of a running service; may be repeated")
@@ -54,10 +68,18 @@ does not have, 2 for a wrong command line, 3 when one could not be asked.`,
 	cmd.Flags().BoolVar(&c.all, "all", false, "force the state of all rules of the kind")
 	cmd.Flags().StringArrayVar(&c.attributes, "attr", nil, "act on the value with this attribute, as `key=value`; once for each key of the rule")
 	cmd.Flags().StringVar(&c.origin, "origin", "", "act on the value of this `caller`, if the rule looks at the origin")
+	kind := cmd.Flags().String("kind", "", "the `kind` of the rule that is switched, if rules of several kinds have its name")
+	cmd.Flags().DurationVar(&c.duration, "for", 0, "how long: it then ends by itself; without it, until it is released")
+	cmd.Flags().StringVar(&c.reason, "reason", "", "`why`, for others to read")
+	cmd.Flags().StringVar(&c.by, "by", cmp.Or(env.Getenv("USER"), env.Getenv("LOGNAME")), "`who` does it, beside the address")
+	cmd.Flags().Lookup("by").DefValue = "" // as it is not the same everywhere
 	tokenFile := cmd.Flags().String("token-file", "", "the `file` with the token of the control handlers, if they need one")
 	output := formatFlag(cmd)
+	connection.AddFlags(cmd.Flags())
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		c.kind, c.state = args[0], args[1]
+		if err := c.read(args, *kind); err != nil {
+			return err
+		}
 		if *tokenFile != "" {
 			token, err := os.ReadFile(*tokenFile)
 			if err != nil {
@@ -66,6 +88,16 @@ does not have, 2 for a wrong command line, 3 when one could not be asked.`,
 			if c.token = strings.TrimSpace(string(token)); c.token == "" {
 				return fmt.Errorf("--token-file: %s is empty: write the token into it", *tokenFile)
 			}
+		}
+		switch isApp := cmd.Flags().Changed("app") || cmd.Flags().Changed("prefix"); {
+		case isApp && len(c.engines) > 0:
+			return errors.New("--engine and --app are two places to look at: leave one out")
+		case isApp:
+			found := topOptions{}
+			if err := env.findEngines(cmd, &found); err != nil {
+				return err
+			}
+			c.engines, c.silent = found.engines, found.silent
 		}
 		if err := c.check(); err != nil {
 			return err
@@ -82,13 +114,25 @@ type controlRequest struct {
 	attributes        []string // of the value that is acted on; none for a state
 	origin            string
 	engines           []string
-	token             string // "" for none
+	silent            []string // instances that report no address
+
+	scope      string // of a switch: rule, kind, resource or engine; "" for a state
+	name       string // of what is switched
+	by, reason string
+	duration   time.Duration
+	token      string // "" for none
 }
 
 func (c controlRequest) check() error {
 	switch {
 	case len(c.engines) == 0:
-		return errors.New("--engine is missing: name the running service")
+		return errors.New("--engine is missing: name the running service, or say --app for all instances of an application")
+	case c.duration < 0:
+		return fmt.Errorf("--for is %v: leave it out for until it is released", c.duration)
+	case c.scope != "" && (c.rule != "" || c.all || c.ofValue()):
+		return fmt.Errorf("--rule, --all, --attr and --origin are not for %s: name what is switched behind it", c.scope)
+	case c.scope != "":
+		return c.checkEngines()
 	case c.rule == "" && !c.all:
 		return fmt.Errorf("which rules? Name one with --rule, or say --all for all rules of the kind %s", c.kind)
 	case c.rule != "" && c.all:
@@ -105,6 +149,10 @@ func (c controlRequest) check() error {
 	if _, err := inspect.ParseAttributes(c.attributes); err != nil {
 		return fmt.Errorf("--attr: %w", err)
 	}
+	return c.checkEngines()
+}
+
+func (c controlRequest) checkEngines() error {
 	for _, address := range c.engines {
 		if _, err := engineURL(address); err != nil {
 			return err
@@ -137,18 +185,39 @@ func (c controlRequest) form() url.Values {
 		form.Set("action", c.state)
 		return form
 	}
-	form := url.Values{"kind": {c.kind}, "state": {c.state}}
-	if c.state == release {
-		form.Set("state", "")
+	form, what := url.Values{}, "state"
+	if c.scope == "" {
+		form.Set("kind", c.kind)
+		if !c.all {
+			form.Set("rule", c.rule)
+		}
+	} else {
+		what = "switch"
+		form.Set(c.scope, c.name)
+		if c.kind != "" {
+			form.Set("kind", c.kind)
+		}
 	}
-	if !c.all {
-		form.Set("rule", c.rule)
+	form.Set(what, c.state)
+	if c.state == release {
+		form.Set(what, "")
+	}
+	for field, text := range map[string]string{"by": c.by, "reason": c.reason} {
+		if text != "" {
+			form.Set(field, text[:min(len(text), maxControlText)])
+		}
+	}
+	if c.duration > 0 {
+		form.Set("for", c.duration.String())
 	}
 	return form
 }
 
 // done says what a service has done.
 func (c controlRequest) done() string {
+	if c.scope != "" {
+		return c.switched()
+	}
 	what := fmt.Sprintf("%s rule %q is", c.kind, c.rule)
 	if c.all {
 		what = fmt.Sprintf("all rules of kind %s are", c.kind)
@@ -183,6 +252,9 @@ func (env Env) control(ctx context.Context, c controlRequest, output format) err
 		all.Go(func() { results[i] = c.ask(ctx, address) })
 	}
 	all.Wait()
+	for _, name := range c.silent {
+		results = append(results, controlled{Engine: name, Error: "its report in etcd has no address of its inspect handler", code: ExitFailed})
+	}
 	if output == asJSON {
 		env.writeJSON(results)
 	}

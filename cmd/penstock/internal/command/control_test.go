@@ -141,7 +141,7 @@ func TestControlErrors(t *testing.T) {
 		{[]string{"fault", "", "--engine", s.address, "--all"}, command.ExitUsage, "the state is empty"},
 		{[]string{"fault", "off", "--all", "--engine", s.address, "--engine", "http://"}, command.ExitUsage, "must be HOST:PORT or a URL"},
 		{[]string{"fault", "open", "--all", "--engine", s.address}, command.ExitNo, `cannot be forced to be "open"`},
-		{[]string{"fault", "off", "--rule", "nobody", "--engine", s.address}, command.ExitNo, `no rule fault "nobody" is in force`},
+		{[]string{"fault", "off", "--rule", "nobody", "--engine", s.address}, command.ExitNo, `no such rule is in force: fault "nobody"`},
 		{[]string{"fault", "off", "--all", "--engine", s.address + "/status"}, command.ExitFailed, "inspect: only GET is answered"},
 	} {
 		stdout, stderr, code := execute(t, "", append([]string{"control"}, c.args...)...)

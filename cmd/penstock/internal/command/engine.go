@@ -69,7 +69,9 @@ func exchange(ctx context.Context, method string, at *url.URL, token string, for
 	if token != "" {
 		request.Header.Set("Authorization", "Bearer "+token)
 	}
-	response, err := http.DefaultClient.Do(request)
+	// It goes nowhere else: an answer must not have the request, and its token, sent to another address.
+	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	response, err := client.Do(request)
 	if failed, ok := errors.AsType[*url.Error](err); ok { // whose text repeats the address
 		return fmt.Errorf("%w: does the service run, and listen there?", failed.Err)
 	}

@@ -216,6 +216,7 @@ func writeStatus(text io.Writer, s inspect.Status) {
 	for _, forced := range s.ForcedKinds {
 		fmt.Fprintf(text, "all rules of kind %s are forced to be %s\n", wording.Cell(string(forced.Kind)), wording.Cell(forced.State))
 	}
+	writeForced(text, s)
 	if len(s.Sources) > 0 {
 		fmt.Fprintln(text)
 		table := newTable(text)

@@ -53,6 +53,9 @@ func (env Env) printExplanation(of explanation) {
 		if rule.Shadow {
 			fmt.Fprintln(&text, "   a shadow: it refuses nothing")
 		}
+		if rule.Off {
+			fmt.Fprintln(&text, "   switched off: it refuses nothing")
+		}
 		if rule.State != nil {
 			fmt.Fprintf(&text, "   %s\n", describeState(*rule.State))
 			writeNotes(&text, "   ", rule.State.Notes)

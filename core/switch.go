@@ -1,0 +1,295 @@
+package core
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/penstock-go/penstock/rule"
+)
+
+// The states of [Engine.Switch].
+const (
+	SwitchOff = "off" // rules let calls pass, and count those that they would have refused
+	SwitchOn  = "on"  // rules act, whatever is off more broadly
+)
+
+// MaxSwitches is how many scopes can be switched at a time.
+const MaxSwitches = 1000
+
+var (
+	// ErrUnknownResource says that the resource was not called of late, and that no rule guards it.
+	ErrUnknownResource = errors.New("core: the resource was not called, and no rule is for it")
+
+	// ErrTooManySwitches says that [MaxSwitches] scopes are switched already.
+	ErrTooManySwitches = errors.New("core: too many scopes are switched: release some")
+)
+
+// Scope is what is switched off and on together: the rule of Kind and Rule, all rules of a Kind, all
+// rules for calls of a Resource, or, as the zero value, all rules of the engine.
+type Scope struct {
+	Kind     rule.Kind
+	Rule     string // with its Kind, which can be left out in Engine.Switch if rules of only one have that name
+	Resource string // alone
+}
+
+// String returns the scope for people: flow "orders", "kind flow", `resource "orders:create"`, "engine".
+func (s Scope) String() string {
+	switch {
+	case s.Rule != "":
+		return rule.Key{Kind: s.Kind, Name: loggable(s.Rule)}.String()
+	case s.Kind != "":
+		return "kind " + string(s.Kind)
+	case s.Resource != "":
+		return fmt.Sprintf("resource %q", loggable(s.Resource))
+	}
+	return "engine"
+}
+
+// compare orders scopes: the engine, kinds, rules, resources.
+func (s Scope) compare(t Scope) int {
+	return cmp.Or(cmp.Compare(s.Resource, t.Resource), cmp.Compare(s.Kind, t.Kind), cmp.Compare(s.Rule, t.Rule))
+}
+
+// Switch switches rules off or on again, as an operator does with a rule that is wrong: [SwitchOff] has
+// them let all calls pass, and count those that they would have refused, like shadow rules; [SwitchOn]
+// has them act although a broader scope is off. "" releases the scope. The narrowest scope counts: that
+// of a rule before that of a resource, then a kind, then the engine. A rule that its document makes a
+// shadow stays one.
+//
+// Once Switch has returned, no call that comes later is refused by what is off, and calls that wait for
+// it go on; an [Arrival] does so when it proceeds. What calls under way hold stays counted, and the
+// rules go on counting while they are off. Only a rule whose limit is one for the whole fleet is not
+// asked at all while it is off: it takes no tokens of the fleet, and counts nothing.
+//
+// The scope stays switched while rules change, come and go, until the time of the order is over, it is
+// released or the engine ends. The error matches [ErrUnknownRule], [ErrUnknownKind],
+// [ErrUnknownResource] or [ErrTooManySwitches]; what is switched can be released even if it is not known
+// any more.
+func (e *Engine) Switch(scope Scope, state string, order ...Order) error {
+	change, limiters, err := e.switchTo(scope, state, order)
+	if err != nil {
+		return err
+	}
+	limiters.finish(e.clock.Now())
+	if change != nil {
+		e.reportForced(change)
+	}
+	return nil
+}
+
+// Switches returns the scopes that are switched off or on.
+func (e *Engine) Switches() []Forced {
+	e.rules.mu.Lock()
+	defer e.rules.mu.Unlock()
+	return e.rules.switches.list()
+}
+
+func (e *Engine) switchTo(scope Scope, state string, orders []Order) (*ForcedChange, limiterChanges, error) {
+	e.rules.mu.Lock()
+	defer e.rules.mu.Unlock()
+	if e.isClosed() {
+		return nil, limiterChanges{}, ErrClosed
+	}
+	scope, err := e.rules.withKind(scope)
+	if err != nil {
+		return nil, limiterChanges{}, err
+	}
+	before := e.rules.switches.of(scope)
+	if err := e.checkSwitch(scope, state, before); err != nil {
+		return nil, limiterChanges{}, err
+	}
+	after, err := e.newForced(scope, state, orders)
+	if err != nil || before == nil && state == "" {
+		return nil, limiterChanges{}, err
+	}
+	change := e.forcedChange(before, after, true)
+	limiters := e.swapSwitches(e.rules.switches.with(after), scope)
+	e.keepForcedTime(after)
+	e.noteForced(&change)
+	return &change, limiters, nil
+}
+
+// checkSwitch returns why a scope cannot be switched that is before now.
+func (e *Engine) checkSwitch(scope Scope, state string, before *Forced) error {
+	switch {
+	case state != "" && state != SwitchOff && state != SwitchOn:
+		return fmt.Errorf("core: %s cannot be switched to %s: the states are %q and %q, and \"\" to release it",
+			scope, rule.Quote(state), SwitchOff, SwitchOn)
+	case scope.Resource != "" && (scope.Kind != "" || scope.Rule != ""):
+		return errors.New("core: a scope is a rule, a kind, a resource, or all: Scope has fields of two")
+	case before != nil: // it can be released although it is gone
+		return nil
+	case state != "" && e.rules.switches.len() >= MaxSwitches:
+		return fmt.Errorf("%w: %d are", ErrTooManySwitches, MaxSwitches)
+	case scope.Kind != "":
+		return e.checkKindScope(scope)
+	case scope.Resource != "" && !e.resources.isKnown(scope.Resource):
+		return fmt.Errorf("%w: %s", ErrUnknownResource, rule.Quote(loggable(scope.Resource)))
+	}
+	return nil
+}
+
+// withKind returns the scope of a rule with its kind, if that is left out. The caller holds s.mu.
+func (s *ruleStore) withKind(scope Scope) (Scope, error) {
+	if scope.Rule == "" || scope.Kind != "" || scope.Resource != "" {
+		return scope, nil
+	}
+	found := scope
+	for _, kind := range s.book.Kinds() {
+		with := Scope{Kind: kind.Kind(), Rule: scope.Rule}
+		if s.active[rule.Key{Kind: with.Kind, Name: with.Rule}] == nil && s.switches.of(with) == nil {
+			continue
+		}
+		if found.Kind != "" {
+			return scope, fmt.Errorf("core: %s and %s are rules of one name: say which by the kind", found, with)
+		}
+		found = with
+	}
+	if found.Kind == "" {
+		return scope, fmt.Errorf("%w: %s", ErrUnknownRule, rule.Quote(loggable(scope.Rule)))
+	}
+	return found, nil
+}
+
+// checkKindScope returns an error if a kind, or its rule, is not known. The caller holds rules.mu.
+func (e *Engine) checkKindScope(scope Scope) error {
+	isKind := func(d rule.Definition) bool { return d.Kind() == scope.Kind }
+	switch {
+	case !slices.ContainsFunc(e.rules.book.Kinds(), isKind):
+		return unknownKind(scope.Kind)
+	case scope.Rule != "" && e.rules.active[rule.Key{Kind: scope.Kind, Name: scope.Rule}] == nil:
+		return unknownRule(rule.Key{Kind: scope.Kind, Name: scope.Rule})
+	}
+	return nil
+}
+
+func unknownKind(kind rule.Kind) error {
+	return fmt.Errorf("%w: %s", ErrUnknownKind, rule.Quote(loggable(string(kind))))
+}
+
+func unknownRule(key rule.Key) error {
+	return fmt.Errorf("%w: %s %s", ErrUnknownRule, loggable(string(key.Kind)), rule.Quote(loggable(key.Name)))
+}
+
+// isKnown says whether a resource was called of late or a rule is for it.
+func (g *registry) isKnown(name string) (known bool) {
+	if name == Overflow {
+		return false
+	}
+	if r := g.table.get(name); r != nil && !r.evicted.Load() {
+		return true
+	}
+	if len(name) > rule.MaxNameLength {
+		return false
+	}
+	g.overflow.patterns.Load().matching(name, func(*patternRule) { known = true })
+	return known
+}
+
+// endSwitches releases what is switched and whose time is over. The caller holds rules.mu.
+func (e *Engine) endSwitches() (changes []ForcedChange, limiters limiterChanges) {
+	next, scopes := e.rules.switches, []Scope(nil)
+	for _, f := range e.rules.switches.all() {
+		if _, over := f.isOver(e.clock); over {
+			changes, scopes = append(changes, e.endOf(f, true)), append(scopes, f.Scope)
+			next = next.with(&Forced{Scope: f.Scope})
+		}
+	}
+	if len(scopes) > 0 {
+		limiters = e.swapSwitches(next, scopes...)
+	}
+	return changes, limiters
+}
+
+// swapSwitches puts what is switched in force for all resources of the scopes at once, as a swap of rules
+// does, and has calls that wait look again whether they have to. The caller holds rules.mu.
+func (e *Engine) swapSwitches(next *switchTable, scopes ...Scope) limiterChanges {
+	c := &ruleChange{version: e.generation.Load() + 1, now: e.clock.Now(), switches: next, switched: scopes}
+	limiters := e.apply(c)
+	e.rules.switches, e.rules.revision = next, c.version
+	woken := make(chan struct{})
+	close(*e.rules.switched.Swap(&woken))
+	return limiters
+}
+
+// concerns says whether the scope has a rule of the resource. registry.swapMu is held.
+func (s Scope) concerns(r *resource) bool {
+	if s.Resource != "" {
+		return r.name == s.Resource
+	}
+	return slices.ContainsFunc(r.states, func(of *ruleState) bool {
+		return s.Kind == "" || s.Kind == of.rule.key.Kind && (s.Rule == "" || s.Rule == of.rule.key.Name)
+	})
+}
+
+// switchTable is the scopes that are switched. It never changes; nil is an empty one.
+type switchTable struct{ scopes map[Scope]*Forced }
+
+func (t *switchTable) all() map[Scope]*Forced {
+	if t == nil {
+		return nil
+	}
+	return t.scopes
+}
+
+func (t *switchTable) len() int { return len(t.all()) }
+
+// of returns how exactly this scope is switched; nil if it is not.
+func (t *switchTable) of(scope Scope) *Forced { return t.all()[scope] }
+
+// with returns the table with another state of a scope; "" takes it out.
+func (t *switchTable) with(f *Forced) *switchTable {
+	next := maps.Clone(t.all())
+	if next == nil {
+		next = make(map[Scope]*Forced)
+	}
+	if next[f.Scope] = f; f.State == "" {
+		delete(next, f.Scope)
+	}
+	return &switchTable{next}
+}
+
+// off returns the switch by which a rule is off for calls of a resource; nil if it is on.
+func (t *switchTable) off(key rule.Key, resource string) *Forced {
+	if t.len() == 0 {
+		return nil
+	}
+	f := t.scopes[scopeOf(key)]
+	if f == nil && resource != "" {
+		f = t.scopes[Scope{Resource: resource}]
+	}
+	if f = cmp.Or(f, t.scopes[Scope{Kind: key.Kind}], t.scopes[Scope{}]); f == nil || f.State != SwitchOff {
+		return nil
+	}
+	return f
+}
+
+// list returns the switches in order.
+func (t *switchTable) list() []Forced {
+	list := make([]Forced, 0, t.len())
+	for _, f := range t.all() {
+		list = append(list, *f)
+	}
+	slices.SortFunc(list, func(a, b Forced) int { return a.compare(b.Scope) })
+	return list
+}
+
+// leavesOff ends the wait of a call for what is switched off now. It returns whether it waited for that.
+func (a *admission) leavesOff() bool {
+	switches := a.resource.engine.resources.overflow.patterns.Load().switches
+	if switches.len() == 0 {
+		return false
+	}
+	isOff := func(key rule.Key) bool { return switches.off(key, a.name) != nil }
+	if a.waiter == nil || !isOff(a.held.chain.steps[a.waitsAt].refusals.key) {
+		return false
+	}
+	waiter := a.waiter
+	a.waiter = nil
+	a.promise(-a.Tokens)
+	waiter.Leave(a.Now)
+	return true
+}
