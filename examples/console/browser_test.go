@@ -50,7 +50,7 @@ func openBrowser(t *testing.T) (page context.Context, address string, s *shop) {
 // step is something that is done in the page.
 type step func(page context.Context) error
 
-func do(t *testing.T, page context.Context, steps ...step) {
+func do(page context.Context, t *testing.T, steps ...step) {
 	t.Helper()
 	for n, s := range steps {
 		require.NoError(t, s(page), "step %d", n+1)
@@ -126,18 +126,18 @@ func TestRuleIsCorrectedPushedSeenInForceAndRolledBack(t *testing.T) {
 	go func() { defer close(loaded); s.load(ctx) }()
 	defer func() { cancel(); <-loaded }()
 
-	do(t, page, open(address+"/"), shows("POST:/orders"), shows("create-limit"),
+	do(page, t, open(address+"/"), shows("POST:/orders"), shows("create-limit"),
 		until(`document.getElementById("strip").textContent.includes("3 of 3 instances")`))
 
 	// Which rule refuses the calls of one user: a click on the resource, the user, and Explain.
-	do(t, page, script(`[...document.querySelectorAll("#rows a")].find((a) => a.textContent === "POST:/orders").click()`),
+	do(page, t, script(`[...document.querySelectorAll("#rows a")].find((a) => a.textContent === "POST:/orders").click()`),
 		until(`document.querySelector('input[name="user"]')`), shows("Hottest user"),
 		fill("user", "u-48113"),
 		press("Explain"),
 		until(`/let it pass/.test(document.querySelector("form.card").textContent)`))
 
 	// A mistake is named with its place, and cannot be pushed; then it is mended.
-	do(t, page, visit("#/rules?name=payments.yaml"), until(editorIsThere),
+	do(page, t, visit("#/rules?name=payments.yaml"), until(editorIsThere),
 		write("flow: [{name: pay-limit, resource: \"pay:charge\", limit: -3}]"), shows("line 1, column"), shows("limit"),
 		until(`[...document.querySelectorAll("button")].find((b) => b.textContent === "Push").disabled`),
 		write(`flow: [{name: pay-limit, resource: "pay:charge", limit: 3}]`), shows("No mistakes"), shows("What changes"),
@@ -147,8 +147,8 @@ func TestRuleIsCorrectedPushedSeenInForceAndRolledBack(t *testing.T) {
 		shows("Pushed as revision"), until(`/^3 of 3 instances/.test(document.getElementById("progress").textContent)`))
 
 	// It is in force, and in the history with who and why; and back.
-	do(t, page, visit("#/resource?name=pay%3Acharge"), shows("pay-limit"))
-	do(t, page, visit("#/history"), shows("less <script>alert(1)</script> payments"),
+	do(page, t, visit("#/resource?name=pay%3Acharge"), shows("pay-limit"))
+	do(page, t, visit("#/history"), shows("less <script>alert(1)</script> payments"),
 		script(`[...document.querySelectorAll("td a")].at(-1).click()`), shows("Going back to it changes 1 document"),
 		press("Roll back"),
 		shows("has the documents of"), visit("#/resource?name=pay%3Acharge"), shows("pay-errors"),
@@ -162,7 +162,7 @@ func TestEveryScreenIsShownWithoutErrors(t *testing.T) {
 	s.instances = s.instances[:2]
 	_, err := chromedp.Run(page, chromedp.EmulateViewport(390, 844))
 	require.NoError(t, err)
-	do(t, page, open(address+"/"), script(`window.failures = [];
+	do(page, t, open(address+"/"), script(`window.failures = [];
 		addEventListener("error", (e) => failures.push(e.message));
 		addEventListener("unhandledrejection", (e) => failures.push(String(e.reason)));
 		addEventListener("securitypolicyviolation", (e) => failures.push(e.violatedDirective))`))
@@ -170,8 +170,8 @@ func TestEveryScreenIsShownWithoutErrors(t *testing.T) {
 		"#/overview": "What refuses", "#/resource?name=POST%3A%2Forders": "create-limit", "#/rules": "orders.yaml", "#/rules?name=orders.yaml": "No mistakes",
 		"#/fleet": "flow/catalogue", "#/instances": "shop-1", "#/lists": "scrapers", "#/history": "what the shop begins with",
 	} {
-		do(t, page, visit(hash), shows(text), until(`document.documentElement.scrollWidth <= innerWidth`), until(`failures.length === 0`))
+		do(page, t, visit(hash), shows(text), until(`document.documentElement.scrollWidth <= innerWidth`), until(`failures.length === 0`))
 	}
-	do(t, page, visit("#/lists"), until(`document.querySelector('input[name="list"]')?.value === "scrapers"`),
+	do(page, t, visit("#/lists"), until(`document.querySelector('input[name="list"]')?.value === "scrapers"`),
 		fill("value", "192.0.2.7"), press("Look up"), shows("192.0.2.7 is on scrapers"))
 }

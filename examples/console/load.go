@@ -60,15 +60,15 @@ func broken(since time.Duration) bool { return since%(40*time.Second) > 28*time.
 
 // user returns who orders: one of many, or one who orders far too often.
 func user() []core.Option {
-	if rand.IntN(4) == 0 {
+	if rand.IntN(4) == 0 { //nolint:gosec // a load, not a secret
 		return []core.Option{core.String("user", "u-48113")}
 	}
-	return []core.Option{core.String("user", fmt.Sprintf("u-%d", rand.IntN(400)))}
+	return []core.Option{core.String("user", fmt.Sprintf("u-%d", rand.IntN(400)))} //nolint:gosec // a load, not a secret
 }
 
 // client returns where a call comes from, now and then from a scraper.
 func client() []core.Option {
-	if rand.IntN(20) == 0 {
+	if rand.IntN(20) == 0 { //nolint:gosec // a load, not a secret
 		return []core.Option{core.String("ip", fmt.Sprintf("192.0.2.%d", rand.IntN(256)))}
 	}
 	return []core.Option{core.String("ip", fmt.Sprintf("203.0.113.%d", rand.IntN(256)))}

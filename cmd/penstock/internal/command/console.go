@@ -170,6 +170,8 @@ func (c *consoling) serve(ctx context.Context, server *http.Server, listener net
 	if server.Shutdown(grace) != nil {
 		_ = server.Close()
 	}
-	<-ended
+	if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
+		return failure{ExitFailed, err}
+	}
 	return nil
 }
