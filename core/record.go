@@ -263,7 +263,7 @@ func plainValue(word uint64, texts, integers []string) any {
 	case valueIsTrue:
 		return true
 	}
-	return texts[index]
+	return texts[index] // it is a text
 }
 
 func (r *recordReader) hashValues() {

@@ -70,8 +70,9 @@ func (r *recordedBlocks) init(bytes int) {
 
 // open returns a block with space for a record of an instant, locked.
 func (r *recordedBlocks) open(now clock.Instant) *recordedBlock {
-	var onStack byte // goroutines have stacks of their own: its address is as good as a number of theirs
-	at := uint64(uintptr(unsafe.Pointer(&onStack))>>11) * golden >> 32
+	// Goroutines have stacks of their own: an address there is as good as a number of theirs.
+	var onStack byte
+	at := uint64(uintptr(unsafe.Pointer(&onStack))>>11) * golden >> 32 //nolint:gosec // nothing is read there
 	for try := uint64(0); ; try++ {
 		shard := &r.shards[(at+try)&uint64(len(r.shards)-1)]
 		b := shard.block.Load()

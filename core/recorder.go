@@ -100,7 +100,7 @@ func newRecorder(of Recorder, secret [32]byte, now clock.Instant) *recorder {
 	if memory <= 0 {
 		memory = DefaultRecorderMemory
 	}
-	r.recordedBlocks.init(memory)
+	r.init(memory)
 	r.resources.init(1 << recordedNameBits)
 	r.rules.init(1 << recordedNameBits)
 	r.origins.init(1 << recordedOriginBits)
@@ -259,7 +259,7 @@ func (rec *recorder) attributes(ctx context.Context, c *chain, opts []Option, wo
 func (rec *recorder) valueOf(a rule.Attribute) uint64 {
 	if text, ok := a.Text(); ok {
 		if rec.values {
-			return uint64(rec.texts.find(text).index)<<valueTypeBits | valueIsText
+			return uint64(rec.texts.find(text).index) << valueTypeBits // a text
 		}
 		return maphash.String(rec.seed, text) & valueMask
 	}
@@ -268,7 +268,8 @@ func (rec *recorder) valueOf(a rule.Attribute) uint64 {
 	case isNumber && rec.values:
 		var digits [20]byte
 		text := strconv.AppendInt(digits[:0], number, 10)
-		return uint64(rec.integers.find(unsafe.String(&text[0], len(text))).index)<<valueTypeBits | valueIsNumber
+		digitsText := unsafe.String(&text[0], len(text)) //nolint:gosec // it is not kept
+		return uint64(rec.integers.find(digitsText).index)<<valueTypeBits | valueIsNumber
 	case isNumber:
 		return splitmix.Mix(uint64(number)^rec.numbers) & valueMask
 	case rec.values && yes:
@@ -281,10 +282,9 @@ func (rec *recorder) valueOf(a rule.Attribute) uint64 {
 	return splitmix.Mix(rec.numbers+2) & valueMask
 }
 
-// The types of values as they are.
+// The types of values as they are; 0 is a text.
 const (
-	valueIsText = iota
-	valueIsNumber
+	valueIsNumber = iota + 1
 	valueIsFalse
 	valueIsTrue
 )

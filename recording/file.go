@@ -238,7 +238,6 @@ type reader struct {
 	err    error
 
 	attributes []Attribute // of calls, in large parts
-	one        [1]byte
 	buffer     []byte
 }
 

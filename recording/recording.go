@@ -98,8 +98,6 @@ const (
 	Failed          // when it ended
 	Ignored         // its end tells nothing of what was called
 	Cancelled       // it was not made after all
-
-	allFlags = Cancelled<<1 - 1
 )
 
 // Attribute is an attribute of a call.

@@ -117,7 +117,7 @@ func TestReplayReproducesEveryDecision(t *testing.T) {
 			require.Equal(rt, want.Outcome, got.Outcome, "call %d: %+v, replayed as %+v", i, want, got)
 			require.InDelta(rt, want.Wait, got.Wait, float64(time.Millisecond), "call %d: %+v", i, want)
 			if want.Outcome == recording.Refused {
-				require.Equal(rt, of.Rules[want.Rule], recording.Rule{Kind: string(got.Rule.Kind), Name: got.Rule.Name}, "call %d", i)
+				require.Equal(rt, recording.Rule{Kind: string(got.Rule.Kind), Name: got.Rule.Name}, of.Rules[want.Rule], "call %d", i)
 			}
 		}})
 		require.NoError(rt, err)

@@ -141,7 +141,7 @@ func (r *replay) load(set rules.Set) error {
 			MaxResources:   max(core.DefaultMaxResources, len(r.calls.Resources)),
 			Kinds:          r.options.Kinds,
 			Lists:          r.options.Lists,
-			Seed:           max(1, rand.New(rand.NewPCG(r.options.Seed, uint64(i))).Uint64()),
+			Seed:           max(1, rand.New(rand.NewPCG(r.options.Seed, uint64(i))).Uint64()), //nolint:gosec // guards no secret
 			Observer:       core.Observer{StateChanged: func(change core.StateChange) { r.stateChanged(i, change) }},
 			SignalInterval: -1,
 			MaxEvents:      -1,

@@ -71,7 +71,7 @@ func client() []core.Option {
 	if rand.IntN(20) == 0 { //nolint:gosec // a load, not a secret
 		return []core.Option{core.String("ip", fmt.Sprintf("192.0.2.%d", rand.IntN(256)))}
 	}
-	return []core.Option{core.String("ip", fmt.Sprintf("203.0.113.%d", rand.IntN(256)))}
+	return []core.Option{core.String("ip", fmt.Sprintf("203.0.113.%d", rand.IntN(256)))} //nolint:gosec // a load, not a secret
 }
 
 // repeat makes calls of one kind until ctx ends, and returns when all have ended.

@@ -111,7 +111,7 @@ func (r *recordRequest) readToken(file string) error {
 	if file == "" {
 		return nil
 	}
-	token, err := os.ReadFile(file)
+	token, err := os.ReadFile(file) //nolint:gosec // a file that the user names
 	if err != nil {
 		return fmt.Errorf("--token-file: %w", err)
 	}
@@ -255,7 +255,7 @@ func writeRecording(name string, of *recording.Recording) error {
 	if err != nil {
 		return err
 	}
-	defer os.Remove(file.Name()) // fails once it is renamed
+	defer func() { _ = os.Remove(file.Name()) }() // fails once it is renamed
 	out := bufio.NewWriter(file)
 	err = errors.Join(recording.Write(out, of), out.Flush(), file.Close())
 	if err != nil {
