@@ -71,8 +71,7 @@ does not have, 2 for a wrong command line, 3 when one could not be asked.
 	kind := cmd.Flags().String("kind", "", "the `kind` of the rule that is switched, if rules of several kinds have its name")
 	cmd.Flags().DurationVar(&c.duration, "for", 0, "how long: it then ends by itself; without it, until it is released")
 	cmd.Flags().StringVar(&c.reason, "reason", "", "`why`, for others to read")
-	cmd.Flags().StringVar(&c.by, "by", cmp.Or(env.Getenv("USER"), env.Getenv("LOGNAME")), "`who` does it, beside the address")
-	cmd.Flags().Lookup("by").DefValue = "" // as it is not the same everywhere
+	cmd.Flags().StringVar(&c.by, "by", "", "`who` does it, beside the address; by default the user of the environment")
 	tokenFile := cmd.Flags().String("token-file", "", "the `file` with the token of the control handlers, if they need one")
 	output := formatFlag(cmd)
 	connection.AddFlags(cmd.Flags())
@@ -80,6 +79,7 @@ does not have, 2 for a wrong command line, 3 when one could not be asked.
 		if err := c.read(args, *kind); err != nil {
 			return err
 		}
+		c.by = cmp.Or(c.by, env.Getenv("USER"), env.Getenv("LOGNAME"))
 		if *tokenFile != "" {
 			token, err := os.ReadFile(*tokenFile)
 			if err != nil {
