@@ -69,7 +69,7 @@ func user() []core.Option {
 // client returns where a call comes from, now and then from a scraper.
 func client() []core.Option {
 	if rand.IntN(20) == 0 { //nolint:gosec // a load, not a secret
-		return []core.Option{core.String("ip", fmt.Sprintf("192.0.2.%d", rand.IntN(256)))}
+		return []core.Option{core.String("ip", fmt.Sprintf("192.0.2.%d", rand.IntN(256)))} //nolint:gosec // a load, not a secret
 	}
 	return []core.Option{core.String("ip", fmt.Sprintf("203.0.113.%d", rand.IntN(256)))} //nolint:gosec // a load, not a secret
 }
@@ -80,7 +80,7 @@ func (i *instance) repeat(ctx context.Context, began time.Time, share float64, c
 	defer all.Wait()
 	for {
 		since := time.Since(began)
-		pause := time.Duration(rand.ExpFloat64() / (share * c.rate(since)) * float64(time.Second))
+		pause := time.Duration(rand.ExpFloat64() / (share * c.rate(since)) * float64(time.Second)) //nolint:gosec // a load, not a secret
 		select {
 		case <-ctx.Done():
 			return
@@ -101,7 +101,7 @@ func (i *instance) makeCall(ctx context.Context, since time.Duration, c call) {
 	}
 	defer guard.Exit()
 	select {
-	case <-time.After(time.Duration(float64(c.takes) * (0.5 + rand.ExpFloat64()/2))):
+	case <-time.After(time.Duration(float64(c.takes) * (0.5 + rand.ExpFloat64()/2))): //nolint:gosec // a load, not a secret
 	case <-ctx.Done():
 	}
 	if c.fails != nil && c.fails(since) {
