@@ -207,11 +207,12 @@ func (e *Engine) keepForcedTime(f *Forced) {
 
 func (e *Engine) endForcedInTime() {
 	for {
+		now := e.clock.Now() // the clock may go on before the timer is set
 		left, goesOn := e.endForced()
 		if !goesOn {
 			return
 		}
-		timer := e.clock.NewTimer(min(left, forcedCheck))
+		timer := clock.TimerAt(e.clock, now.Add(min(left, forcedCheck)))
 		select {
 		case <-timer.C():
 		case <-e.rules.forcedSooner:

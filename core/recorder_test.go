@@ -196,9 +196,11 @@ func TestRecorderKeepsTheLatestCalls(t *testing.T) {
 }
 
 func TestRecorderCountsNamesBeyondItsTablesAsOthers(t *testing.T) {
-	e := core.New(core.Config{Clock: clock.NewVirtual(begin), Logger: quiet, Recorder: &core.Recorder{}})
+	c := clock.NewVirtual(begin)
+	e := core.New(core.Config{Clock: c, Logger: quiet, Recorder: &core.Recorder{}})
 	defer e.Close()
 	for i := range 5000 {
+		c.Advance(time.Nanosecond)
 		enter1(t, e, "r", core.Origin(fmt.Sprint("origin ", i)))
 	}
 	got, err := e.Recorded(time.Minute)
