@@ -51,6 +51,12 @@ func fetch(ctx context.Context, client *http.Client, at string, into any) error 
 	if err != nil {
 		return err
 	}
+	return exchange(client, request, http.StatusOK, into)
+}
+
+// exchange sends a request, and reads the answer if one is wanted. Every other status than the wanted one is
+// an error.
+func exchange(client *http.Client, request *http.Request, status int, into any) error {
 	response, err := client.Do(request)
 	if failed := (*url.Error)(nil); errors.As(err, &failed) { // whose text repeats the address
 		return failed.Err
@@ -60,12 +66,15 @@ func fetch(ctx context.Context, client *http.Client, at string, into any) error 
 	}
 	defer response.Body.Close()
 	decoder := json.NewDecoder(io.LimitReader(response.Body, maxAnswer))
-	if response.StatusCode != http.StatusOK {
+	if response.StatusCode != status {
 		var why inspect.Failure
 		if decoder.Decode(&why) != nil || why.Error == "" {
 			why.Error = "does it serve the handler of the package inspect at the root of this address?"
 		}
 		return answerError{response.StatusCode, why.Error}
+	}
+	if into == nil {
+		return nil
 	}
 	if err := decoder.Decode(into); err != nil {
 		return fmt.Errorf("it does not answer as the package inspect does: %w", err)

@@ -65,6 +65,7 @@ func actions() map[string]action {
 		"push":     {http.MethodPost, Editor, (*handler).push},
 		"rollback": {http.MethodPost, Editor, (*handler).rollBack},
 		"confirm":  {http.MethodPost, Operator, (*handler).confirm},
+		"switch":   {http.MethodPost, Operator, (*handler).switchRules},
 	}
 }
 

@@ -1,10 +1,11 @@
 // The limits that all instances share, and what each of them uses.
+import { scopeText, switchOf, switchText } from "./switch.js";
 import { bar, card, duration, h, name, none, number, plain, show, table, tag } from "./dom.js";
 
 export function fleet(place) {
   const body = h("div", { class: "stack" });
   place.append(h("h1", null, "Fleet"), h("p", { class: "sub" }, "Limits that all instances share: what they use together, and each of them."), body);
-  return { query: {}, show: (s) => show(body, s.limits.length ? s.limits.map(limit) : h("div", { class: "card" }, none("No rule in force has scope: fleet.")), s.members.length > 0 && card("Backend", members(s.members))) };
+  return { query: {}, show: (s, strip) => show(body, s.limits.length ? s.limits.map((l) => limit(l, strip)) : h("div", { class: "card" }, none("No rule in force has scope: fleet.")), s.members.length > 0 && card("Backend", members(s.members))) };
 }
 
 // perSecond reads a window such as 1s, 100ms or 1m0s.
@@ -14,11 +15,12 @@ function perSecond(limit, window) {
   return length ? limit / length : 0;
 }
 
-function limit(l) {
-  const rate = perSecond(l.limit, l.window);
+function limit(l, strip) {
+  const rate = perSecond(l.limit, l.window), [kind, ...rule] = l.key.split("/"), s = switchOf(strip.switches, kind, rule.join("/"));
   return h("section", { class: "card", "data-key": l.key }, h("h2", null, name(l.key, 200)),
     h("p", null, bar(l.passed / rate), h("span", { class: "n" }, `${number(l.passed)} of ${number(rate)} /s`), h("span", { class: "dim" }, ` asked for ${number(l.demand)}/s · limit ${number(l.limit)} per ${plain(l.window)} · ${plain(l.mode)}`),
       l.outages > 0 && tag(`${l.outages} without the backend: ${plain(l.onOutage)}`, "refuse")),
+    s?.state === "off" && h("p", { class: "note" }, scopeText(s), switchText(s, strip.instances)),
     table(["instance", h("th", { class: "num" }, "passed/s"), h("th", { class: "num" }, "asked for/s"), h("th", { class: "num" }, "granted"), ""], l.parts.map((p) => h("tr", null, h("td", { class: "name" }, name(p.instance, 60)),
       h("td", { class: "num n" }, number(p.passed)), h("td", { class: "num n" }, number(p.demand)), h("td", { class: "num n" }, p.granted === null ? "all" : number(p.granted)),
       h("td", { class: "wrap" }, p.outage && tag("outage", "refuse"), p.error ? plain(p.error, 200) : "")))));

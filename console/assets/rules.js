@@ -1,14 +1,18 @@
 // Documents: read, edited, checked as one types, pushed, and followed until all instances have them.
 import { bar, card, count, h, name, none, number, plain, show, tag } from "./dom.js";
 import { get, post } from "./api.js";
+import { switchCard } from "./switch.js";
 
 export function rules(place, { name: of, line }, me) {
-  const sub = h("p", { class: "sub" }), list = h("div"), progress = h("div"), work = h("div", { class: "stack" });
+  const sub = h("p", { class: "sub" }), list = h("div"), progress = h("div"), work = h("div", { class: "stack" }), switches = switchCard(me);
   place.append(h("h1", null, of === undefined ? "Rules" : name(of || "new document", 200)), sub,
-    h("div", { class: "row two" }, work, h("div", { class: "stack" }, progress, list)));
+    h("div", { class: "row two" }, work, h("div", { class: "stack" }, progress, list, switches.element)));
+  let kinds = [];
+  get("kinds").then((of) => { kinds = Object.keys(of).map((kind) => ({ kind })); }, () => {});
   const editor = of !== undefined && me.store ? documentEditor(work, of, Number(line) || 1, me) : null;
   if (!editor) work.append(list);
-  return { query: {}, end: editor?.end, show(s) {
+  return { query: {}, end: editor?.end, show(s, strip) {
+    switches.show(strip.switches, strip, [{}, ...kinds]);
     show(sub, document.createTextNode(!me.store ? "The documents in force in this process." : of === undefined ? `Revision ${s.revision}. Choose a document to read or change it.` : "A draft. Nothing is in force until it is pushed."));
     show(list, card("Documents", s.documents.length ? documentList(s.documents, of, me) : none("There are no documents."), me.edit && h("p", null, h("a", { class: "btn", href: "#/rules?name=" }, "New document"))));
     show(progress, me.store && progressCard(s));

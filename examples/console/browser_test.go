@@ -11,6 +11,8 @@ import (
 
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
+
+	"github.com/penstock-go/penstock/core"
 )
 
 // patience is how long a browser may take for a step: it is one of many programs on a busy machine.
@@ -153,6 +155,52 @@ func TestRuleIsCorrectedPushedSeenInForceAndRolledBack(t *testing.T) {
 		press("Roll back"),
 		shows("has the documents of"), visit("#/resource?name=pay%3Acharge"), shows("pay-errors"),
 		until(`!document.getElementById("screen").textContent.includes("pay-limit")`))
+}
+
+// choose chooses an option, as somebody does with the mouse.
+func choose(field, value string) step {
+	return script(`const field = document.querySelector(` + quote(`select[name="`+field+`"]`) + `);
+		field.value = ` + quote(value) + `;
+		field.dispatchEvent(new Event("change"))`)
+}
+
+// TestWrongRuleIsSwitchedOffAndReleased is what an operator does at three in the morning.
+func TestWrongRuleIsSwitchedOffAndReleased(t *testing.T) {
+	page, address, s := openBrowser(t)
+	const resource = "POST:/orders"
+	user := core.String("user", "u-1") // whose calls per-user refuses after the first twenty
+	passing := func(n int) (passed int) {
+		for range n {
+			for _, i := range s.instances {
+				if guard, err := i.engine.Entry(t.Context(), resource, user); err == nil {
+					guard.Exit()
+					passed++
+				}
+			}
+		}
+		return passed
+	}
+	require.Less(t, passing(60), 60*instances)
+	order := script(`document.querySelector("select[name=scope]").form.requestSubmit()`)
+	do(page, t, open(address+"/#/resource?name=POST%3A%2Forders"), shows("create-limit"), until(`document.querySelector("select[name=scope]").options.length > 4`),
+		choose("scope", `{"resource":"POST:/orders"}`), choose("for", "10m"), fill("reason", "wrong <b>limit</b>"), order,
+		shows("Switched off on 3 of 3 instances"), shows("It refuses nothing"),
+		until(`document.getElementById("strip").textContent.includes("wrong <b>limit</b>")`))
+	require.Equal(t, 200*instances, passing(200), "calls pass")
+
+	// Every screen says so; and an instance that does not do it is named.
+	for _, screen := range []string{"overview", "rules", "fleet", "instances", "lists", "history"} {
+		do(page, t, visit("#/"+screen), until(`document.getElementById("strip").textContent.includes("off by you at 127.0.0.1")`))
+	}
+	do(page, t, visit("#/overview"), shows("rules off"), visit("#/rules"), shows("wrong <b>limit</b>"))
+	_ = s.instances[2].server.Close()
+	do(page, t, press("Release"), until(`document.querySelector("select[name=state]").value === "release"`), order,
+		shows("Released on 2 of 3 instances"), shows("shop-3 did not do it"))
+	for _, i := range s.instances[:2] {
+		require.Empty(t, i.engine.Switches())
+	}
+	require.Len(t, s.instances[2].engine.Switches(), 1)
+	require.Less(t, passing(200), 200*instances)
 }
 
 // TestEveryScreenIsShownWithoutErrors opens all screens, also on a narrow display.
