@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -146,7 +147,7 @@ func (i instance) tell(ctx context.Context, form url.Values) error {
 		return err
 	}
 	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	err = exchange(i.client, request, http.StatusNoContent, nil)
+	err = exchange(i.client, request, http.StatusNoContent, func(io.Reader) error { return nil })
 	if failed := (answerError{}); errors.As(err, &failed) && (failed.status == http.StatusNotFound || failed.status == http.StatusMethodNotAllowed) {
 		return errors.New("it serves no inspect.ControlHandler under control")
 	}

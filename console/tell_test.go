@@ -17,7 +17,7 @@ import (
 func TestInstancesThatDoNotSwitchAreNamed(t *testing.T) {
 	engine := core.New(core.Config{Logger: slog.New(slog.DiscardHandler)})
 	defer engine.Close()
-	client, elsewhere := newRemoteClient(DefaultDial()), newRemoteClient([]netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")})
+	client, elsewhere := newRemoteClient(DefaultDial(), askTimeout), newRemoteClient([]netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}, askTimeout)
 	defer client.CloseIdleConnections()
 	at := func(h http.Handler) string {
 		server := httptest.NewServer(h)

@@ -4,9 +4,7 @@ import { follow, get, post } from "./api.js";
 import { overview } from "./overview.js";
 import { resource } from "./resource.js";
 import { rules } from "./rules.js";
-import { fleet } from "./fleet.js";
-import { instances } from "./instances.js";
-import { lists } from "./lists.js";
+import { fleet, instances, lists } from "./fleet.js";
 import { history } from "./history.js";
 import { scopeText, switchText } from "./switch.js";
 

@@ -1,7 +1,8 @@
 // Documents: read, edited, checked as one types, pushed, and followed until all instances have them.
 import { bar, card, count, h, name, none, number, plain, show, tag } from "./dom.js";
 import { get, post } from "./api.js";
-import { switchCard } from "./switch.js";
+import { maySwitch, switchCard } from "./switch.js";
+import { tryCard } from "./try.js";
 
 export function rules(place, { name: of, line }, me) {
   const sub = h("p", { class: "sub" }), list = h("div"), progress = h("div"), work = h("div", { class: "stack" }), switches = switchCard(me);
@@ -41,8 +42,8 @@ function progressCard(s) {
 function documentEditor(into, of, line, me) {
   const parts = { title: h("input", { name: "document", placeholder: "shop/orders.yaml", "aria-label": "name of the document", required: true }), holder: h("div", { class: "editor" }), found: h("div", { role: "status" }), diff: h("div"), done: h("div", { role: "status" }) };
   const state = { base: null, expect: 0, sound: false, timer: 0, ended: false, editor: null, name: of };
-  const push = pushForm(parts, state, me);
-  into.append(h("section", { class: "card" }, of === "" && h("label", null, "Name", parts.title), parts.holder, parts.found), push ?? "", parts.diff);
+  const push = pushForm(parts, state, me), trial = maySwitch(me) ? tryCard(() => ({ name: state.name || parts.title.value || "new.yaml", text: state.editor.text() })) : null;
+  into.append(h("section", { class: "card" }, of === "" && h("label", null, "Name", parts.title), parts.holder, parts.found), trial?.element ?? "", push ?? "", parts.diff);
   load(parts, state, line, me).catch((err) => show(parts.found, h("p", { class: "err" }, err.message)));
   const warn = (event) => { if (isChanged(state)) event.preventDefault(); };
   addEventListener("beforeunload", warn);
@@ -50,6 +51,7 @@ function documentEditor(into, of, line, me) {
     pushed(revision) { state.present = revision; },
     end() {
       state.ended = true;
+      trial?.end();
       clearTimeout(state.timer);
       removeEventListener("beforeunload", warn);
     },

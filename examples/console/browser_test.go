@@ -143,6 +143,7 @@ func TestRuleIsCorrectedPushedSeenInForceAndRolledBack(t *testing.T) {
 		write("flow: [{name: pay-limit, resource: \"pay:charge\", limit: -3}]"), shows("line 1, column"), shows("limit"),
 		until(`[...document.querySelectorAll("button")].find((b) => b.textContent === "Push").disabled`),
 		write(`flow: [{name: pay-limit, resource: "pay:charge", limit: 3}]`), shows("No mistakes"), shows("What changes"),
+		press("Try"), shows("newly refused"), shows("flow pay-limit"),
 		fill("message", "less <script>alert(1)</script> payments"),
 		script(`document.querySelector('input[name="confirm"]').click()`),
 		press("Push"),
