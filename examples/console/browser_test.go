@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
+	"net"
+	"net/http"
 	"net/http/httptest"
 	"os/exec"
 	"strings"
@@ -10,6 +12,7 @@ import (
 	"time"
 
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 	"github.com/stretchr/testify/require"
 
 	"github.com/penstock-go/penstock/core"
@@ -202,6 +205,80 @@ func TestWrongRuleIsSwitchedOffAndReleased(t *testing.T) {
 	}
 	require.Len(t, s.instances[2].engine.Switches(), 1)
 	require.Less(t, passing(200), 200*instances)
+}
+
+// keys presses keys, as somebody does who has no mouse.
+func keys(pressed string) step {
+	return func(page context.Context) error {
+		_, err := chromedp.Run(page, chromedp.KeyEvent(pressed))
+		return err
+	}
+}
+
+// focused is what has the focus, also within the editor.
+const focused = `(document.activeElement?.shadowRoot?.activeElement ?? document.activeElement)`
+
+// tabTo presses Tab until an expression about the element that has the focus, e, is true.
+func tabTo(expression string) step {
+	return func(page context.Context) error {
+		for range 300 {
+			if err := keys(kb.Tab)(page); err != nil {
+				return err
+			}
+			there, err := chromedp.Run(page, chromedp.Evaluate[bool](`((e) => Boolean(`+expression+`))(`+focused+`)`))
+			if err != nil || there {
+				return err
+			}
+		}
+		return fmt.Errorf("no Tab leads to: %s", expression)
+	}
+}
+
+// TestConsoleIsUsedByTheKeyboard does without a mouse what the other tests do with one.
+func TestConsoleIsUsedByTheKeyboard(t *testing.T) {
+	page, address, s := openBrowser(t)
+	do(page, t, open(address+"/"), shows("POST:/orders"),
+		tabTo(`e.textContent === "Skip to the content"`), keys(kb.Enter), until(focused+`.id === "main"`),
+		tabTo(`e.textContent === "POST:/orders"`), keys(kb.Enter), shows("create-limit"),
+		// The rule is switched off: the button leads to the form, whose first choices are those of the rule.
+		tabTo(`e.dataset.off?.includes("create-limit")`), keys(kb.Enter), until(focused+`.name === "reason"`),
+		keys("wrong limit"), keys(kb.Enter), shows("Switched off on 3 of 3 instances"), shows("It refuses nothing"),
+		tabTo(`e.dataset.scope?.includes("create-limit")`), keys(kb.Enter), until(focused+`.name === "reason"`),
+		keys(kb.Enter), shows("Released on 3 of 3 instances"))
+	for _, i := range s.instances {
+		require.Empty(t, i.engine.Switches())
+	}
+	// A document is opened, changed, tried and pushed; Tab leaves the editor.
+	do(page, t, tabTo(`e.textContent === "Rules"`), keys(kb.Enter), shows("payments.yaml"),
+		tabTo(`e.textContent === "payments.yaml"`), keys(kb.Enter), until(editorIsThere), shows("No mistakes"),
+		tabTo(`e.classList.contains("cm-content")`), keys("# ours"), keys(kb.Enter), shows("What changes"),
+		tabTo(`e.textContent.startsWith("Try")`), tabTo(`e.name === "message"`), keys("a comment"), keys(kb.Enter), shows("Pushed as revision"))
+}
+
+// TestPageConnectsAgainAfterARestart stops the console and starts it again at its address.
+func TestPageConnectsAgainAfterARestart(t *testing.T) {
+	page, _, s := openBrowser(t)
+	address := "127.0.0.1:0"
+	start := func() (end func()) {
+		var listener net.Listener
+		require.Eventually(t, func() (ok bool) { // others may have the port for a moment
+			var err error
+			listener, err = new(net.ListenConfig).Listen(t.Context(), "tcp", address)
+			return err == nil
+		}, patience, 50*time.Millisecond)
+		address = listener.Addr().String()
+		server := &http.Server{Handler: s.console(), ReadHeaderTimeout: patience}
+		go func() { _ = server.Serve(listener) }()
+		return func() { _ = server.Close() }
+	}
+	end := start()
+	const lost = `document.getElementById("strip").textContent.includes("No answer")`
+	do(page, t, open("http://"+address+"/"), shows("POST:/orders"), script("window.same = true"))
+	end()
+	do(page, t, until(lost))
+	defer start()()
+	do(page, t, until("!"+lost), until(`document.getElementById("strip").textContent.includes("3 of 3 instances")`),
+		until("window.same"), visit("#/rules"), shows("orders.yaml"))
 }
 
 // TestEveryScreenIsShownWithoutErrors opens all screens, also on a narrow display.
