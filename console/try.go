@@ -6,14 +6,19 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/list"
 	"github.com/penstock-go/penstock/recording"
+	"github.com/penstock-go/penstock/rule"
+	"github.com/penstock-go/penstock/rules"
 	"github.com/penstock-go/penstock/simulate"
 )
 
@@ -25,9 +30,9 @@ const (
 	tryLess   = 20 * time.Second // where these are too many
 	tryRecord = 10 * time.Second // of an instance that has recorded none
 
-	maxTryBytes = 16 << 20  // of the recordings of all instances
-	maxTryCalls = 1_000_000 // the latest of them
-	maxTryRows  = 20        // of each table
+	maxTryBytes = 8 << 20 // of the recordings of all instances
+	maxTryCalls = 300_000 // the latest of them
+	maxTryRows  = 20      // of each table
 )
 
 // tried is what a draft would have done to recorded calls, beside the documents in etcd and what happened.
@@ -77,20 +82,57 @@ func (h *handler) replay(ctx context.Context, d draft) (t tried, err error) {
 	if calls == nil || len(calls.Calls) == 0 {
 		return tried{Failed: failed}, nil
 	}
-	options := simulate.ReplayOptions{Against: &present, Kinds: h.Kinds}
-	if h.Engine != nil {
-		options.Lists = h.Engine.Lists()
+	lists, notes, err := h.listsFor(ctx, calls, &present, &next)
+	if err != nil {
+		return t, err
 	}
-	report, err := simulate.Replay(ctx, calls, next, options)
+	report, err := simulate.Replay(ctx, calls, next, simulate.ReplayOptions{Against: &present, Kinds: h.Kinds, Lists: lists})
 	if err != nil {
 		return t, err
 	}
 	report.States = nil
+	report.Notes = append(report.Notes, notes...)
 	report.Resources = report.Resources[:min(len(report.Resources), maxTryRows)]
 	report.Origins = report.Origins[:min(len(report.Origins), maxTryRows)]
 	report.Values = report.Values[:min(len(report.Values), maxTryRows)]
 	report.Rules = report.Rules[:min(len(report.Rules), maxTryRows)]
 	return tried{report, failed}, nil
+}
+
+// listsFor returns the lists that rules name, for calls with the values that they look for. Access rules take
+// a hash for an address that is none, and would refuse it: for hashes they are left out. It says what is not
+// there.
+func (h *handler) listsFor(ctx context.Context, calls *recording.Recording, sets ...*rules.Set) (of *list.Registry, notes []string, err error) {
+	of = list.NewRegistry()
+	if calls.Hashed {
+		for _, set := range sets {
+			if len(set.Access) > 0 {
+				notes = []string{"access rules are left out, as values of attributes are hashes"}
+			}
+			set.Access = nil
+		}
+		return of, notes, nil
+	}
+	names := make(map[string]bool)
+	for _, set := range sets {
+		for r := range h.kinds.All(*set) {
+			for _, name := range r.Lists() {
+				names[name] = true
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		found, err := h.listNamed(ctx, name)
+		if mistake := (errRequest{}); errors.As(err, &mistake) {
+			notes = append(notes, fmt.Sprintf("list %s is left out: %s", rule.Quote(name), mistake.text))
+			continue
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		of.Set(name, found)
+	}
+	return of, notes, nil
 }
 
 // record returns the latest calls of this process or of all instances, and whose are missing.

@@ -16,7 +16,10 @@ import (
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/datasource/etcd/store"
 	"github.com/penstock-go/penstock/inspect"
+	"github.com/penstock-go/penstock/list"
 	"github.com/penstock-go/penstock/recording"
+	"github.com/penstock-go/penstock/rules"
+	"github.com/penstock-go/penstock/simulate"
 )
 
 func TestRecordingsAreAskedForAndMissingOnesNamed(t *testing.T) {
@@ -99,4 +102,37 @@ func TestOneDraftIsTriedAtATime(t *testing.T) {
 	_, err := h.try(request{Request: r})
 	require.ErrorAs(t, err, new(errConflict))
 	assert.Len(t, h.trying, 1, "which goes on")
+}
+
+// An access rule would take a hash for an address that is none, and refuse all.
+func TestAccessRulesAreNotTriedOnHashes(t *testing.T) {
+	set, err := rules.Parse("a.yaml", []byte(`access: [{name: no-scrapers, resource: orders, list: scrapers}]`))
+	require.NoError(t, err)
+	engine := core.New(core.Config{Logger: slog.New(slog.DiscardHandler), Recorder: &core.Recorder{Memory: 1 << 20}})
+	defer engine.Close()
+	scrapers, err := list.Parse(t.Context(), strings.NewReader("192.0.2.0/24\n"), list.Options{})
+	require.NoError(t, err)
+	engine.Lists().Set("scrapers", scrapers)
+	require.NoError(t, engine.Load(set))
+	for range 10 {
+		guard, err := engine.Entry(t.Context(), "orders", core.String("ip", "203.0.113.1"))
+		require.NoError(t, err)
+		guard.Exit()
+	}
+	of, err := engine.Recorded(time.Minute)
+	require.NoError(t, err)
+	h := &handler{kinds: rules.NewTable()}
+	lists, notes, err := h.listsFor(t.Context(), of, &set)
+	require.NoError(t, err)
+	assert.Len(t, notes, 1)
+	report, err := simulate.Replay(t.Context(), of, set, simulate.ReplayOptions{Lists: lists, WarmUp: -1})
+	require.NoError(t, err)
+	assert.Zero(t, report.Total.Replayed.Refused)
+	h.Engine, of.Hashed = engine, false
+	set, err = rules.Parse("a.yaml", []byte(`access: [{name: a, resource: orders, list: scrapers}, {name: b, resource: orders, list: gone}]`))
+	require.NoError(t, err)
+	lists, notes, err = h.listsFor(t.Context(), of, &set)
+	require.NoError(t, err)
+	assert.Equal(t, []string{"scrapers"}, lists.Names())
+	assert.Len(t, notes, 1)
 }

@@ -11,7 +11,7 @@ export function resource(place, { name: of = "" }, me) {
   const why = explainer(of), limits = new Map(), switches = switchCard(me);
   parts.side.addEventListener("click", ({ target }) => target.dataset.off && switches.choose(target.dataset.off));
   place.append(h("h1", null, name(of, 400)), parts.sub, parts.missing,
-    h("div", { class: "row two" }, h("div", { class: "stack" }, parts.chart, why.element, parts.lanes, parts.times, parts.flight), h("div", { class: "stack" }, parts.side, switches.element)));
+    h("div", { class: "row two" }, h("div", { class: "stack" }, parts.chart, why.element, switches.element, parts.lanes, parts.times, parts.flight), parts.side));
   return { query: { name: of }, show(s, strip) {
     why.keys(s.rules);
     draw(parts, s, limitHistory(limits, s), (r) => ruleItem(r, of, strip, me));
