@@ -38,7 +38,7 @@ export function switchCard(me) {
     element,
     choose: (scope) => form?.choose(scope, "off"),
     show(switches, strip, scopes) {
-      show(list, switches.length ? switches.map((s) => h("li", { "data-key": JSON.stringify([scopeOf(s), s.state, s.by, s.reason]) }, h("span", { class: "grow" }, scopeText(s), switchText(s, strip.instances)),
+      show(list, switches.length ? switches.map((s) => h("li", { "data-key": JSON.stringify([scopeOf(s), s.state, s.by, s.reason, !s.until]) }, h("span", { class: "grow" }, scopeText(s), switchText(s, strip.instances)),
         form && h("button", { type: "button", "data-scope": JSON.stringify(scopeOf(s)) }, "Release"))) : h("li", { class: "dim" }, "Nothing is."));
       form?.offer([...scopes, ...switches].map(scopeOf));
     },
