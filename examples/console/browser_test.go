@@ -184,7 +184,8 @@ func TestWrongRuleIsSwitchedOffAndReleased(t *testing.T) {
 		}
 		return passed
 	}
-	require.Less(t, passing(60), 60*instances)
+	refuses := func() bool { return passing(200) < 200*instances } // unless the machine takes many seconds for it
+	require.Eventually(t, refuses, patience, time.Millisecond)
 	order := script(`document.querySelector("select[name=scope]").form.requestSubmit()`)
 	do(page, t, open(address+"/#/resource?name=POST%3A%2Forders"), shows("create-limit"), until(`document.querySelector("select[name=scope]").options.length > 4`),
 		choose("scope", `{"resource":"POST:/orders"}`), choose("for", "10m"), fill("reason", "wrong <b>limit</b>"), order,
@@ -204,7 +205,7 @@ func TestWrongRuleIsSwitchedOffAndReleased(t *testing.T) {
 		require.Empty(t, i.engine.Switches())
 	}
 	require.Len(t, s.instances[2].engine.Switches(), 1)
-	require.Less(t, passing(200), 200*instances)
+	require.Eventually(t, refuses, patience, time.Millisecond)
 }
 
 // keys presses keys, as somebody does who has no mouse.
