@@ -24,8 +24,8 @@ const (
 )
 
 // newRemoteClient returns a client that connects to addresses in the networks only. The check is of the
-// address that is connected to, after names are resolved.
-func newRemoteClient(networks []netip.Prefix) *http.Client {
+// address that is connected to, after names are resolved. It waits so long for an answer to begin.
+func newRemoteClient(networks []netip.Prefix, wait time.Duration) *http.Client {
 	dialer := net.Dialer{Timeout: dialTimeout, ControlContext: func(_ context.Context, _, address string, _ syscall.RawConn) error {
 		to, err := netip.ParseAddrPort(address)
 		if err != nil || !within(to.Addr(), networks) {
@@ -36,7 +36,7 @@ func newRemoteClient(networks []netip.Prefix) *http.Client {
 	return &http.Client{
 		Transport: &http.Transport{
 			DialContext: dialer.DialContext, MaxIdleConnsPerHost: 4, IdleConnTimeout: 10 * time.Second,
-			ResponseHeaderTimeout: askTimeout, MaxResponseHeaderBytes: 16 << 10,
+			ResponseHeaderTimeout: wait, MaxResponseHeaderBytes: 16 << 10,
 		},
 		// An instance has no reason to send the console elsewhere.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -51,6 +51,16 @@ func fetch(ctx context.Context, client *http.Client, at string, into any) error 
 	if err != nil {
 		return err
 	}
+	return exchange(client, request, http.StatusOK, func(body io.Reader) error {
+		if err := json.NewDecoder(io.LimitReader(body, maxAnswer)).Decode(into); err != nil {
+			return fmt.Errorf("it does not answer as the package inspect does: %w", err)
+		}
+		return nil
+	})
+}
+
+// exchange sends a request and has the answer read. Every other status than the wanted one is an error.
+func exchange(client *http.Client, request *http.Request, status int, read func(body io.Reader) error) error {
 	response, err := client.Do(request)
 	if failed := (*url.Error)(nil); errors.As(err, &failed) { // whose text repeats the address
 		return failed.Err
@@ -59,18 +69,14 @@ func fetch(ctx context.Context, client *http.Client, at string, into any) error 
 		return err
 	}
 	defer response.Body.Close()
-	decoder := json.NewDecoder(io.LimitReader(response.Body, maxAnswer))
-	if response.StatusCode != http.StatusOK {
+	if response.StatusCode != status {
 		var why inspect.Failure
-		if decoder.Decode(&why) != nil || why.Error == "" {
+		if json.NewDecoder(io.LimitReader(response.Body, maxAnswer)).Decode(&why) != nil || why.Error == "" {
 			why.Error = "does it serve the handler of the package inspect at the root of this address?"
 		}
 		return answerError{response.StatusCode, why.Error}
 	}
-	if err := decoder.Decode(into); err != nil {
-		return fmt.Errorf("it does not answer as the package inspect does: %w", err)
-	}
-	return nil
+	return read(response.Body)
 }
 
 // answerError is an answer that says that a question cannot be answered.

@@ -33,10 +33,26 @@ func readAssets() map[string]asset {
 		if err != nil {
 			panic(err)
 		}
+		plain = lean(plain, path.Ext(entry.Name()))
 		sum := sha256.Sum256(plain)
 		assets[entry.Name()] = asset{plain, zip(plain), kindOf(entry.Name()), `"` + hex.EncodeToString(sum[:12]) + `"`}
 	}
 	return assets
+}
+
+// lean returns a script or a style without its indentation and its lines of comments, which are for those who
+// read the source.
+func lean(text []byte, extension string) []byte {
+	if extension != ".js" && extension != ".css" {
+		return text
+	}
+	kept := make([]byte, 0, len(text))
+	for line := range bytes.Lines(text) {
+		if line = bytes.TrimLeft(line, " "); !bytes.HasPrefix(line, []byte("//")) {
+			kept = append(kept, line...)
+		}
+	}
+	return kept
 }
 
 // kindOf returns the type of a file. It does not ask the system, which may know other ones.

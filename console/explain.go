@@ -21,10 +21,11 @@ type verdict struct {
 	Kind     rule.Kind `json:"kind"`
 	Rule     string    `json:"rule"`
 	Shadow   bool      `json:"shadow"`
+	Off      int       `json:"off"` // instances on which it would refuse the call, and is switched off
 	Document string    `json:"document,omitempty"`
 	Line     int       `json:"line,omitempty"`
 
-	// Refuses is on how many instances, and Why for what reason on one of them.
+	// Refuses is on how many instances it is not off and refuses the call, and Why for what reason on one of them.
 	Refuses int    `json:"refuses"`
 	Why     string `json:"why,omitempty"`
 
@@ -71,7 +72,11 @@ func (e *explanation) add(rules []inspect.Rule) {
 		}
 		if why := refusal(r.State); why != "" {
 			v := &e.Rules[i]
-			v.Refuses++
+			if r.Off {
+				v.Off++
+			} else {
+				v.Refuses++
+			}
 			v.Why, v.RetryAfter = why, max(v.RetryAfter, r.State.RetryAfter)
 		}
 	}

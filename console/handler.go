@@ -24,13 +24,14 @@ type handler struct {
 	topics *topics
 
 	statuses *statuses
+	trying   chan struct{} // has one while rules are tried
 	kinds    *rules.Table
 }
 
 // Handler returns a handler that serves the console, below any path that ends in a slash. What it does in
 // the background ends when nobody looks.
 func Handler(o Options) http.Handler {
-	h := &handler{Options: o.complete(), assets: readAssets(), topics: newTopics()}
+	h := &handler{Options: o.complete(), assets: readAssets(), topics: newTopics(), trying: make(chan struct{}, 1)}
 	h.kinds = h.table()
 	h.fleet = newInstances(&h.Options)
 	h.statuses = &statuses{fleet: h.fleet}
@@ -62,9 +63,11 @@ func actions() map[string]action {
 		"revision": {http.MethodGet, Viewer, (*handler).revision},
 		"lookup":   {http.MethodGet, Viewer, (*handler).lookUp},
 		"check":    {http.MethodPost, Viewer, (*handler).check},
+		"try":      {http.MethodPost, Operator, (*handler).try},
 		"push":     {http.MethodPost, Editor, (*handler).push},
 		"rollback": {http.MethodPost, Editor, (*handler).rollBack},
 		"confirm":  {http.MethodPost, Operator, (*handler).confirm},
+		"switch":   {http.MethodPost, Operator, (*handler).switchRules},
 	}
 }
 

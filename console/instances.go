@@ -57,7 +57,7 @@ type instances struct {
 func newInstances(o *Options) *instances {
 	of := &instances{store: o.Store}
 	if o.Engine == nil {
-		of.remote = newRemoteClient(o.Dial)
+		of.remote = newRemoteClient(o.Dial, askTimeout)
 		return of
 	}
 	client := &http.Client{Transport: inProcess{inspect.Handler(o.Engine)}}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/inspect"
 	"github.com/penstock-go/penstock/match"
 	"github.com/penstock-go/penstock/rule"
@@ -69,6 +70,8 @@ type resourceRow struct {
 	// States are those of its rules that are not in their first state, such as open.
 	States []string `json:"states,omitempty"`
 
+	Off bool `json:"off,omitempty"` // a rule that has refused its calls is switched off, or all of its rules are
+
 	// Refuser is the rule that refused most in the minute.
 	Refuser *refuser `json:"refuser,omitempty"`
 
@@ -82,6 +85,7 @@ type refuser struct {
 	Rule   string    `json:"rule"`
 	Second uint64    `json:"second"`
 	Minute uint64    `json:"minute"`
+	Off    bool      `json:"off,omitempty"` // it is switched off, on an instance at least
 }
 
 func (o *overview) read(ctx context.Context) (any, error) {
@@ -123,16 +127,10 @@ func (o *overview) addUp(shown *overviewShown, answers []answered[inspect.Resour
 			row.add(r)
 		}
 	}
-	shown.Sum = newSeries(start)
 	refusers := make(map[rule.Key]*refuser)
 	for _, row := range rows {
-		addAll(shown.Sum.Passed, row.Seconds.Passed)
-		addAll(shown.Sum.Waited, row.Seconds.Waited)
-		addAll(shown.Sum.Refused, row.Seconds.Refused)
-		addAll(shown.Sum.Failed, row.Seconds.Failed)
-		row.Seconds = row.Seconds.brief()
-		for key, r := range row.rules {
-			addRefuser(refusers, key, r.Second, r.Minute)
+		for _, r := range row.rules {
+			addRefuser(refusers, *r)
 		}
 		if most := sortedRefusers(row.rules, 1); len(most) > 0 {
 			row.Refuser = &most[0]
@@ -142,11 +140,28 @@ func (o *overview) addUp(shown *overviewShown, answers []answered[inspect.Resour
 	shown.Refusers = sortedRefusers(refusers, overviewRefusers)
 	sortRows(shown.Resources, o.query.Sort)
 	shown.Resources = shown.Resources[:min(len(shown.Resources), overviewResources)]
+	shown.Sum = newSeries(start)
+	for i := range shown.Resources {
+		row := &shown.Resources[i]
+		addAll(shown.Sum.Passed, row.Seconds.Passed)
+		addAll(shown.Sum.Waited, row.Seconds.Waited)
+		addAll(shown.Sum.Refused, row.Seconds.Refused)
+		addAll(shown.Sum.Failed, row.Seconds.Failed)
+		row.Seconds = row.Seconds.brief()
+	}
 }
 
-// addStates adds the states of rules to their resources.
+// addStates adds the states of rules to their resources, and which resources are switched off.
 func (o *overview) addStates(ctx context.Context, rows []resourceRow) {
-	for _, s := range o.h.strip(ctx).States {
+	strip := o.h.strip(ctx)
+	for _, s := range strip.Switches {
+		for i := range rows {
+			if s.State == core.SwitchOff && s.Resource == rows[i].Name {
+				rows[i].Off = true
+			}
+		}
+	}
+	for _, s := range strip.States {
 		i := slices.IndexFunc(rows, func(r resourceRow) bool { return r.Name == s.Resource })
 		if i >= 0 && !slices.Contains(rows[i].States, s.State) {
 			rows[i].States = append(rows[i].States, s.State)
@@ -165,21 +180,24 @@ func (row *resourceRow) add(r *inspect.Resource) {
 	}
 	for i := range r.Rules {
 		of := &r.Rules[i]
-		addRefuser(row.rules, rule.Key{Kind: of.Kind, Name: of.Rule}, valueOf(of.Second), valueOf(of.Minute))
+		row.Off = row.Off || of.Off
+		addRefuser(row.rules, refuser{of.Kind, of.Rule, valueOf(of.Second), valueOf(of.Minute), of.Off})
 	}
 }
 
-func addRefuser(to map[rule.Key]*refuser, key rule.Key, second, minute uint64) {
-	if minute == 0 {
+func addRefuser(to map[rule.Key]*refuser, r refuser) {
+	if r.Minute == 0 {
 		return
 	}
+	key := rule.Key{Kind: r.Kind, Name: r.Rule}
 	of := to[key]
 	if of == nil {
-		of = &refuser{Kind: key.Kind, Rule: key.Name}
+		of = &refuser{Kind: r.Kind, Rule: r.Rule}
 		to[key] = of
 	}
-	of.Second += second
-	of.Minute += minute
+	of.Second += r.Second
+	of.Minute += r.Minute
+	of.Off = of.Off || r.Off
 }
 
 // sortedRefusers returns the rules that refused most.

@@ -51,6 +51,7 @@ type ruleShown struct {
 	Kind     rule.Kind       `json:"kind"`
 	Rule     string          `json:"rule"`
 	Shadow   bool            `json:"shadow"`
+	Off      int             `json:"off"` // instances on which it is switched off
 	Document string          `json:"document,omitempty"`
 	Line     int             `json:"line,omitempty"`
 	Fields   []inspect.Field `json:"fields"`
@@ -141,6 +142,9 @@ func (s *resource) addRules(shown *resourceShown, of *inspect.ResourceDetail) {
 				Kind: l.Kind, Rule: l.Name, Shadow: l.Shadow, Document: l.Document, Line: l.Line, Fields: l.Fields,
 				First: s.h.firstState(l.Kind), Seconds: make([]uint64, length),
 			})
+		}
+		if l.Off {
+			shown.Rules[i].Off++
 		}
 		shown.Rules[i].addState(l.State)
 	}

@@ -12,7 +12,7 @@ type Role int
 const (
 	Nobody   Role = iota // may not look
 	Viewer               // may look
-	Operator             // may force states of rules, and confirm what is held back
+	Operator             // may switch rules off and on, and confirm what is held back
 	Editor               // may change documents
 )
 

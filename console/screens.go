@@ -71,6 +71,9 @@ type strip struct {
 	States []namedState `json:"states"` // of rules that are not in their first state
 	Forced []namedState `json:"forced"` // kinds of rules whose state is forced
 
+	Switches     []switched `json:"switches"`               // what is switched off or on
+	MoreSwitches int        `json:"moreSwitches,omitempty"` // at least so many more
+
 	Error string `json:"error,omitempty"` // of etcd
 }
 
@@ -84,7 +87,7 @@ type namedState struct {
 }
 
 func (h *handler) strip(ctx context.Context) strip {
-	s := strip{States: []namedState{}, Forced: []namedState{}}
+	s := strip{States: []namedState{}, Forced: []namedState{}, Switches: []switched{}}
 	all, err := h.statuses.read(ctx)
 	s.Error = textOf(err)
 	rejected := make(map[string]bool)
@@ -106,6 +109,7 @@ func (h *handler) strip(ctx context.Context) strip {
 		}
 		s.Forced = addForced(s.Forced, of.value.ForcedKinds)
 		s.States = h.addStates(s.States, of.value.Limiters)
+		s.addSwitches(of.value.Switches)
 	}
 	s.Rejected = len(rejected)
 	if h.Store != nil {

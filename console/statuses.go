@@ -19,6 +19,13 @@ type statuses struct {
 	at     time.Time
 }
 
+// forget has them read again, since something was changed.
+func (s *statuses) forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.at = time.Time{}
+}
+
 // read returns them as they were within the last two seconds.
 func (s *statuses) read(ctx context.Context) ([]answered[inspect.Status], error) {
 	s.mu.Lock()

@@ -59,11 +59,11 @@ func TestConsoleDialsOnlyItsNetworks(t *testing.T) {
 	}))
 	defer server.Close()
 	var into inspect.Status
-	elsewhere := newRemoteClient([]netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")})
+	elsewhere := newRemoteClient([]netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}, askTimeout)
 	require.ErrorContains(t, fetch(t.Context(), elsewhere, server.URL, &into), "is not in the networks that the console may dial")
 	assert.Zero(t, asked)
 
-	here := newRemoteClient(DefaultDial())
+	here := newRemoteClient(DefaultDial(), askTimeout)
 	require.ErrorContains(t, fetch(t.Context(), here, server.URL, &into), "302", "a redirect is not followed")
 	assert.Equal(t, 1, asked)
 	here.CloseIdleConnections()

@@ -11,8 +11,8 @@ export async function get(what, query) {
   return read(await fetch(`api/${what}?${new URLSearchParams(query)}`, { headers: { Accept: "application/json" } }));
 }
 
-export async function post(what, body) {
-  return read(await fetch(`api/${what}`, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) }));
+export async function post(what, body, signal) {
+  return read(await fetch(`api/${what}`, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body), signal }));
 }
 
 async function read(response) {

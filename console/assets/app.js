@@ -4,10 +4,9 @@ import { follow, get, post } from "./api.js";
 import { overview } from "./overview.js";
 import { resource } from "./resource.js";
 import { rules } from "./rules.js";
-import { fleet } from "./fleet.js";
-import { instances } from "./instances.js";
-import { lists } from "./lists.js";
+import { fleet, instances, lists } from "./fleet.js";
 import { history } from "./history.js";
+import { scopeText, switchText } from "./switch.js";
 
 const screens = { overview, resource, rules, fleet, instances, lists, history };
 const strip = document.getElementById("strip"), place = document.getElementById("screen");
@@ -32,7 +31,7 @@ function route() {
     latest = shown;
     if (paused) return;
     showStrip(shown.data?.strip, shown.error);
-    if (shown.data?.screen) view.show(shown.data.screen);
+    if (shown.data?.screen) view.show(shown.data.screen, shown.data.strip);
   }, lost);
   end = () => {
     stop();
@@ -62,6 +61,8 @@ function showStrip(s, error) {
     s.heldBack > 0 && dot("warn", h("b", null, count(s.heldBack, "instance")), " holding a removal back"),
     open > 0 && dot("bad", h("b", null, count(open, "breaker")), " open"),
     s.forced.map((f) => dot("warn", h("b", null, `all ${plain(f.kind)}`), ` forced to ${plain(f.state)}`)),
+    s.switches.slice(0, 3).map((w) => dot(w.state === "off" ? "bad" : "warn", scopeText(w), switchText(w, s.instances))),
+    s.switches.length > 3 && dot("bad", h("a", { href: "#/rules" }, h("b", null, `${s.switches.length - 3 + (s.moreSwitches ?? 0)} more`), " switched")),
     h("span", { class: "right" }, paused ? "paused" : "last 60 s · live", h("button", { id: "pause", type: "button", "aria-pressed": String(paused) }, paused ? "Go on" : "Pause")));
 }
 

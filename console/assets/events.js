@@ -1,11 +1,13 @@
 // Events in words.
 import { clock, count, duration, h, linkTo, name, plain, tag } from "./dom.js";
+import { scopeText } from "./switch.js";
 
 const tones = { open: "refuse", halfOpen: "wait", closed: "pass" };
 
 // toneOf returns the colour of a state: the first one of its kind is good.
 export const toneOf = (state, first) => tones[state] ?? (state === first ? "pass" : "wait");
 
+const by = (e) => (e.by && !e.ended ? [" by ", name(e.by, 60)] : "");
 const rule = (e) => (e.rule ? h("b", null, name(e.rule)) : h("b", null, `all ${plain(e.kind ?? "")}`));
 const why = (e) => (e.error || e.text ? `: ${plain(e.error || e.text, 300)}` : "");
 
@@ -13,12 +15,15 @@ const words = {
   swap: (e) => [`${count(e.swap?.rules ?? 0, "rule")} in force`, changes(e.swap), e.source ? ", from " : "", e.source ? name(e.source, 60) : ""],
   rejection: (e) => [h("b", null, name(e.document ?? "")), ` rejected${why(e)}`],
   state: (e) => [rule(e), ` ${plain(e.from ?? "")} → ${plain(e.to ?? "")}`, e.resource ? [" on ", linkTo(e.resource, 60)] : "", e.forced ? " (forced)" : "", why(e)],
-  forced: (e) => [rule(e), e.to ? ` forced to ${plain(e.to)}` : " released", why(e)],
+  forced: (e) => [rule(e), e.to ? ` forced to ${plain(e.to)}` : released(e), by(e), why(e)],
+  switch: (e) => [scopeText(e), e.to ? ` switched ${plain(e.to)}` : released(e), by(e), why(e)],
   source: (e) => [h("b", null, name(e.source ?? "", 60)), ` ${plain(e.to ?? "")}${why(e)}`],
   refusal: (e) => [rule(e), " refused a call of ", linkTo(e.resource ?? "", 60), e.cannotPass ? "" : `, again in ${duration(e.retryAfter)}`],
   list: (e) => ["list ", h("b", null, name(e.resource ?? "")), ` ${plain(e.to ?? "")}${why(e)}`],
   fleet: (e) => [`backend of the fleet${why(e)}`],
 };
+
+const released = (e) => (e.ended ? " released: its time is over" : " released");
 
 const changes = (s) => (s ? ` (+${s.added} ~${s.changed} −${s.removed})` : "");
 

@@ -24,10 +24,10 @@ function draw(body, form, s, sort, match) {
       h("section", { class: "card" }, h("h2", null, "Resources"), form, h("div", { id: "rows" })), h("div", { class: "stack" })));
   }
   const [missing, tiles, chart, two] = body.children;
-  show(missing, absent(s.instances));
+  show(missing, absent(s.instances), s.total > s.resources.length && h("p", { class: "sub", id: "of" }, `The totals are those of the ${s.resources.length} resources below, of ${number(s.total)}${match ? " that match" : ""}.`));
   show(tiles, tileList(s));
   const events = s.events.map((e) => ({ at: e.at, label: label(e), tone: toneOfEvent(e) }));
-  show(chart, legend(["pass", "passed"], ["wait", "passed after a wait"], ["refuse", "refused"], [null, "▾ events"], s.total > s.resources.length && [null, `the first ${s.resources.length} of ${number(s.total)} resources`]),
+  show(chart, legend(["pass", "passed"], ["wait", "passed after a wait"], ["refuse", "refused"], [null, "▾ events"]),
     stacked(s.sum, { width: widthOf(chart), height: 130, events, label: "calls a second in the last minute" }));
   show(two.querySelector("#rows"), s.resources.length ? resourceTable(s, sort, match) : none(match ? "No resource matches." : "No calls yet, and no rule names a resource."));
   show(two.lastChild, card("What refuses", refusers(s.refusers)), card("Events", h("div", { class: "scroll", tabindex: 0 }, s.events.length ? eventList(s.events) : none("Nothing has happened yet."))));
@@ -65,7 +65,7 @@ function resourceTable(s, sort, match) {
 
 function resourceRow(r) {
   const passed = last(r.seconds.passed) + last(r.seconds.waited), refused = last(r.seconds.refused);
-  return h("tr", { "data-key": r.name.slice(0, 300) }, h("td", { class: "name" }, linkTo(r.name, 80), (r.states ?? []).map((state) => tag(plain(state), toneOf(state)))),
+  return h("tr", { "data-key": r.name.slice(0, 300) }, h("td", { class: "name" }, linkTo(r.name, 80), (r.states ?? []).map((state) => tag(plain(state), toneOf(state))), r.off && tag("rules off", "wait")),
     h("td", null, spark(r.seconds)), h("td", { class: "num n" }, number(passed)), h("td", { class: `num n ${refused ? "bad" : "dim"}` }, number(refused)),
     h("td", { class: "num n narrow-off" }, duration(r.p99)), h("td", { class: "num n narrow-off" }, number(r.inFlight), r.waiting ? tag(`${number(r.waiting)} wait`, "wait") : ""),
     h("td", { class: "name narrow-off" }, r.refuser ? [name(r.refuser.rule, 40), " ", h("span", { class: "dim" }, plain(r.refuser.kind))] : h("span", { class: "dim" }, "—")));
@@ -74,6 +74,6 @@ function resourceRow(r) {
 function refusers(list) {
   if (!list.length) return none("Nothing was refused in the last minute.");
   const most = list[0].minute;
-  return h("ul", { class: "list" }, list.map((r) => h("li", { "data-key": `${r.kind}/${r.rule}`.slice(0, 300) }, h("span", { class: "grow" }, h("b", null, name(r.rule, 60)), " ", h("span", { class: "dim" }, plain(r.kind))),
+  return h("ul", { class: "list" }, list.map((r) => h("li", { "data-key": `${r.kind}/${r.rule}`.slice(0, 300) }, h("span", { class: "grow" }, h("b", null, name(r.rule, 60)), " ", h("span", { class: "dim" }, plain(r.kind)), r.off && tag("off", "wait")),
     bar(r.minute / most, "full"), h("span", { class: "n" }, `${number(r.second)}/s`))));
 }

@@ -4,15 +4,20 @@ import { lane, legend, lines, seconds, stacked, widthOf } from "./charts.js";
 import { eventList, label, toneOf, toneOfEvent } from "./events.js";
 import { absent } from "./overview.js";
 import { get } from "./api.js";
+import { maySwitch, offText, switchCard } from "./switch.js";
 
-export function resource(place, { name: of = "" }) {
+export function resource(place, { name: of = "" }, me) {
   const parts = { missing: h("div"), chart: h("div", { class: "card chart" }), lanes: h("div", { class: "card chart" }), times: h("div", { class: "card chart" }), flight: h("div", { class: "card chart" }), side: h("div", { class: "stack" }), sub: h("p", { class: "sub" }) };
-  const why = explainer(of), limits = new Map();
+  const why = explainer(of), limits = new Map(), switches = switchCard(me);
+  parts.side.addEventListener("click", ({ target }) => target.dataset.off && switches.choose(target.dataset.off));
   place.append(h("h1", null, name(of, 400)), parts.sub, parts.missing,
-    h("div", { class: "row two" }, h("div", { class: "stack" }, parts.chart, why.element, parts.lanes, parts.times, parts.flight), parts.side));
-  return { query: { name: of }, show(s) {
+    h("div", { class: "row two" }, h("div", { class: "stack" }, parts.chart, why.element, switches.element, parts.lanes, parts.times, parts.flight), parts.side));
+  return { query: { name: of }, show(s, strip) {
     why.keys(s.rules);
-    draw(parts, s, limitHistory(limits, s));
+    draw(parts, s, limitHistory(limits, s), (r) => ruleItem(r, of, strip, me));
+    const kinds = [...new Set(s.rules.map((r) => r.kind))].map((kind) => ({ kind }));
+    const concerns = (w) => (w.kind ? s.rules.some((r) => r.kind === w.kind && (!w.rule || r.rule === w.rule)) : !w.resource || w.resource === of);
+    switches.show(strip.switches.filter(concerns), strip, [...s.rules, { resource: of }, ...kinds, {}]);
   } };
 }
 
@@ -26,7 +31,7 @@ function limitHistory(limits, s) {
   return s.seconds.passed.map((_, i) => limits.get(s.seconds.start + i) ?? null);
 }
 
-function draw(parts, s, limit) {
+function draw(parts, s, limit, ruleItem) {
   show(parts.sub, document.createTextNode(`${count(s.rules.length, "rule")} · known to ${count(s.known, "instance")} · ${number(s.inFlight)} in flight${s.waiting ? `, ${number(s.waiting)} waiting` : ""}`));
   show(parts.missing, absent(s.instances), s.known === 0 && h("p", { class: "note" }, "No instance knows this resource: it was not called in the last minute, and no rule names it."));
   const events = s.events.filter((e) => e.type !== "source").map((e) => ({ at: e.at, label: label(e), tone: toneOfEvent(e) }));
@@ -68,14 +73,16 @@ function stateParts(r, s) {
   return [...parts, { state, from, to: null, tone: toneOf(state, r.first) }];
 }
 
-function ruleItem(r) {
+function ruleItem(r, of, strip, me) {
   const g = r.gauge, place = r.document && `${r.document}:${r.line}`;
   const limits = r.fields.filter((f) => !["resource", "match"].includes(f.name)).map((f) => `${f.name} ${f.value}`).join(", ");
   return h("li", { "data-key": `${r.kind}/${r.rule}`.slice(0, 300) }, h("div", { class: "grow" }, h("b", null, name(r.rule, 80)), " ", h("span", { class: "dim" }, plain(r.kind)),
     g && h("div", null, bar(g.used / g.limit), h("span", { class: "n" }, `${number(g.used)} of ${number(g.limit)} ${g.unit}`)),
     h("div", { class: "dim" }, plain(limits, 300)),
+    offText(r, strip, of),
     (r.notes ?? []).slice(0, 3).map((n) => h("div", { class: "dim" }, plain(n, 300))),
     place && h("div", null, h("a", { class: "dim", href: "#/rules?" + new URLSearchParams({ name: r.document, line: r.line }) }, name(place, 80))),
+    maySwitch(me) && !r.off && h("div", null, h("button", { type: "button", "data-off": JSON.stringify({ kind: r.kind, rule: r.rule }), "aria-label": `Switch ${plain(r.rule, 60)} off` }, "Switch off")),
   h("div", { class: "tags" }, r.shadow ? tag(`shadow: would refuse ${number(r.would)}`, "shadow") : tag(`refused ${number(r.second)}/s, ${number(r.minute)} in the minute`, r.minute ? "refuse" : ""),
     (r.states ?? []).map((s) => tag(s.instances > 1 ? `${plain(s.state)} on ${s.instances}` : plain(s.state), toneOf(s.state, r.first))))));
 }
@@ -104,12 +111,13 @@ function explainer(of) {
 }
 
 function verdicts(e) {
-  const refusing = e.rules.filter((r) => r.refuses && !r.shadow), shadows = e.rules.filter((r) => r.refuses && r.shadow);
+  const refusing = e.rules.filter((r) => r.refuses && !r.shadow), shadows = e.rules.filter((r) => r.refuses && r.shadow), off = e.rules.filter((r) => r.off && !r.refuses);
   const where = (r) => (e.total > 1 ? ` on ${r.refuses} of ${count(e.asked, "instance")}` : "");
   const say = (r, what, kind) => h("p", { class: kind }, h("b", null, name(r.rule, 80)), ` (${plain(r.kind)}) ${what}${where(r)}: ${r.why}`,
     r.retryAfter ? `; such a call passes in ${duration(r.retryAfter)}` : "", ".", r.document ? [" ", name(`${r.document}:${r.line}`, 80)] : "");
   return [
     ...refusing.map((r) => say(r, "refuses it now", "err")), ...shadows.map((r) => say(r, "would refuse it, and is a shadow", "ok")),
+    ...off.map((r) => say({ ...r, refuses: r.off }, "would refuse it, and is switched off", "ok")),
     h("p", { class: "ok" }, refusing.length ? `All other rules let it pass (${e.rules.length - refusing.length}).` : e.rules.length ? `All ${count(e.rules.length, "rule")} let it pass now.` : "No rule looks at such a call: it passes."),
     e.asked < e.total && h("p", { class: "err" }, `${e.total - e.asked} of ${count(e.total, "instance")} did not answer.`),
   ].filter(Boolean);

@@ -1,14 +1,19 @@
 // Documents: read, edited, checked as one types, pushed, and followed until all instances have them.
 import { bar, card, count, h, name, none, number, plain, show, tag } from "./dom.js";
 import { get, post } from "./api.js";
+import { maySwitch, switchCard } from "./switch.js";
+import { tryCard } from "./try.js";
 
 export function rules(place, { name: of, line }, me) {
-  const sub = h("p", { class: "sub" }), list = h("div"), progress = h("div"), work = h("div", { class: "stack" });
+  const sub = h("p", { class: "sub" }), list = h("div"), progress = h("div"), work = h("div", { class: "stack" }), switches = switchCard(me);
   place.append(h("h1", null, of === undefined ? "Rules" : name(of || "new document", 200)), sub,
-    h("div", { class: "row two" }, work, h("div", { class: "stack" }, progress, list)));
+    h("div", { class: "row two" }, work, h("div", { class: "stack" }, progress, list, switches.element)));
+  let kinds = [];
+  get("kinds").then((of) => { kinds = Object.keys(of).map((kind) => ({ kind })); }, () => {});
   const editor = of !== undefined && me.store ? documentEditor(work, of, Number(line) || 1, me) : null;
   if (!editor) work.append(list);
-  return { query: {}, end: editor?.end, show(s) {
+  return { query: {}, end: editor?.end, show(s, strip) {
+    switches.show(strip.switches, strip, [{}, ...kinds]);
     show(sub, document.createTextNode(!me.store ? "The documents in force in this process." : of === undefined ? `Revision ${s.revision}. Choose a document to read or change it.` : "A draft. Nothing is in force until it is pushed."));
     show(list, card("Documents", s.documents.length ? documentList(s.documents, of, me) : none("There are no documents."), me.edit && h("p", null, h("a", { class: "btn", href: "#/rules?name=" }, "New document"))));
     show(progress, me.store && progressCard(s));
@@ -37,8 +42,8 @@ function progressCard(s) {
 function documentEditor(into, of, line, me) {
   const parts = { title: h("input", { name: "document", placeholder: "shop/orders.yaml", "aria-label": "name of the document", required: true }), holder: h("div", { class: "editor" }), found: h("div", { role: "status" }), diff: h("div"), done: h("div", { role: "status" }) };
   const state = { base: null, expect: 0, sound: false, timer: 0, ended: false, editor: null, name: of };
-  const push = pushForm(parts, state, me);
-  into.append(h("section", { class: "card" }, of === "" && h("label", null, "Name", parts.title), parts.holder, parts.found), push ?? "", parts.diff);
+  const push = pushForm(parts, state, me), trial = maySwitch(me) ? tryCard(() => ({ name: state.name || parts.title.value || "new.yaml", text: state.editor.text() })) : null;
+  into.append(h("section", { class: "card" }, of === "" && h("label", null, "Name", parts.title), parts.holder, parts.found), trial?.element ?? "", push ?? "", parts.diff);
   load(parts, state, line, me).catch((err) => show(parts.found, h("p", { class: "err" }, err.message)));
   const warn = (event) => { if (isChanged(state)) event.preventDefault(); };
   addEventListener("beforeunload", warn);
@@ -46,6 +51,7 @@ function documentEditor(into, of, line, me) {
     pushed(revision) { state.present = revision; },
     end() {
       state.ended = true;
+      trial?.end();
       clearTimeout(state.timer);
       removeEventListener("beforeunload", warn);
     },

@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
+	"net"
+	"net/http"
 	"net/http/httptest"
 	"os/exec"
 	"strings"
@@ -10,7 +12,10 @@ import (
 	"time"
 
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 	"github.com/stretchr/testify/require"
+
+	"github.com/penstock-go/penstock/core"
 )
 
 // patience is how long a browser may take for a step: it is one of many programs on a busy machine.
@@ -141,6 +146,7 @@ func TestRuleIsCorrectedPushedSeenInForceAndRolledBack(t *testing.T) {
 		write("flow: [{name: pay-limit, resource: \"pay:charge\", limit: -3}]"), shows("line 1, column"), shows("limit"),
 		until(`[...document.querySelectorAll("button")].find((b) => b.textContent === "Push").disabled`),
 		write(`flow: [{name: pay-limit, resource: "pay:charge", limit: 3}]`), shows("No mistakes"), shows("What changes"),
+		press("Try"), shows("newly refused"), shows("flow pay-limit"),
 		fill("message", "less <script>alert(1)</script> payments"),
 		script(`document.querySelector('input[name="confirm"]').click()`),
 		press("Push"),
@@ -153,6 +159,127 @@ func TestRuleIsCorrectedPushedSeenInForceAndRolledBack(t *testing.T) {
 		press("Roll back"),
 		shows("has the documents of"), visit("#/resource?name=pay%3Acharge"), shows("pay-errors"),
 		until(`!document.getElementById("screen").textContent.includes("pay-limit")`))
+}
+
+// choose chooses an option, as somebody does with the mouse.
+func choose(field, value string) step {
+	return script(`const field = document.querySelector(` + quote(`select[name="`+field+`"]`) + `);
+		field.value = ` + quote(value) + `;
+		field.dispatchEvent(new Event("change"))`)
+}
+
+// TestWrongRuleIsSwitchedOffAndReleased is what an operator does at three in the morning.
+func TestWrongRuleIsSwitchedOffAndReleased(t *testing.T) {
+	page, address, s := openBrowser(t)
+	const resource = "POST:/orders"
+	user := core.String("user", "u-1") // whose calls per-user refuses after the first twenty
+	passing := func(n int) (passed int) {
+		for range n {
+			for _, i := range s.instances {
+				if guard, err := i.engine.Entry(t.Context(), resource, user); err == nil {
+					guard.Exit()
+					passed++
+				}
+			}
+		}
+		return passed
+	}
+	refuses := func() bool { return passing(200) < 200*instances } // unless the machine takes many seconds for it
+	require.Eventually(t, refuses, patience, time.Millisecond)
+	order := script(`document.querySelector("select[name=scope]").form.requestSubmit()`)
+	do(page, t, open(address+"/#/resource?name=POST%3A%2Forders"), shows("create-limit"), until(`document.querySelector("select[name=scope]").options.length > 4`),
+		choose("scope", `{"resource":"POST:/orders"}`), choose("for", "10m"), fill("reason", "wrong <b>limit</b>"), order,
+		shows("Switched off on 3 of 3 instances"), shows("It refuses nothing"),
+		until(`document.getElementById("strip").textContent.includes("wrong <b>limit</b>")`))
+	require.Equal(t, 200*instances, passing(200), "calls pass")
+
+	// Every screen says so; and an instance that does not do it is named.
+	for _, screen := range []string{"overview", "rules", "fleet", "instances", "lists", "history"} {
+		do(page, t, visit("#/"+screen), until(`document.getElementById("strip").textContent.includes("off by you at 127.0.0.1")`))
+	}
+	do(page, t, visit("#/overview"), shows("rules off"), visit("#/rules"), shows("wrong <b>limit</b>"))
+	_ = s.instances[2].server.Close()
+	do(page, t, press("Release"), until(`document.querySelector("select[name=state]").value === "release"`), order,
+		shows("Released on 2 of 3 instances"), shows("shop-3 did not do it"))
+	for _, i := range s.instances[:2] {
+		require.Empty(t, i.engine.Switches())
+	}
+	require.Len(t, s.instances[2].engine.Switches(), 1)
+	require.Eventually(t, refuses, patience, time.Millisecond)
+}
+
+// keys presses keys, as somebody does who has no mouse.
+func keys(pressed string) step {
+	return func(page context.Context) error {
+		_, err := chromedp.Run(page, chromedp.KeyEvent(pressed))
+		return err
+	}
+}
+
+// focused is what has the focus, also within the editor.
+const focused = `(document.activeElement?.shadowRoot?.activeElement ?? document.activeElement)`
+
+// tabTo presses Tab until an expression about the element that has the focus, e, is true.
+func tabTo(expression string) step {
+	return func(page context.Context) error {
+		for range 300 {
+			if err := keys(kb.Tab)(page); err != nil {
+				return err
+			}
+			there, err := chromedp.Run(page, chromedp.Evaluate[bool](`((e) => Boolean(`+expression+`))(`+focused+`)`))
+			if err != nil || there {
+				return err
+			}
+		}
+		return fmt.Errorf("no Tab leads to: %s", expression)
+	}
+}
+
+// TestConsoleIsUsedByTheKeyboard does without a mouse what the other tests do with one.
+func TestConsoleIsUsedByTheKeyboard(t *testing.T) {
+	page, address, s := openBrowser(t)
+	do(page, t, open(address+"/"), shows("POST:/orders"),
+		tabTo(`e.textContent === "Skip to the content"`), keys(kb.Enter), until(focused+`.id === "main"`),
+		tabTo(`e.textContent === "POST:/orders"`), keys(kb.Enter), shows("create-limit"),
+		// The rule is switched off: the button leads to the form, whose first choices are those of the rule.
+		tabTo(`e.dataset.off?.includes("create-limit")`), keys(kb.Enter), until(focused+`.name === "reason"`),
+		keys("wrong limit"), keys(kb.Enter), shows("Switched off on 3 of 3 instances"), shows("It refuses nothing"),
+		tabTo(`e.dataset.scope?.includes("create-limit")`), keys(kb.Enter), until(focused+`.name === "reason"`),
+		keys(kb.Enter), shows("Released on 3 of 3 instances"))
+	for _, i := range s.instances {
+		require.Empty(t, i.engine.Switches())
+	}
+	// A document is opened, changed, tried and pushed; Tab leaves the editor.
+	do(page, t, tabTo(`e.textContent === "Rules"`), keys(kb.Enter), shows("payments.yaml"),
+		tabTo(`e.textContent === "payments.yaml"`), keys(kb.Enter), until(editorIsThere), shows("No mistakes"),
+		tabTo(`e.classList.contains("cm-content")`), keys("# ours"), keys(kb.Enter), shows("What changes"),
+		tabTo(`e.textContent.startsWith("Try")`), tabTo(`e.name === "message"`), keys("a comment"), keys(kb.Enter), shows("Pushed as revision"))
+}
+
+// TestPageConnectsAgainAfterARestart stops the console and starts it again at its address.
+func TestPageConnectsAgainAfterARestart(t *testing.T) {
+	page, _, s := openBrowser(t)
+	address := "127.0.0.1:0"
+	start := func() (end func()) {
+		var listener net.Listener
+		require.Eventually(t, func() (ok bool) { // others may have the port for a moment
+			var err error
+			listener, err = new(net.ListenConfig).Listen(t.Context(), "tcp", address)
+			return err == nil
+		}, patience, 50*time.Millisecond)
+		address = listener.Addr().String()
+		server := &http.Server{Handler: s.console(), ReadHeaderTimeout: patience}
+		go func() { _ = server.Serve(listener) }()
+		return func() { _ = server.Close() }
+	}
+	end := start()
+	const lost = `document.getElementById("strip").textContent.includes("No answer")`
+	do(page, t, open("http://"+address+"/"), shows("POST:/orders"), script("window.same = true"))
+	end()
+	do(page, t, until(lost))
+	defer start()()
+	do(page, t, until("!"+lost), until(`document.getElementById("strip").textContent.includes("3 of 3 instances")`),
+		until("window.same"), visit("#/rules"), shows("orders.yaml"))
 }
 
 // TestEveryScreenIsShownWithoutErrors opens all screens, also on a narrow display.

@@ -1,0 +1,76 @@
+package console
+
+import (
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/inspect"
+)
+
+func TestInstancesThatDoNotSwitchAreNamed(t *testing.T) {
+	engine := core.New(core.Config{Logger: slog.New(slog.DiscardHandler)})
+	defer engine.Close()
+	client, elsewhere := newRemoteClient(DefaultDial(), askTimeout), newRemoteClient([]netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}, askTimeout)
+	defer client.CloseIdleConnections()
+	at := func(h http.Handler) string {
+		server := httptest.NewServer(h)
+		t.Cleanup(server.Close)
+		return server.URL + "/"
+	}
+	asked := 0
+	counted := at(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked++ }))
+	all := []instance{
+		{name: "does", base: at(inspect.ControlHandler(engine)), client: client},
+		{name: "has none", base: at(inspect.Handler(engine)), client: client},
+		{name: "token", base: at(inspect.ControlHandler(engine, inspect.ControlToken("0123456789abcdef"))), client: client},
+		{name: "moved", base: at(http.RedirectHandler(counted, http.StatusTemporaryRedirect)), client: client},
+		{name: "other", base: at(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("<html>")) })), client: client},
+		{name: "far", base: counted, client: elsewhere},
+		{name: "unknown", problem: "it reports no address"},
+	}
+	s := switchRequest{All: true, State: core.SwitchOff, For: "10m", Reason: "why & how=1"}
+	order, err := s.order("alice <a>")
+	require.NoError(t, err)
+	done := tell(t.Context(), all, s.form(order))
+	assert.Equal(t, 1, done.Done)
+	assert.Equal(t, len(all), done.Total)
+	why := make(map[string]string)
+	for _, f := range done.Failed {
+		why[f.Name] = f.Error
+	}
+	for name, part := range map[string]string{
+		"has none": "no inspect.ControlHandler", "token": "401", "moved": "307", "other": "200", "far": "not in the networks", "unknown": "no address",
+	} {
+		assert.Contains(t, why[name], part, name)
+	}
+	assert.Zero(t, asked, "no other address is asked")
+	require.Len(t, engine.Switches(), 1)
+	assert.Equal(t, "alice <a> at 127.0.0.1", engine.Switches()[0].By)
+	assert.Equal(t, "why & how=1", engine.Switches()[0].Reason)
+}
+
+func TestSameOrderOfSeveralInstancesIsOneLine(t *testing.T) {
+	var s strip
+	of := inspect.Forced{Kind: "flow", Rule: "a", State: core.SwitchOff, By: "alice"}
+	s.addSwitches([]inspect.Forced{of})
+	s.addSwitches([]inspect.Forced{of, {State: core.SwitchOn}})
+	require.Len(t, s.Switches, 2)
+	assert.Equal(t, 2, s.Switches[0].Instances)
+	for range 3 {
+		var many []inspect.Forced
+		for n := range 2 * maxSwitched {
+			many = append(many, inspect.Forced{Resource: string(rune('a' + n)), State: core.SwitchOff})
+		}
+		s.addSwitches(many[maxSwitched:])
+		s.addSwitches(many[:maxSwitched])
+	}
+	assert.Len(t, s.Switches, maxSwitched)
+	assert.Positive(t, s.MoreSwitches)
+}
