@@ -334,7 +334,7 @@ func (r *reporter) notes(set rules.Set) []string {
 			strings.Join(slices.Sorted(maps.Keys(missing)), ", "))
 	}
 	if r.calls.Hashed && len(r.values) > 0 {
-		add("values of attributes are hashes: rules that name values, addresses or lists match none of them")
+		add("values of attributes are hashes: rules that name values or lists match none of them, and those that allow some refuse all")
 	}
 	if r.others() {
 		add("names beyond the tables of the recorder are one: %s", recording.Other)
