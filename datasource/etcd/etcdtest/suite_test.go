@@ -38,7 +38,7 @@ func openSuiteSource(password string) func(*testing.T, sourcetest.Store, sourcet
 	return func(t *testing.T, store sourcetest.Store, given sourcetest.Options) core.Source {
 		t.Helper()
 		opts := shortTimeouts()
-		opts.Logger, opts.CompareInterval = given.Logger, 200*time.Millisecond
+		opts.Logger, opts.CompareInterval = given.Logger, 2*time.Second
 		source, err := etcd.Open(clientv3.Config{
 			Endpoints: []string{store.(*suiteStore).network.endpoint()}, Username: "root", Password: password,
 			DialTimeout: opts.RequestTimeout, DialOptions: []grpc.DialOption{onResponse(store.(*suiteStore).hide)},
