@@ -108,7 +108,7 @@ var sameLayer = map[string][]string{
 
 	"serve": {"adapters/nethttp", "adapters/clientip", "adapters/attribute", "adapters/priority"},
 
-	"console": {"inspect", "datasource/etcd", "datasource/etcd/store"},
+	"console": {"inspect", "simulate", "datasource/etcd", "datasource/etcd/store"},
 
 	"fleet/memory": {"fleet"},
 

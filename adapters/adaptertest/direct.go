@@ -42,8 +42,9 @@ func CheckYield(t *testing.T, serve func(entering, handling func()) (call func()
 	var entered, seen atomic.Int64 // now; when the first handler of a round began
 	var first atomic.Bool
 	call := serve(func() { entered.Add(1) }, func() {
+		n := entered.Load() // before, or those that come while this goroutine is interrupted would count
 		if first.CompareAndSwap(false, true) {
-			seen.Store(entered.Load())
+			seen.Store(n)
 		}
 	})
 	const calls = 20
