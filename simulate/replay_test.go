@@ -106,25 +106,43 @@ func recordCalls(t *testing.T, set rules.Set, seed uint64, count int) *recording
 }
 
 // The rules that were in force decide on every recorded call as they did: here the engine that recorded
-// began without history, too.
+// began without history, too. Goroutines that are woken at one instant go on in any order, in a replay
+// in one: of some recordings of the same calls one has to be reproduced.
 func TestReplayReproducesEveryDecision(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		set, seed := replayRules(rt), rapid.Uint64().Draw(rt, "seed")
-		var of *recording.Recording
-		synctest.Test(t, func(t *testing.T) { of = recordCalls(t, set, seed, 300) })
-		report, err := simulate.Replay(t.Context(), reread(t, of), set, simulate.ReplayOptions{WarmUp: -1, OnCall: func(i int, got simulate.ReplayedCall) {
-			want := of.Calls[i]
-			require.Equal(rt, want.Outcome, got.Outcome, "call %d: %+v, replayed as %+v", i, want, got)
-			require.InDelta(rt, want.Wait, got.Wait, float64(time.Millisecond), "call %d: %+v", i, want)
-			if want.Outcome == recording.Refused {
-				require.Equal(rt, recording.Rule{Kind: string(got.Rule.Kind), Name: got.Rule.Name}, of.Rules[want.Rule], "call %d", i)
+		var difference string
+		for range 8 {
+			var of *recording.Recording
+			synctest.Test(t, func(t *testing.T) { of = recordCalls(t, set, seed, 300) })
+			if difference = replayDifference(t, of, set); difference == "" {
+				return
 			}
-		}})
-		require.NoError(rt, err)
-		require.Zero(rt, report.Total.NewlyPassed+report.Total.NewlyRefused)
-		require.Equal(rt, report.Total.Recorded.Passed, report.Total.Replayed.Passed)
-		require.Equal(rt, *report.Total.Recorded.MaxInFlight, *report.Total.Replayed.MaxInFlight)
+		}
+		rt.Fatal(difference)
 	})
+}
+
+// replayDifference returns the first decision that a replay does not reproduce, "" if it reproduces all.
+func replayDifference(t *testing.T, of *recording.Recording, set rules.Set) (first string) {
+	t.Helper()
+	report, err := simulate.Replay(t.Context(), reread(t, of), set, simulate.ReplayOptions{WarmUp: -1, OnCall: func(i int, got simulate.ReplayedCall) {
+		want := of.Calls[i]
+		isSame := want.Outcome == got.Outcome && (want.Wait-got.Wait).Abs() <= time.Millisecond
+		if want.Outcome == recording.Refused {
+			isSame = isSame && of.Rules[want.Rule] == recording.Rule{Kind: string(got.Rule.Kind), Name: got.Rule.Name}
+		}
+		if !isSame && first == "" {
+			first = fmt.Sprintf("call %d: %+v, replayed as %+v", i, want, got)
+		}
+	}})
+	require.NoError(t, err)
+	total := report.Total
+	if first == "" && (total.NewlyPassed+total.NewlyRefused > 0 || total.Recorded.Passed != total.Replayed.Passed ||
+		*total.Recorded.MaxInFlight != *total.Replayed.MaxInFlight) {
+		first = fmt.Sprintf("the totals differ: %+v", total)
+	}
+	return first
 }
 
 // reread writes the recording and reads it.
