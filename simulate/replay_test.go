@@ -55,7 +55,10 @@ func replayRules(t *rapid.T) rules.Set {
 				Name: name("errors"), Resource: resource, Threshold: 0.4, MinCalls: 5, OpenFor: 500 * time.Millisecond,
 			})
 		}
-		if rapid.Bool().Draw(t, "users") {
+		// A queue lets calls go on to the nanosecond when others leave the windows behind it: which is first
+		// there is up to the goroutines.
+		isPaced := len(set.Flow) > 0 && set.Flow[len(set.Flow)-1].Resource == resource && set.Flow[len(set.Flow)-1].MaxWait > 0
+		if !isPaced && rapid.Bool().Draw(t, "users") {
 			set.HotParam = append(set.HotParam, hotparam.Rule{Name: name("users"), Resource: resource, Param: rule.StringsOf("user"), Limit: 5})
 		}
 	}
