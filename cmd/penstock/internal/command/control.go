@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -24,11 +23,7 @@ import (
 // release is the state with which the command line releases what is forced.
 const release = "release"
 
-func newControl(env Env) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "control KIND STATE [flags]",
-		Short: "Force the state of rules in running services, such as switching off faults",
-		Long: `Control forces the state of a rule in running services, or of all rules of a kind,
+const controlLong = `Control forces the state of a rule in running services, or of all rules of a kind,
 those that come later too. The state stays forced until it is released with the state
 release, or the service ends. A state that is forced on one rule goes before that of
 its kind. What can be forced: faults to be off, breakers to be open or closed.
@@ -53,14 +48,22 @@ handlers at its root: no other address is asked, and no redirect followed.
 Exit code: 0 when all services did it, 1 when one refused, such as for a rule that it
 does not have, 2 for a wrong command line, 3 when one could not be asked.
 
-` + connection.Help,
-		Example: `  penstock control rule per-user off --for 10m --reason 'wrong limit' --app shop
+`
+
+const controlExample = `  penstock control rule per-user off --for 10m --reason 'wrong limit' --app shop
   penstock control resource orders:create release --engine 10.0.0.7:6060
   penstock control fault off --all --engine 10.0.0.7:6060 --engine 10.0.0.8:6060
   penstock control fault release --all --engine 10.0.0.7:6060
   penstock control breaker open --rule pay-errors --engine 127.0.0.1:6060
-  penstock control hotParam reset --rule per-user --attr user=alice --engine 127.0.0.1:6060`,
-		Args: arguments(2, 3, "which rules, and what state? Name a kind and a state, or release: penstock control KIND STATE"),
+  penstock control hotParam reset --rule per-user --attr user=alice --engine 127.0.0.1:6060`
+
+func newControl(env Env) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "control KIND STATE [flags]",
+		Short:   "Force the state of rules in running services, such as switching off faults",
+		Long:    controlLong + connection.Help,
+		Example: controlExample,
+		Args:    arguments(2, 3, "which rules, and what state? Name a kind and a state, or release: penstock control KIND STATE"),
 	}
 	var c controlRequest
 	cmd.Flags().StringArrayVar(&c.engines, "engine", nil, "the `address` of a running service; may be repeated")
@@ -80,14 +83,9 @@ does not have, 2 for a wrong command line, 3 when one could not be asked.
 			return err
 		}
 		c.by = cmp.Or(c.by, env.Getenv("USER"), env.Getenv("LOGNAME"))
-		if *tokenFile != "" {
-			token, err := os.ReadFile(*tokenFile)
-			if err != nil {
-				return fmt.Errorf("--token-file: %w", err)
-			}
-			if c.token = strings.TrimSpace(string(token)); c.token == "" {
-				return fmt.Errorf("--token-file: %s is empty: write the token into it", *tokenFile)
-			}
+		var err error
+		if c.token, err = readToken(*tokenFile); err != nil {
+			return err
 		}
 		switch isApp := cmd.Flags().Changed("app") || cmd.Flags().Changed("prefix"); {
 		case isApp && len(c.engines) > 0:

@@ -67,7 +67,8 @@ them or etcd failed: the file then has the calls of the others.
 		if err := r.check(cmd); err != nil {
 			return err
 		}
-		if err := r.readToken(*tokenFile); err != nil {
+		var err error
+		if r.token, err = readToken(*tokenFile); err != nil {
 			return err
 		}
 		if len(r.engines) == 0 {
@@ -107,18 +108,20 @@ func (r *recordRequest) check(cmd *cobra.Command) error {
 // time returns how long the recording is.
 func (r *recordRequest) time() time.Duration { return time.Duration(max(r.next, r.last)) }
 
-func (r *recordRequest) readToken(file string) error {
+// readToken returns the token in a file, "" if none is named.
+func readToken(file string) (string, error) {
 	if file == "" {
-		return nil
+		return "", nil
 	}
-	token, err := os.ReadFile(file) //nolint:gosec // a file that the user names
+	text, err := os.ReadFile(file) //nolint:gosec // a file that the user names
 	if err != nil {
-		return fmt.Errorf("--token-file: %w", err)
+		return "", fmt.Errorf("--token-file: %w", err)
 	}
-	if r.token = strings.TrimSpace(string(token)); r.token == "" {
-		return fmt.Errorf("--token-file: %s is empty: write the token into it", file)
+	token := strings.TrimSpace(string(text))
+	if token == "" {
+		return "", fmt.Errorf("--token-file: %s is empty: write the token into it", file)
 	}
-	return nil
+	return token, nil
 }
 
 // record has all services record, and writes their calls.
