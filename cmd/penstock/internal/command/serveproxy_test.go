@@ -10,6 +10,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"strings"
 	"testing"
 	"time"
 
@@ -20,31 +22,74 @@ import (
 // ask makes a request by way of a proxy, with an address that the client claims to have.
 type ask func(path, from string) (status int, header http.Header)
 
-// proxied starts penstock serve, and a proxy that asks it, by a configuration of the proxy in
-// which the verbs are the addresses of penstock, of a service, and of the proxy itself.
-func proxied(t *testing.T, program, configuration string, args func(config, directory string) []string) (get ask) {
+// recipe returns a configuration that docs/serve.md has, of a language.
+func recipe(t *testing.T, language string) string {
 	t.Helper()
+	page, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "docs", "serve.md"))
+	require.NoError(t, err)
+	found := regexp.MustCompile("(?s)\n```"+language+"\n(.*?)```\n").FindAllStringSubmatch(string(page), -1)
+	require.Len(t, found, 1, language)
+	return found[0][1]
+}
+
+// checkProxied checks a proxy that asks penstock serve as docs/serve.md says. Files are made of what
+// write returns, by their names: in it, as in the page, penstock serve is at 127.0.0.1:8082, the
+// proxy at 127.0.0.1:8080, and the service behind it at 127.0.0.1:8000.
+func checkProxied(t *testing.T, program string, write func() map[string]string, args func(directory string) []string) {
+	t.Helper()
+	var get ask
 	if _, err := exec.LookPath(program); err != nil {
 		t.Skipf("NOT TESTED: %s is not on the PATH", program)
 	}
 	directory := tree(t, map[string]string{"rules/a.yaml": `
 flow: [{name: two, resource: "GET:/orders/{id}", limit: 2, window: 1m}]
 hotParam: [{name: per-client, resource: "GET:/clients", param: ip, limit: 1, window: 1m}]
-access: [{name: nobody, resource: "GET:/secret", attribute: path, deny: [/secret]}]
+access:
+  - {name: nobody, resource: "GET:/secret", attribute: path, deny: [/secret]}
+  - {name: odd, resource: "GET:/odd", attribute: "header:x-odd", deny: ["a\"b, c=d;é"]}
 `})
 	s := startServing(t, "--rules", filepath.Join(directory, "rules"), "--http", "127.0.0.1:0",
-		"--route", "GET /orders/{id}", "--route", "GET /clients", "--route", "GET /secret")
+		"--route", "GET /orders/{id}", "--route", "GET /clients", "--route", "GET /secret", "--route", "GET /odd")
 	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, "served "+r.URL.Path) }))
 	t.Cleanup(service.Close)
 	free, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	at := free.Addr().String()
 	require.NoError(t, free.Close())
-	config := filepath.Join(directory, "proxy.conf")
-	text := fmt.Sprintf(configuration, s.address("http"), service.Listener.Addr(), at)
-	require.NoError(t, os.WriteFile(config, []byte(text), 0o600))
+	places := strings.NewReplacer("127.0.0.1:8082", s.address("http"), "127.0.0.1:8080", at, "127.0.0.1:8000", service.Listener.Addr().String())
+	for name, text := range write() {
+		require.NoError(t, os.WriteFile(filepath.Join(directory, name), []byte(places.Replace(text)), 0o600))
+	}
+	startProxy(t, directory, program, args(directory), s)
+	require.Eventually(t, func() bool {
+		conn, err := net.DialTimeout("tcp", at, time.Second)
+		if err == nil {
+			_ = conn.Close()
+		}
+		return err == nil
+	}, eventTimeout, 10*time.Millisecond, "the proxy does not listen")
+	get = func(path, from string) (int, http.Header) {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+at+path, http.NoBody)
+		require.NoError(t, err)
+		request.Header.Set("X-Forwarded-For", from)
+		request.Header.Set("X-Odd", `a"b, c=d;é`)
+		response, err := http.DefaultClient.Do(request)
+		require.NoError(t, err)
+		require.NoError(t, response.Body.Close())
+		return response.StatusCode, response.Header
+	}
+	checkProxy(t, get)
+	s.stop()
+	status, _ := get("/elsewhere", "")
+	assert.GreaterOrEqual(t, status, 500, "nobody answers the proxy")
+}
+
+// startProxy starts a proxy in a directory, and ends it with the test.
+func startProxy(t *testing.T, directory, program string, args []string, asked *servers) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
-	proxy := exec.CommandContext(ctx, program, args(config, directory)...)
+	proxy := exec.CommandContext(ctx, program, args...)
+	proxy.Dir = directory
 	proxy.Env = append(os.Environ(), "HOME="+directory)
 	var log notes
 	proxy.Cancel = func() error { return proxy.Process.Signal(os.Interrupt) }
@@ -55,25 +100,9 @@ access: [{name: nobody, resource: "GET:/secret", attribute: path, deny: [/secret
 		cancel()
 		_ = proxy.Wait()
 		if t.Failed() {
-			t.Log(log.String(), s.log.String())
+			t.Log(log.String(), asked.log.String())
 		}
 	})
-	require.Eventually(t, func() bool {
-		conn, err := net.DialTimeout("tcp", at, time.Second)
-		if err == nil {
-			_ = conn.Close()
-		}
-		return err == nil
-	}, eventTimeout, 10*time.Millisecond, "the proxy does not listen")
-	return func(path, from string) (int, http.Header) {
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+at+path, http.NoBody)
-		require.NoError(t, err)
-		request.Header.Set("X-Forwarded-For", from)
-		response, err := http.DefaultClient.Do(request)
-		require.NoError(t, err)
-		require.NoError(t, response.Body.Close())
-		return response.StatusCode, response.Header
-	}
 }
 
 // checkProxy checks that a proxy asks about every request, and does as it is told.
@@ -84,7 +113,7 @@ func checkProxy(t *testing.T, get ask) {
 		assert.Equal(t, want, status, i)
 		if want == 429 {
 			assert.NotEmpty(t, header.Get("Retry-After"))
-			assert.Contains(t, header.Get("RateLimit"), `"two";r=0`)
+			assert.Regexp(t, `^"p-[0-9a-f]{12}";r=0;t=\d+$`, header.Get("RateLimit"))
 		}
 	}
 	for _, test := range []struct {
@@ -92,6 +121,9 @@ func checkProxy(t *testing.T, get ask) {
 		want       int
 	}{
 		{"/secret", "", 403},
+		{"/secret?x=/orders/1", "", 403},
+		{"//secret", "", 403},
+		{"/odd", "", 403}, // the proxy passes on the header fields of the client as they are
 		{"/elsewhere", "", 200},
 		{"/clients", "192.0.2.1", 200},
 		{"/clients", "192.0.2.2", 429}, // a client does not choose its address
@@ -102,7 +134,8 @@ func checkProxy(t *testing.T, get ask) {
 }
 
 func TestNginxAsksByAuthRequest(t *testing.T) {
-	checkProxy(t, proxied(t, "nginx", `
+	checkProxied(t, "nginx", func() map[string]string {
+		return map[string]string{"nginx.conf": `
 daemon off;
 master_process off;
 pid nginx.pid;
@@ -111,51 +144,18 @@ events {}
 http {
   access_log off;
   client_body_temp_path body; proxy_temp_path proxy; fastcgi_temp_path f; uwsgi_temp_path u; scgi_temp_path s;
-  upstream penstock { server %[1]s; keepalive 32; }
-  server {
-    listen %[3]s;
-    location / {
-      auth_request /penstock;
-      auth_request_set $penstock_status $upstream_http_penstock_status;
-      auth_request_set $penstock_retry $upstream_http_retry_after;
-      auth_request_set $penstock_limit $upstream_http_ratelimit;
-      error_page 403 = @refused;
-      proxy_pass http://%[2]s;
-    }
-    location = /penstock {
-      internal;
-      proxy_pass http://penstock/nginx;
-      proxy_http_version 1.1;
-      proxy_pass_request_body off;
-      proxy_set_header Connection "";
-      proxy_set_header Content-Length "";
-      proxy_set_header X-Forwarded-Method $request_method;
-      proxy_set_header X-Forwarded-Uri $request_uri;
-      proxy_set_header X-Forwarded-Host $host;
-      proxy_set_header X-Forwarded-For $remote_addr;
-    }
-    location @refused {
-      add_header Retry-After $penstock_retry always;
-      add_header RateLimit $penstock_limit always;
-      if ($penstock_status = 429) { return 429; }
-      return 403;
-    }
-  }
-}
-`, func(config, directory string) []string { return []string{"-c", config, "-p", directory + "/"} }))
+` + recipe(t, "nginx") + "}\n"}
+	}, func(directory string) []string { return []string{"-c", directory + "/nginx.conf", "-p", directory + "/"} })
 }
 
 func TestCaddyAsksByForwardAuth(t *testing.T) {
-	checkProxy(t, proxied(t, "caddy", `
-{
-	admin off
-	auto_https off
+	checkProxied(t, "caddy", func() map[string]string {
+		return map[string]string{"Caddyfile": "{\n\tadmin off\n\tauto_https off\n}\n" + recipe(t, "caddyfile")}
+	}, func(string) []string { return []string{"run", "--adapter", "caddyfile", "--config", "Caddyfile"} })
 }
-http://%[3]s {
-	forward_auth %[1]s {
-		uri /
-	}
-	reverse_proxy %[2]s
-}
-`, func(config, _ string) []string { return []string{"run", "--adapter", "caddyfile", "--config", config} }))
+
+func TestHAProxyAsksByLua(t *testing.T) {
+	checkProxied(t, "haproxy", func() map[string]string {
+		return map[string]string{"haproxy.cfg": recipe(t, "haproxy"), "penstock.lua": recipe(t, "lua")}
+	}, func(string) []string { return []string{"-db", "-f", "haproxy.cfg"} })
 }
