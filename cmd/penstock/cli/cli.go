@@ -6,7 +6,7 @@
 //		os.Exit(cli.Main(quota.Kind()))
 //	}
 //
-// All commands know the kinds then: validate, diff, push, simulate, test, explain, example and the
+// All commands know the kinds then: validate, diff, push, serve, simulate, test, explain, example and the
 // others, and the completion of shells.
 package cli
 

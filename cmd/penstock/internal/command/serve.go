@@ -185,11 +185,11 @@ func (s *serving) messageSize() int {
 }
 
 // source returns a source of which only what can be served is in force.
-func (s *serving) source(of core.Source, logger *slog.Logger) core.Source {
+func (s *serving) source(env Env, of core.Source, logger *slog.Logger) core.Source {
 	if s.rlqs {
-		of = serve.LogNoQuotas(of, logger)
+		of = serve.LogNoQuotas(of, logger, env.Kinds...)
 	}
-	return serve.Source(of)
+	return serve.Source(of, env.Kinds...)
 }
 
 func (s *serving) run(cmd *cobra.Command, env Env) error {
@@ -209,7 +209,7 @@ func (s *serving) run(cmd *cobra.Command, env Env) error {
 	if err != nil {
 		return failure{ExitFailed, err}
 	}
-	config := core.Config{Logger: logger}
+	config := core.Config{Logger: logger, Kinds: env.Kinds}
 	if s.fleetRedis != "" {
 		store, err := redis.Connect(redis.Options{
 			Addresses: strings.Split(s.fleetRedis, ","), App: s.fleetApp,
@@ -253,7 +253,7 @@ func (s *serving) follow(
 	for _, path := range s.rules {
 		source, err := file.New(path, file.Options{})
 		if err == nil {
-			err = engine.Follow(ctx, s.source(source, logger))
+			err = engine.Follow(ctx, s.source(env, source, logger))
 		}
 		if err != nil {
 			return nil, fmt.Errorf("--rules %s: %w", path, err)

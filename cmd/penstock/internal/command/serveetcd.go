@@ -41,7 +41,7 @@ func (s *serving) followEtcd(
 		}
 		keep = append(keep, lists.KeepCopies(filepath.Join(s.copies, listsCopy), source.Name()))
 	}
-	if err := engine.Follow(ctx, s.source(follow, logger)); err != nil {
+	if err := engine.Follow(ctx, s.source(env, follow, logger)); err != nil {
 		disconnect()
 		return nil, err
 	}

@@ -84,7 +84,7 @@ func newValidate(env Env) *cobra.Command {
 			return err
 		}
 		judged := documents.Judge(env.table(), read, unknown)
-		if problems, ok := errors.AsType[rules.Problems](check(judged.Rules)); *target != "" && ok {
+		if problems, ok := errors.AsType[rules.Problems](check(judged.Rules, env.Kinds...)); *target != "" && ok {
 			judged.Problems = append(judged.Problems, problems...)
 		}
 		warnings := append(unknownKinds(judged.Unknown), endedRules(judged.Rules, time.Now())...)
