@@ -30,6 +30,7 @@ type Asker struct {
 	underWay   int           // calls that wait for an answer
 	lost       int           // calls without an answer since the last one that has one
 	back       int64         // tokens to be handed back
+	refunds    bool          // tokens of Refund are among them
 	owed       int64         // tokens that passed without an answer
 	charges    []charge      // others, which passed before now
 	flushing   bool          // it is in the list of those that have something to hand back or to pay

@@ -10,8 +10,9 @@ import (
 
 // flush is a request that hands back tokens, or pays for some that passed.
 type flush struct {
-	asker *Asker
-	paid  charge
+	asker   *Asker
+	paid    charge
+	refunds bool // hands back tokens of [Asker.Refund]
 }
 
 // charge is tokens that are to be paid as of when they passed.
@@ -49,19 +50,25 @@ func (a *Asker) flush(now clock.Instant) {
 	if a.back > 0 {
 		back := request
 		back.Want = -a.back
-		a.member.request(now, back, &flush{asker: a}, a.group != nil)
+		a.member.request(now, back, &flush{asker: a, refunds: a.refunds}, a.group != nil)
+		a.refunds = false
 	}
 	if a.owed > 0 {
 		a.charges = append(a.charges, charge{now, a.owed})
 	}
 	for _, c := range a.charges {
 		request.Owed, request.Age = c.tokens, max(0, now.Sub(c.passed))
-		a.member.request(now, request, &flush{a, c}, a.group != nil)
+		a.member.request(now, request, &flush{asker: a, paid: c}, a.group != nil)
 	}
 	a.back, a.owed, a.charges = 0, 0, nil
 }
 
-func (f *flush) answered(clock.Instant, *Reply) {}
+// answered forgets what was denied before tokens were handed back.
+func (f *flush) answered(now clock.Instant, _ *Reply) {
+	if f.refunds {
+		f.asker.denied.Store(uint64(pack(now, false, 0)))
+	}
+}
 
 // unanswered has what was to be paid paid once more. What was to be handed back is lost: it
 // may have been.

@@ -136,16 +136,24 @@ func (w *Window) GiveBack(r *Compiled, now clock.Instant, n int32) {
 	defer w.mu.Unlock()
 	present := w.compiled.Load()
 	w.close(present)
-	if r.version < w.shaped || !w.counts.GiveBack(bucket, n) {
+	if r.version < w.shaped || !w.giveBackIn(present, bucket, n) {
 		w.giveBackLogged(present, now, int64(n))
-	} else {
-		w.warmUp.passed(present, -int64(n), present.bucketStart(bucket))
-		if bucket == w.counts.OpenBucket() {
-			w.counted -= int64(n)
-		}
-		w.carry.refund(bucket, present.span, int64(n))
 	}
 	w.open(present, w.counts.OpenBucket())
+}
+
+// giveBackIn returns tokens that were taken in a bucket; false if that has left the window. The
+// window is closed.
+func (w *Window) giveBackIn(r *Compiled, bucket int64, n int32) bool {
+	if !w.counts.GiveBack(bucket, n) {
+		return false
+	}
+	w.warmUp.passed(r, -int64(n), r.bucketStart(bucket))
+	if bucket == w.counts.OpenBucket() {
+		w.counted -= int64(n)
+	}
+	w.carry.refund(bucket, r.span, int64(n))
+	return true
 }
 
 // Adopt goes over to a newer version of the rule at once, rather than with the next call.

@@ -15,7 +15,7 @@ import (
 // on; Done of the others is called too.
 //
 // A limiter that can do more has the methods of [Queue], [Decider], [Forecaster], [Finisher],
-// [Settler], [Suspender], [LateReader], [SourceReader], [Prefetcher], [Activator], [Retirer], [Inheritor],
+// [Settler], [Refunder], [Suspender], [LateReader], [SourceReader], [Prefetcher], [Activator], [Retirer], [Inheritor],
 // [PassCounter], [Divided] or [Controllable] too.
 type Limiter interface {
 	// Acquire decides on a call. On Pass it has taken what the call needs, in one atomic
@@ -136,6 +136,17 @@ type Settler interface {
 	// Settle adds tokens to what a call took that passed at start, or gives some of
 	// them back if the number is negative. It never fails.
 	Settle(now, start clock.Instant, t Ticket, tokens int32)
+}
+
+// Refunder is a limiter that counts tokens and can give some back to who has no ticket of the
+// calls that took them.
+type Refunder interface {
+	Limiter
+
+	// Refund gives back as many tokens as the call says, which calls like it have taken: those
+	// first that have counted the longest, and no more than count at its instant. So whatever
+	// is given back, no more is left than if nobody had called.
+	Refund(Call)
 }
 
 // LateReader is a limiter that can decide on most calls without the attribute that its

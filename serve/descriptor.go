@@ -21,7 +21,8 @@ type descriptorCall struct {
 	entries  []*ratelimit.RateLimitDescriptor_Entry
 	resource string
 	origin   string
-	tokens   int // 0 only asks
+	tokens   int  // 0 only asks
+	refunds  bool // gives the tokens back rather than to take them
 	opts     []core.Option
 	guard    core.Guard
 	refusal  *core.BlockError // nil if it passed
@@ -41,6 +42,7 @@ func (c *descriptorCall) read(s *RLS, domain, prefix string, d *ratelimit.RateLi
 	if own := d.GetHitsAddend(); own != nil {
 		c.tokens = int(min(own.GetValue(), math.MaxInt32))
 	}
+	c.refunds = d.GetIsNegativeHits()
 	c.opts = make([]core.Option, 0, 5)
 	c.opts = append(c.opts, core.Attributes(s.attribute, c), core.Inbound(), core.NoWait())
 	if c.tokens > 1 {
@@ -51,8 +53,11 @@ func (c *descriptorCall) read(s *RLS, domain, prefix string, d *ratelimit.RateLi
 	}
 }
 
-// enter asks the rules. The error is one other than a refusal.
+// enter asks the rules, unless the call gives tokens back. The error is one other than a refusal.
 func (c *descriptorCall) enter(ctx context.Context) (err error) {
+	if c.refunds {
+		return nil
+	}
 	c.guard, err = c.rls.engine.Entry(ctx, c.resource, c.opts...)
 	if block, ok := err.(*core.BlockError); ok { //nolint:errorlint // Entry does not wrap it
 		c.refusal, err = block, nil

@@ -38,7 +38,7 @@ type quotaServer struct {
 	address string
 }
 
-func newQuotaServer(t testing.TB, options RLQSOptions, document string) *quotaServer {
+func newQuotaServer(t testing.TB, options RLQSOptions, document string, of ...grpc.ServerOption) *quotaServer {
 	t.Helper()
 	s := &quotaServer{t: t, now: clock.NewVirtual(time.Unix(1_000_000, 0))}
 	s.engine = core.New(core.Config{Clock: s.now, Logger: slog.New(slog.DiscardHandler)})
@@ -47,7 +47,7 @@ func newQuotaServer(t testing.TB, options RLQSOptions, document string) *quotaSe
 	s.service = NewRLQS(s.engine, options)
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	server := grpc.NewServer(grpc.MaxRecvMsgSize(64 << 20))
+	server := grpc.NewServer(append(of, grpc.MaxRecvMsgSize(64<<20))...)
 	quota.RegisterRateLimitQuotaServiceServer(server, s.service)
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()

@@ -23,6 +23,9 @@ import (
 // the descriptor before that of the request; one that says 0 takes none and asks whether a call
 // of one token would pass. Calls never wait.
 //
+// A descriptor with is_negative_hits gives back so many tokens, which calls like it took before,
+// once all others have passed: see [core.Engine.Refund]. It is never refused.
+//
 // A request passes only if all of its descriptors do. If one is refused, the others give back
 // what they took, and are not counted, except for what a throttle lets pass: its next call is as
 // far away as if the request had passed.
@@ -34,7 +37,7 @@ import (
 //
 // What cannot be decided ends with an error. Envoy lets requests pass then, and counts that, unless its
 // failure_mode_deny is set: INVALID_ARGUMENT for a request without a domain, without descriptors or with
-// too many, NOT_FOUND for an unknown domain, UNIMPLEMENTED for negative hits, UNAVAILABLE once the engine is closed.
+// too many, NOT_FOUND for an unknown domain, UNAVAILABLE once the engine is closed.
 type RLS struct {
 	ratelimit.UnimplementedRateLimitServiceServer
 	engine    *core.Engine
@@ -80,8 +83,23 @@ func (s *RLS) ShouldRateLimit(ctx context.Context, request *ratelimit.RateLimitR
 	}
 	if refused >= 0 {
 		giveBack(calls)
+	} else if err := s.refund(calls); err != nil {
+		return nil, err
 	}
 	return s.answer(calls, refused), nil
+}
+
+// refund gives back what calls with negative hits say.
+func (s *RLS) refund(calls []descriptorCall) error {
+	for i := range calls {
+		if c := &calls[i]; c.refunds && c.tokens > 0 {
+			if err := s.engine.Refund(c.resource, c.opts...); err != nil {
+				giveBack(calls)
+				return statusOf(err)
+			}
+		}
+	}
+	return nil
 }
 
 // giveBack gives back what calls took.
@@ -116,8 +134,6 @@ func (s *RLS) prefixOf(request *ratelimit.RateLimitRequest) (prefix string, err 
 		case count > s.options.MaxEntries:
 			return "", status.Errorf(codes.InvalidArgument, "descriptor %d has %d entries: at most %d are served",
 				i, count, s.options.MaxEntries)
-		case d.GetIsNegativeHits():
-			return "", status.Errorf(codes.Unimplemented, "descriptor %d has negative hits, which are not served", i)
 		}
 	}
 	return prefix, nil

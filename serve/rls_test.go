@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	ratelimit "github.com/envoyproxy/go-control-plane/envoy/extensions/common/ratelimit/v3"
 	rls "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -153,6 +154,43 @@ func TestHitsOfADescriptorGoBeforeThoseOfTheRequest(t *testing.T) {
 	assert.Equal(t, "x:x", codesOf(ask(t, client, math.MaxUint32, entries("resource", "a"))))
 }
 
+// negative has a descriptor give its hits back.
+func negative(d *ratelimit.RateLimitDescriptor) *ratelimit.RateLimitDescriptor {
+	d.IsNegativeHits = true
+	return d
+}
+
+func TestNegativeHitsGiveBackWhatWasTakenAndNoMore(t *testing.T) {
+	for _, rule := range []string{
+		"flow: [{resource: a, limit: 10, window: 1h}]",
+		"flow: [{resource: a, limit: 10, window: 1h, algorithm: fixedWindow}]",
+		"flow: [{resource: a, limit: 10, window: 1h, algorithm: tokenBucket}]",
+		"hotParam: [{resource: a, param: user, limit: 10, window: 1h}]",
+	} {
+		engine, _ := newEngine(t, rule)
+		client := dialRLS(t, engine, serve.RLSOptions{})
+		a := func() *ratelimit.RateLimitDescriptor { return entries("resource", "a", "user", "alice") }
+		left := func(want int, r *rls.RateLimitResponse) {
+			t.Helper()
+			assert.EqualValues(t, want, r.GetStatuses()[len(r.GetStatuses())-1].GetLimitRemaining(), rule)
+		}
+		left(10, ask(t, client, 7, negative(a())))
+		left(0, ask(t, client, 10, a()))
+		assert.Equal(t, "x:x", codesOf(ask(t, client, 1, a())))
+		r := ask(t, client, 7, negative(hits(4, a())))
+		assert.Equal(t, "o:o", codesOf(r), "a full limit refuses nobody who gives back")
+		left(4, r)
+		left(4, ask(t, client, 7, negative(hits(0, a()))))
+		left(1, ask(t, client, 3, a()))
+		assert.Equal(t, "xo:x", codesOf(ask(t, client, 5, a(), negative(a()))), "tokens are given back after all others have passed")
+		left(1, ask(t, client, 0, hits(0, a())))
+		left(3, ask(t, client, 1, a(), negative(hits(3, a()))))
+		left(10, ask(t, client, math.MaxUint32, negative(a())))
+		left(10, ask(t, client, 0, negative(hits(math.MaxUint64, a()))))
+		left(0, ask(t, client, 10, a()))
+	}
+}
+
 func TestShadowRuleIsReportedAndRefusesNothing(t *testing.T) {
 	engine, _ := newEngine(t, "flow: [{name: new, resource: a, limit: 0, shadow: true}]")
 	r := ask(t, dialRLS(t, engine, serve.RLSOptions{}), 0, entries("resource", "a"))
@@ -209,8 +247,6 @@ func TestUnservableRequestsEndWithAnError(t *testing.T) {
 	engine, _ := newEngine(t, "flow: [{resource: a, limit: 1}]")
 	client := dialRLS(t, engine, serve.RLSOptions{MaxDescriptors: 2, MaxEntries: 2, Domains: map[string]string{"shop": ""}})
 	a := entries("resource", "a")
-	negative := entries("resource", "a")
-	negative.IsNegativeHits = true
 	for name, test := range map[string]struct {
 		request *rls.RateLimitRequest
 		code    codes.Code
@@ -223,7 +259,6 @@ func TestUnservableRequestsEndWithAnError(t *testing.T) {
 		"too many entries": {
 			&rls.RateLimitRequest{Domain: "shop", Descriptors: descriptors(entries("a", "", "b", "", "c", ""))}, codes.InvalidArgument,
 		},
-		"negative hits": {&rls.RateLimitRequest{Domain: "shop", Descriptors: descriptors(a, negative)}, codes.Unimplemented},
 	} {
 		_, err := client.ShouldRateLimit(t.Context(), test.request)
 		assert.Equal(t, test.code, status.Code(err), name)

@@ -129,6 +129,31 @@ func ticketsGiveBackWhatTheyStandFor(f *fixture) {
 	}
 }
 
+// refundGivesBackNoMoreThanWasTaken gives back tokens without tickets.
+func refundGivesBackNoMoreThanWasTaken(f *fixture) {
+	f.limited()
+	l := f.limiter()
+	refunder, ok := l.(rule.Refunder)
+	if !ok {
+		f.Skip("it gives nothing back without a ticket")
+	}
+	refund := func(n int, tokens int32) {
+		c := f.call(n)
+		c.Tokens = tokens
+		refunder.Refund(c)
+	}
+	refund(1, math.MaxInt32)
+	f.expect(l, 1, f.of.Passes, "when tokens were given back that nobody had taken")
+	refund(1, 1)
+	if again := len(f.exhaust(l, 1, f.of.Passes+1)); again > 1 {
+		f.Errorf("%d calls pass when one token is given back", again)
+	}
+	refund(1, math.MaxInt32)
+	if again := len(f.exhaust(l, 1, f.of.Passes+1)); again > f.of.Passes {
+		f.Errorf("more than %d calls pass when all is given back, and more", f.of.Passes)
+	}
+}
+
 func endsMakeRoom(f *fixture) {
 	f.limited()
 	if f.of.Again == rule.Never {

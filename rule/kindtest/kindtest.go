@@ -76,6 +76,7 @@ func ofRules() []promise {
 		{"LateInstantsLetNoMorePass", lateInstantsLetNoMorePass},
 		{"GivenBackIsAsIfItHadNeverBeen", givenBackIsAsIfItHadNeverBeen},
 		{"TicketsGiveBackWhatTheyStandFor", ticketsGiveBackWhatTheyStandFor},
+		{"RefundGivesBackNoMoreThanWasTaken", refundGivesBackNoMoreThanWasTaken},
 		{"EndsMakeRoom", endsMakeRoom},
 		{"AdoptChangesNothingYet", adoptChangesNothingYet},
 		{"NewerVersionGoesOn", newerVersionGoesOn},

@@ -230,6 +230,15 @@ func (l *toyLimiter) GiveBack(_ clock.Instant, t rule.Ticket, _ int32) {
 	l.over(t)
 }
 
+func (l *toyLimiter) Refund(c rule.Call) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	u := &l.users[l.user(c)]
+	if u.under -= int(c.Tokens); !l.is("more is given back than was taken") {
+		u.under = max(0, u.under)
+	}
+}
+
 func (l *toyLimiter) Done(t rule.Ticket, _ rule.Exit) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -134,6 +134,17 @@ func (w *Windows) Reset(hash uint64, now clock.Instant) {
 	w.edit(hash, now, func(state *window) { state.counts = windowCounts{} })
 }
 
+// Refund takes tokens off what the window of a value counts that has a slot, the oldest first.
+func (w *Windows) Refund(hash uint64, now clock.Instant, tokens int64) {
+	w.edit(hash, now, func(state *window) {
+		for number := state.newest - windowBuckets + 1; number <= state.newest && tokens > 0; number++ {
+			part := min(tokens, int64(state.counts[number%windowBuckets]))
+			state.add(number, -part)
+			tokens -= part
+		}
+	})
+}
+
 // Has says whether a value has a slot.
 func (w *Windows) Has(hash uint64) bool { return w.edit(hash, 0, nil) }
 
