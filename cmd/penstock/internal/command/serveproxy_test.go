@@ -145,7 +145,9 @@ http {
   access_log off;
   client_body_temp_path body; proxy_temp_path proxy; fastcgi_temp_path f; uwsgi_temp_path u; scgi_temp_path s;
 ` + recipe(t, "nginx") + "}\n"}
-	}, func(directory string) []string { return []string{"-c", directory + "/nginx.conf", "-p", directory + "/"} })
+	}, func(directory string) []string {
+		return []string{"-c", directory + "/nginx.conf", "-p", directory + "/"}
+	})
 }
 
 func TestCaddyAsksByForwardAuth(t *testing.T) {
