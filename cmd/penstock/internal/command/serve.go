@@ -11,12 +11,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/penstock-go/penstock/adapters/priority"
 	"github.com/penstock-go/penstock/cmd/penstock/internal/connection"
 	"github.com/penstock-go/penstock/cmd/penstock/internal/server"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/datasource/file"
 	"github.com/penstock-go/penstock/fleet"
 	"github.com/penstock-go/penstock/fleet/redis"
+	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/serve"
 )
 
@@ -57,6 +59,9 @@ type serving struct {
 	routes, proxies      []string
 	resourceHeader       string
 	originHeader         string
+	resourceEntries      []string
+	priorityHeader       string
+	priorityCallers      []string
 	cert, key, clientCA  string
 	fleetRedis, fleetApp string
 	instance             string
@@ -96,10 +101,13 @@ func newServe(env Env) *cobra.Command {
 	flags.StringVar(&s.http, "http", "", "the `address` for proxies that ask over HTTP (default none)")
 	flags.StringVar(&s.admin, "admin", "127.0.0.1:6060", "the `address` for operators; empty for none")
 	flags.StringArrayVar(&s.domains, "domain", nil, "serve this `name[=prefix]` of a domain, whose resources have the prefix; may be repeated (default all, without prefix)")
+	flags.StringArrayVar(&s.resourceEntries, "resource-entry", nil, "the `key` of the descriptor entry that names the resource; may be repeated, the first one first (default resource, generic_key)")
 	flags.StringArrayVar(&s.routes, "route", nil, "a `pattern` of HTTP requests, such as \"GET /orders/{id}\", which are the resource GET:/orders/{id}; may be repeated")
 	flags.StringArrayVar(&s.proxies, "trusted-proxy", nil, "the `network` of proxies that may ask over HTTP, and whose X-Forwarded-For is believed; may be repeated (default loopback)")
 	flags.StringVar(&s.resourceHeader, "resource-header", "", "the header `field` in which proxies over HTTP name the resource; they have to set it always")
 	flags.StringVar(&s.originHeader, "origin-header", "", "the header `field` in which proxies name the caller; they have to set it always")
+	flags.StringVar(&s.priorityHeader, "priority-header", "", "the header `field` in which clients of HTTP requests say how important these are, such as Penstock-Priority")
+	flags.StringArrayVar(&s.priorityCallers, "priority-caller", nil, "the `network[=priority]` of clients of which that is believed, and the highest that they may choose (default normal); may be repeated")
 	flags.StringVar(&s.cert, "tls-cert", "", "a `file` with the certificate of the server (PEM); turns TLS on")
 	flags.StringVar(&s.key, "tls-key", "", "a `file` with the key of that certificate (PEM)")
 	flags.StringVar(&s.clientCA, "tls-client-ca", "", "a `file` with CA certificates: only clients with a certificate of these are served")
@@ -110,7 +118,7 @@ func newServe(env Env) *cobra.Command {
 	flags.StringVar(&s.copies, "copy", "", "the `directory` for copies of the rules and lists in etcd, to start with while that is away")
 	flags.IntVar(&s.maxMessage, "max-message", 0, "how many `bytes` a message may have (default 64 KiB, with --rlqs 64 MiB)")
 	flags.Uint32Var(&s.maxStreams, "max-streams", 1000, "how `many` requests of a connection are served at once")
-	flags.IntVar(&s.maxRequests, "max-requests", 1000, "how `many` requests over gRPC are served at once; more are answered UNAVAILABLE at once rather than late")
+	flags.IntVar(&s.maxRequests, "max-requests", 1000, "how `many` requests are served at once; more are answered UNAVAILABLE, or 503 over HTTP, at once rather than late")
 	flags.DurationVar(&s.drain, "drain", 10*time.Second, "how `long` requests under way may take at the end")
 	flags.BoolVar(&s.json, "log-json", false, "log JSON rather than text")
 	connection.AddFlags(flags)
@@ -132,6 +140,8 @@ func (s *serving) check() error {
 		return errors.New("--rlqs is served over gRPC: set --grpc")
 	case s.copies != "" && len(s.rules) > 0:
 		return errors.New("--copy is of the rules in etcd: leave it out with --rules")
+	case (s.priorityHeader == "") != (s.priorityCallers == nil):
+		return errors.New("--priority-header is believed of nobody without --priority-caller: set both")
 	case s.drain < 0:
 		return errors.New("--drain must not be negative")
 	}
@@ -153,7 +163,16 @@ func (s *serving) domainPrefixes() map[string]string {
 
 // httpOptions returns how HTTP requests are mapped to calls.
 func (s *serving) httpOptions() (serve.HTTPOptions, error) {
-	options := serve.HTTPOptions{Routes: s.routes, OriginHeader: s.originHeader}
+	options := serve.HTTPOptions{Routes: s.routes, OriginHeader: s.originHeader, PriorityHeader: s.priorityHeader}
+	for _, text := range s.priorityCallers {
+		network, most, named := strings.Cut(text, "=")
+		from, err := netip.ParsePrefix(network)
+		highest, known := rule.ParsePriority(most)
+		if err != nil || named && !known {
+			return options, fmt.Errorf("--priority-caller %s: must be a network, and perhaps the highest priority: 10.0.0.0/8=high", text)
+		}
+		options.PriorityCallers = append(options.PriorityCallers, priority.Callers{From: []netip.Prefix{from}, Max: highest})
+	}
 	for _, text := range s.proxies {
 		network, err := netip.ParsePrefix(text)
 		if err != nil {
@@ -169,7 +188,7 @@ func (s *serving) quotaOptions() *serve.RLQSOptions {
 	if !s.rlqs {
 		return nil
 	}
-	return &serve.RLQSOptions{Domains: s.domainPrefixes()}
+	return &serve.RLQSOptions{Domains: s.domainPrefixes(), ResourceKeys: s.resourceEntries}
 }
 
 // messageSize returns how many bytes a message may have. A report of quotas has all buckets of a data
@@ -230,7 +249,7 @@ func (s *serving) run(cmd *cobra.Command, env Env) error {
 	defer ends()
 	err = server.Run(ctx, server.Config{
 		Engine: engine, Logger: logger, GRPC: s.grpc, HTTP: s.http, Admin: s.admin, TLS: tls,
-		RLS: serve.RLSOptions{Domains: s.domainPrefixes()}, ExtAuthz: options, RLQS: s.quotaOptions(),
+		RLS: serve.RLSOptions{Domains: s.domainPrefixes(), ResourceKeys: s.resourceEntries}, ExtAuthz: options, RLQS: s.quotaOptions(),
 		ForwardAuth: serve.ForwardAuthOptions{HTTPOptions: options, ResourceHeader: s.resourceHeader},
 		MaxMessage:  s.messageSize(), MaxStreams: s.maxStreams, MaxRequests: s.maxRequests, Drain: s.drain,
 	})

@@ -237,6 +237,10 @@ func TestServeSaysWhatIsWrongWithItsFlags(t *testing.T) {
 		"no requests":               {[]string{"--rules=x", "--max-requests=0"}, "at least 1", command.ExitUsage},
 		"quotas of nobody":          {[]string{"--rules=x", "--grpc=", "--http=:0", "--rlqs"}, "over gRPC", command.ExitUsage},
 		"a copy of files":           {[]string{"--rules=x", "--copy=x"}, "rules in etcd", command.ExitUsage},
+		"priorities of nobody":      {[]string{"--rules=x", "--priority-header=P"}, "--priority-caller", command.ExitUsage},
+		"a priority of no name": {
+			[]string{"--rules=x", "--priority-header=P", "--priority-caller=10.0.0.0/8=urgent"}, "10.0.0.0/8=high", command.ExitUsage,
+		},
 		"a certificate that is not there": {
 			[]string{"--rules=x", "--tls-cert=/nowhere", "--tls-key=/nowhere"}, "no such file", command.ExitFailed,
 		},

@@ -3,12 +3,14 @@ package command_test
 import (
 	"context"
 	"crypto/tls"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	ratelimit "github.com/envoyproxy/go-control-plane/envoy/extensions/common/ratelimit/v3"
 	quota "github.com/envoyproxy/go-control-plane/envoy/service/rate_limit_quota/v3"
 	rls "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 	"github.com/stretchr/testify/assert"
@@ -22,6 +24,7 @@ import (
 	"github.com/penstock-go/penstock/cmd/penstock/internal/command"
 	"github.com/penstock-go/penstock/datasource/etcd"
 	"github.com/penstock-go/penstock/datasource/etcd/etcdtest"
+	"github.com/penstock-go/penstock/serve"
 )
 
 func TestServeDividesQuotas(t *testing.T) {
@@ -112,4 +115,55 @@ func TestServeStartsWithACopyWhileEtcdIsAway(t *testing.T) {
 	code, err = shouldLimit(t.Context(), second.dial(insecure.NewCredentials()), "shop", "a")
 	require.NoError(t, err)
 	assert.Equal(t, rls.RateLimitResponse_OVER_LIMIT, code, "by the copy")
+}
+
+// askOver asks over HTTP about a request for a path, and returns the status and what nginx hears.
+func (s *servers) askOver(ctx context.Context, at, path string) (status int, meant string) {
+	s.t.Helper()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.address("http")+at, http.NoBody)
+	require.NoError(s.t, err)
+	request.Header.Set("X-Forwarded-Uri", path)
+	response, err := http.DefaultClient.Do(request)
+	if ctx.Err() != nil {
+		return 0, ""
+	}
+	require.NoError(s.t, err)
+	require.NoError(s.t, response.Body.Close())
+	return response.StatusCode, response.Header.Get(serve.StatusField)
+}
+
+func TestServeRefusesRequestsOverHTTPBeyondItsBoundAtOnce(t *testing.T) {
+	directory := tree(t, map[string]string{"a.yaml": `flow: [{resource: "GET:/slow", limit: 1, window: 1h, algorithm: tokenBucket, maxWait: 24h}]`})
+	s := startServing(t, "--rules", directory, "--http", "127.0.0.1:0", "--route", "GET /slow", "--max-requests", "1")
+	ctx, cancel := context.WithCancel(t.Context())
+	status, _ := s.askOver(ctx, "/", "/slow")
+	require.Equal(t, http.StatusOK, status)
+	waits := make(chan struct{})
+	go func() {
+		defer close(waits)
+		s.askOver(ctx, "/", "/slow")
+	}()
+	require.Eventually(t, func() bool {
+		status, _ := s.askOver(t.Context(), "/", "/elsewhere")
+		return status == http.StatusServiceUnavailable
+	}, eventTimeout, time.Millisecond)
+	status, meant := s.askOver(t.Context(), "/nginx", "/elsewhere")
+	assert.Equal(t, http.StatusForbidden, status)
+	assert.Equal(t, "503", meant)
+	cancel()
+	<-waits
+	require.Eventually(t, func() bool {
+		status, _ := s.askOver(t.Context(), "/", "/elsewhere")
+		return status == http.StatusOK
+	}, eventTimeout, time.Millisecond)
+}
+
+func TestServeNamesResourcesByTheEntriesThatItIsTold(t *testing.T) {
+	directory := tree(t, map[string]string{"a.yaml": "flow: [{resource: named, limit: 0}]"})
+	s := startServing(t, "--rules", directory, "--resource-entry", "name")
+	d := &ratelimit.RateLimitDescriptor{Entries: []*ratelimit.RateLimitDescriptor_Entry{{Key: "resource", Value: "other"}, {Key: "name", Value: "named"}}}
+	answer, err := rls.NewRateLimitServiceClient(s.dial(insecure.NewCredentials())).ShouldRateLimit(t.Context(),
+		&rls.RateLimitRequest{Domain: "shop", Descriptors: []*ratelimit.RateLimitDescriptor{d}})
+	require.NoError(t, err)
+	assert.Equal(t, rls.RateLimitResponse_OVER_LIMIT, answer.GetOverallCode())
 }

@@ -19,7 +19,7 @@ func (s *server) register() error {
 		s.requests.total,
 		prometheus.NewCounterFunc(prometheus.CounterOpts{
 			Name: "penstock_serve_shed_total",
-			Help: "Requests over gRPC that were answered UNAVAILABLE because too many were under way.",
+			Help: "Requests that were answered UNAVAILABLE, or 503 over HTTP, because too many were under way.",
 		}, func() float64 { return float64(s.underWay.shed.Load()) }),
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),

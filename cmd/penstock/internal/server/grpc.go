@@ -31,7 +31,7 @@ func (s *server) grpcOptions() []grpc.ServerOption {
 		grpc.ConnectionTimeout(connectionTimeout),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: keepaliveTime}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: minPingInterval, PermitWithoutStream: true}),
-		grpc.ChainUnaryInterceptor(s.requests.intercept),
+		grpc.ChainUnaryInterceptor(s.underWay.intercept, s.requests.intercept),
 		grpc.InTapHandle(s.underWay.admit),
 	}
 	if s.TLS != nil {

@@ -29,9 +29,24 @@ func (s *server) forwardHandler() (http.Handler, error) {
 			to = forNginx
 		}
 		counted := &statusWriter{ResponseWriter: w}
-		to.ServeHTTP(counted, r)
+		if s.underWay.enter() {
+			defer s.underWay.leave()
+			to.ServeHTTP(counted, r)
+		} else {
+			shed(counted, to == forNginx)
+		}
 		s.requests.countHTTP(counted)
 	}), nil
+}
+
+// shed answers a request that is one too many.
+func shed(w http.ResponseWriter, isNginx bool) {
+	status := http.StatusServiceUnavailable
+	if isNginx {
+		w.Header().Set(serve.StatusField, strconv.Itoa(status))
+		status = http.StatusForbidden
+	}
+	http.Error(w, "penstock: "+tooMany, status)
 }
 
 // statusWriter notes the status of a response.

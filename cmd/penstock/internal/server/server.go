@@ -44,7 +44,7 @@ type Config struct {
 	RLQS *serve.RLQSOptions
 
 	// MaxMessage is how many bytes a message may have, MaxStreams how many requests of one
-	// connection are served at once, MaxRequests how many over gRPC of all connections.
+	// connection over gRPC are served at once, MaxRequests how many of all connections, over HTTP too.
 	MaxMessage  int
 	MaxStreams  uint32
 	MaxRequests int
