@@ -5,8 +5,8 @@
 //   - [RLQS] is its quota service, envoy.service.rate_limit_quota.v3: it divides limits among
 //     data planes, which then decide by themselves.
 //   - [ExtAuthz] is its external authorization service, envoy.service.auth.v3.
-//   - [ForwardAuth] is the HTTP handler that nginx (auth_request), Traefik (ForwardAuth) and
-//     Caddy (forward_auth) ask.
+//   - [ForwardAuth] is the HTTP handler that nginx (auth_request), HAProxy (in Lua), Traefik
+//     (ForwardAuth) and Caddy (forward_auth) ask.
 //
 // All map a request to the call of a resource with attributes, which the rules of an
 // engine are for: there is no second language of rules. The command penstock serve is a
