@@ -18,8 +18,11 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/penstock-go/penstock/adapters/adaptertest"
 	"github.com/penstock-go/penstock/adapters/nethttp"
+	"github.com/penstock-go/penstock/adapters/priority"
 	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/serve"
 )
 
@@ -247,4 +250,26 @@ func ExampleNewForwardAuth() {
 	handler.ServeHTTP(answer, request)
 	fmt.Println(answer.Code)
 	// Output: 200
+}
+
+func TestPrioritiesAreBelievedOfSomeClientsOnly(t *testing.T) {
+	probe := new(adaptertest.Probe)
+	from := []priority.Callers{{From: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}, Max: core.PriorityHigh}}
+	for name, ask := range asks(t, probe.NewEngine(t), serve.HTTPOptions{PriorityHeader: "P", PriorityCallers: from}) {
+		for _, test := range []struct {
+			client, says string
+			want         rule.Priority
+		}{
+			{"192.0.2.7", "critical", core.PriorityHigh},
+			{"192.0.2.7", "low", core.PriorityLow},
+			{"192.0.2.7", "urgent; \u202e", core.PriorityNormal},
+			{"198.51.100.1", "critical", core.PriorityNormal},
+			{"192.0.2.7, 198.51.100.1", "critical", core.PriorityNormal}, // what the client has written comes first
+			{"", "critical", core.PriorityNormal},
+		} {
+			got := ask(asked{method: "GET", uri: "/", client: test.client, header: map[string]string{"P": test.says}})
+			assert.Equal(t, http.StatusOK, got.status, name)
+			assert.Equal(t, test.want, probe.LastCall().Priority(), "%s: %v", name, test)
+		}
+	}
 }

@@ -10,6 +10,7 @@ import (
 
 	ratelimit "github.com/envoyproxy/go-control-plane/envoy/extensions/common/ratelimit/v3"
 	rls "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
+	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc/codes"
@@ -152,6 +153,22 @@ func TestHitsOfADescriptorGoBeforeThoseOfTheRequest(t *testing.T) {
 		assert.Equal(t, "x:x", codesOf(ask(t, client, 0, hits(many, entries("resource", "a")))), many)
 	}
 	assert.Equal(t, "x:x", codesOf(ask(t, client, math.MaxUint32, entries("resource", "a"))))
+}
+
+func TestDescriptorThatIsThereTwiceIsTwoCalls(t *testing.T) {
+	engine, _ := newEngine(t, "flow: [{resource: a, limit: 3, window: 1h}]")
+	client := dialRLS(t, engine, serve.RLSOptions{})
+	a := entries("resource", "a")
+	passed := ask(t, client, 0, a, a)
+	assert.Equal(t, "oo:o", codesOf(passed))
+	assert.EqualValues(t, 1, passed.GetStatuses()[1].GetLimitRemaining())
+	refused := ask(t, client, 0, a, a)
+	assert.Equal(t, "ox:x", codesOf(refused))
+	assert.EqualValues(t, 1, refused.GetStatuses()[0].GetLimitRemaining(), "a request that was refused takes nothing")
+	a.Limit = &ratelimit.RateLimitDescriptor_RateLimitOverride{RequestsPerUnit: 1000, Unit: typev3.RateLimitUnit_DAY}
+	override := ask(t, client, 2, a)
+	assert.Equal(t, "x:x", codesOf(override), "rules have the limits")
+	assert.EqualValues(t, 3, override.GetStatuses()[0].GetCurrentLimit().GetRequestsPerUnit())
 }
 
 // negative has a descriptor give its hits back.
