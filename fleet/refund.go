@@ -19,9 +19,9 @@ func (a *Asker) Refund(now clock.Instant, n int32) {
 	tokens := int64(n)
 	if !a.passes.isOff() {
 		tokens = min(tokens, a.passes.sum())
+		a.passes.add(-tokens)
 	}
-	a.pass(-tokens)
-	a.back += tokens
+	a.back = min(a.back+tokens, MaxTokens) // whatever clients say, the request is one that the store takes
 	a.refunds = true
 	a.flushSoon()
 	m.hasten(a.counted)
