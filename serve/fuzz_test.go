@@ -222,7 +222,9 @@ func FuzzRLQS(f *testing.F) {
 	for _, elapsed := range []*durationpb.Duration{nil, {Seconds: 5}, {Seconds: math.MaxInt64, Nanos: -1}, {Seconds: -5, Nanos: math.MinInt32}} {
 		wire, err := proto.Marshal(&quota.RateLimitQuotaUsageReports{Domain: "shop", BucketQuotaUsages: []*quota.RateLimitQuotaUsageReports_BucketQuotaUsage{
 			{BucketId: &quota.BucketId{Bucket: map[string]string{"resource": "orders", "user": "alice"}}, NumRequestsAllowed: math.MaxUint64, TimeElapsed: elapsed},
-			{BucketId: &quota.BucketId{}}, {}, {BucketId: &quota.BucketId{Bucket: map[string]string{"": strings.Repeat("x", 2000)}}},
+			{BucketId: &quota.BucketId{}},
+			{},
+			{BucketId: &quota.BucketId{Bucket: map[string]string{"": strings.Repeat("x", 2000)}}},
 		}})
 		require.NoError(f, err)
 		f.Add(wire)

@@ -26,7 +26,7 @@ const serveLong = `Serve decides for proxies, which ask before they pass a call 
 the rate limit service of Envoy (envoy.service.ratelimit.v3), its external
 authorization (envoy.service.auth.v3) and with --rlqs its quota service
 (envoy.service.rate_limit_quota.v3), with health checks (grpc.health.v1) and
-reflection. Over HTTP, with --http, it answers Traefik (ForwardAuth) and Caddy
+reflection. Over HTTP, with --http, it answers Traefik (ForwardAuth), HAProxy (in Lua) and Caddy
 (forward_auth), and at the path /nginx nginx (auth_request).
 docs/serve.md has the configurations of proxies.
 
@@ -78,7 +78,7 @@ func newServe(env Env) *cobra.Command {
 	var s serving
 	cmd := &cobra.Command{
 		Use:   "serve [flags]",
-		Short: "Decide for proxies, such as Envoy, nginx, Traefik and Caddy",
+		Short: "Decide for proxies, such as Envoy, nginx, HAProxy, Traefik and Caddy",
 		Long:  serveLong,
 		Example: `  penstock serve --rules rules/
   penstock serve --app shop --grpc :8081 --tls-cert server.pem --tls-key server.key --tls-client-ca proxies.pem
