@@ -69,7 +69,7 @@ func (p *Places) start(now clock.Instant) {
 	m.announceSoon(now)
 	switch {
 	case !m.canCount():
-		p.refusedBy(now, fmt.Errorf("%w: places need a store that counts", ErrUnsupported))
+		p.refusedBy(now, fmt.Errorf("%w: a limit on calls under way needs a backend that counts: use Redis or Valkey, or remove scope", ErrUnsupported))
 		p.retryAt = never
 	case m.connection.out:
 		p.begin(now)

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/penstock-go/penstock/isolation"
+	"github.com/penstock-go/penstock/rule"
 )
 
 // patientRule is a rule for which calls wait up to a second.
@@ -280,4 +281,19 @@ func TestPlacesOfARetiredRuleGoBack(t *testing.T) {
 	got := w.measure(time.Second)
 	assert.LessOrEqual(t, got.most, 40)
 	assert.GreaterOrEqual(t, got.used, .98)
+}
+
+func TestACallUnderALimitOfTheFleetAllocatesNothing(t *testing.T) {
+	l := leased(t)
+	now := epoch.Add(time.Second)
+	passed := 0
+	allocs := testing.AllocsPerRun(100, func() {
+		ticket, decision := l.Acquire(rule.Call{Now: now, Tokens: 1})
+		if decision == rule.Pass {
+			passed++
+			l.Done(ticket, rule.Exit{Now: now})
+		}
+	})
+	assert.Positive(t, passed)
+	assert.Zero(t, allocs)
 }

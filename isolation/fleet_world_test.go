@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/fleet"
 	"github.com/penstock-go/penstock/fleet/memory"
@@ -331,4 +333,21 @@ func outage(onOutage string) isolation.Fleet {
 
 func ruleEnv(version uint64, m *member) rule.Env {
 	return rule.Env{Version: version, Now: m.now(), Fleet: m.member}
+}
+
+// leased returns a limiter of the whole fleet that has leased places a second after the epoch.
+func leased(t testing.TB) limiter {
+	c := clock.NewVirtual(epoch.Time())
+	store := memory.New(c)
+	member := fleet.NewMember(fleet.Config{Manual: true, Instance: "one"}, c, slog.New(slog.DiscardHandler), 1)
+	r := isolation.Rule{Resource: "r", Limit: 1000, Scope: isolation.ScopeFleet}
+	l := sound(t, r).NewLimiter(rule.Env{Version: 1, Now: c.Now(), Fleet: member}).(limiter)
+	c.Advance(time.Second)
+	for range 3 {
+		for _, batch := range member.Step(c.Now()) {
+			require.NoError(t, batch.Send(context.Background(), store))
+			member.Deliver(c.Now(), batch)
+		}
+	}
+	return l
 }

@@ -75,7 +75,7 @@ func BenchmarkClaimPlaces(b *testing.B) {
 					for i := range requests {
 						sequence++
 						requests[i].Places.Sequence = sequence
-						requests[i].Places.Held += changes * (sequence%2*2 - 1)
+						requests[i].Places.Held = 5 - changes*(sequence/int64(len(requests))%2)
 						requests[i].Places.InUse = min(requests[i].Places.Held, 4)
 					}
 					s.Exchange(b.Context(), requests, replies)

@@ -15,27 +15,28 @@ local life, seen, number, tenure, offer = arg(8), arg(9), arg(10), arg(15), arg(
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 
-local function numbers(text)
-  local list = {}
-  for n in string.gmatch(text, '%S+') do
-    list[#list + 1] = tonumber(n)
-  end
-  return list
-end
-
+local match, num = string.match, tonumber
 local pattern = '%.0f %.0f %.0f %.0f %.0f %.0f %.0f %.0f %.0f %.0f %.0f %.0f'
 local function text(r)
   return string.format(pattern, r.held, r.allowed, r.granted, r.offered, r.deaf, r.want, r.spare, r.seq, r.expires,
     r.turn, r.target, r.number)
 end
+local fieldsOf = '(%S+) (%S+) (%S+) (%S+) (%S) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+)'
 local function record(id, t)
-  local n = numbers(t)
-  return {id = id, held = n[1], allowed = n[2], granted = n[3], offered = n[4], deaf = n[5], want = n[6], spare = n[7],
-    seq = n[8], expires = n[9], turn = n[10], target = n[11], number = n[12], was = t}
+  local held, allowed, granted, offered, deaf, want, spare, seq, expires, turn, target, number = match(t, fieldsOf)
+  return {id = id, held = num(held), allowed = num(allowed), granted = num(granted), offered = num(offered), deaf = num(deaf),
+    want = num(want), spare = num(spare), seq = num(seq), expires = num(expires), turn = num(turn), target = num(target),
+    number = num(number)}
 end
 
 local known = redis.call('HMGET', KEYS[1], '#', me)
-local meta = known[1] and numbers(known[1]) or nil
+local meta
+if known[1] then
+  meta = {match(known[1], '(%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+)')}
+  for i = 1, 8 do
+    meta[i] = num(meta[i])
+  end
+end
 local r = known[2] and record(me, known[2]) or nil
 
 local function answer(crowded, turn, count, born)
@@ -90,7 +91,6 @@ for i = 1, #fields, 2 do
       others = others + o.held + o.granted
       all[#all + 1] = o
     else
-      o.was = nil
       r = o
     end
   end
@@ -113,7 +113,7 @@ end
 local total = 0
 for _, o in ipairs(all) do
   if o.granted > 0 and o.offered <= now - offer then
-    o.granted, o.deaf = 0, 1
+    o.granted, o.deaf, o.dirty = 0, 1, true
   end
   total = total + o.held + o.granted
 end
@@ -181,7 +181,9 @@ local parts, left = fill(wants, limit, order)
 if wanted <= limit then
   local extra = fill(spares, limit - wanted, order)
   for i, o in ipairs(all) do
-    o.target = parts[i] + extra[i]
+    if o.target ~= parts[i] + extra[i] then
+      o.target, o.dirty = parts[i] + extra[i], true
+    end
   end
 else
   if left > 0 then
@@ -193,12 +195,14 @@ else
   end
   for position, i in ipairs(order) do
     local o = all[i]
-    o.target = parts[i]
+    if o.target ~= parts[i] then
+      o.target, o.dirty = parts[i], true
+    end
     if o.target < wants[i] then
       crowded = crowded + 1
     end
     if left > 0 and parts[i] == most and o.turn < begin then
-      o.turn = begin + math.min(position - 1, 65535)
+      o.turn, o.dirty = begin + math.min(position - 1, 65535), true
     end
   end
 end
@@ -206,9 +210,13 @@ end
 -- What is free goes to those below their targets.
 local told = {}
 if now >= settle and limit > total then
-  local missing, byMissing = {}, {}
+  local missing, byMissing, any = {}, {}, false
   for i, o in ipairs(all) do
     missing[i], byMissing[i] = math.max(0, o.target - o.held - o.granted), i
+    any = any or missing[i] > 0
+  end
+  if not any then
+    byMissing = {} -- nobody: there is nothing to put in order
   end
   table.sort(byMissing, function(a, b)
     if missing[a] ~= missing[b] then
@@ -220,7 +228,7 @@ if now >= settle and limit > total then
   for i, o in ipairs(all) do
     if handed[i] > 0 then
       highest = math.max(highest + 1, now)
-      o.number = highest
+      o.number, o.dirty = highest, true
       if o == r then
         r.held = r.held + handed[i]
         r.allowed = r.held
@@ -260,10 +268,10 @@ end
 if leaves then
   redis.call('HDEL', KEYS[1], me)
 end
+r.dirty = not leaves
 for _, o in ipairs(all) do
-  local t = text(o)
-  if t ~= o.was then
-    redis.call('HSET', KEYS[1], o.id, t)
+  if o.dirty then
+    redis.call('HSET', KEYS[1], o.id, text(o))
   end
 end
 redis.call('HSET', KEYS[1], '#', string.format('%.0f %.0f %.0f %.0f %.0f %.0f %.0f %.0f', limit, settle, following, born,
