@@ -1,6 +1,8 @@
 package isolation
 
 import (
+	"math"
+
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/fleet"
 	"github.com/penstock-go/penstock/fleet/places"
@@ -133,7 +135,7 @@ func (p *pool) changeLease(now clock.Instant) {
 // describeLease adds to a status what the instance has of the places of the fleet.
 func (p *pool) describeLease(s *rule.Status) {
 	for len(s.Gauges) < leaseGauges {
-		s.Gauges = append(s.Gauges, 0)
+		s.Gauges = append(s.Gauges, math.NaN()) // of a rule without fairBy
 	}
 	of := p.lease.Holder().Status()
 	s.Gauges = append(s.Gauges, float64(of.Held), float64(of.Wanted), float64(of.Target), float64(of.Instances))

@@ -161,8 +161,11 @@ func TestTheLimitHoldsWhenTheStoreLosesItsState(t *testing.T) {
 		down         time.Duration
 		during, used float64 // of the limit, while it is down and from .3 s after that on
 	}{
-		{"last", 0, 1, .99}, {"last", 2 * time.Second, .99, .99}, {"share", 2 * time.Second, .99, .99},
-		{"closed", 0, 1, .99}, {"closed", 2 * time.Second, 0, .99},
+		{"last", 0, 1, .99},
+		{"last", 2 * time.Second, .99, .99},
+		{"share", 2 * time.Second, .99, .99},
+		{"closed", 0, 1, .99},
+		{"closed", 2 * time.Second, 0, .99},
 	} {
 		t.Run(test.onOutage+" "+test.down.String(), func(t *testing.T) {
 			t.Parallel()

@@ -119,8 +119,8 @@ func BenchmarkLeave(b *testing.B) {
 	}
 }
 
-// BenchmarkFleetPassAndEnd is a call under a limit of the whole fleet, whose places are leased.
-func BenchmarkFleetPassAndEnd(b *testing.B) {
+// BenchmarkFleetPassAndDone is a call under a limit of the whole fleet, whose places are leased.
+func BenchmarkFleetPassAndDone(b *testing.B) {
 	l := leased(b)
 	call, exit := rule.Call{Now: epoch.Add(time.Second), Tokens: 1}, rule.Exit{Now: epoch.Add(time.Second)}
 	b.ReportAllocs()

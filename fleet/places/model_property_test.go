@@ -2,6 +2,7 @@ package places_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -59,12 +60,9 @@ func (m *model) start(i *modelInstance) {
 	i.name = fmt.Sprint("i", m.restarts)
 	i.holder = places.NewHolder(m.limit, places.DefaultLife, rapid.Bool().Draw(m.t, "keeps"), m.now)
 	i.inUse, i.waiting, i.peak, i.isPaused = 0, 0, 0, false
-	for _, known := range m.instances {
-		if known == i {
-			return
-		}
+	if !slices.Contains(m.instances, i) {
+		m.instances = append(m.instances, i)
 	}
-	m.instances = append(m.instances, i)
 }
 
 func (m *model) draw(name string) *modelInstance {
@@ -110,7 +108,8 @@ func (m *model) serve(i *modelInstance) {
 // arrive has a request reach the store, or an answer its instance.
 func (m *model) arrive(at int, again bool) {
 	r := m.onTheWay[at]
-	if r.grant == nil {
+	switch {
+	case r.grant == nil:
 		micros := m.now.Time().UnixMicro()
 		young := m.started != 0 && m.now.Sub(m.started) < places.Young
 		grant, _ := m.ledger.Claim(micros, young, &r.claim)
@@ -118,9 +117,9 @@ func (m *model) arrive(at int, again bool) {
 			m.t.Fatal(err)
 		}
 		m.onTheWay = append(m.onTheWay, request{of: r.of, holder: r.holder, claim: r.claim, grant: &grant, sent: r.sent})
-	} else if r.of.isPaused {
+	case r.of.isPaused:
 		m.t.Skip("paused")
-	} else if r.holder == r.of.holder {
+	case r.holder == r.of.holder:
 		r.holder.Answered(m.now, r.claim.Sequence, *r.grant, r.of.inUse)
 		m.serve(r.of)
 	}
@@ -176,7 +175,7 @@ func TestTheLimitHoldsWhateverHappens(t *testing.T) {
 				}
 				m.arrive(rapid.IntRange(0, len(m.onTheWay)-1).Draw(t, "which"), rapid.IntRange(0, 5).Draw(t, "again") == 0)
 			},
-			"exchange": func(t *rapid.T) { // without delay, as most are
+			"exchange": func(*rapid.T) { // without delay, as most are
 				m.look(m.awake("of"))
 				for range 2 {
 					if last := len(m.onTheWay) - 1; last >= 0 {
