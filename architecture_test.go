@@ -110,7 +110,8 @@ var sameLayer = map[string][]string{
 
 	"console": {"inspect", "simulate", "datasource/etcd", "datasource/etcd/store"},
 
-	"fleet/memory": {"fleet"},
+	"fleet":        {"fleet/places"},
+	"fleet/memory": {"fleet", "fleet/places"},
 
 	"datasource/etcd":       {"datasource/lists"},
 	"datasource/etcd/store": {"datasource/etcd", "datasource/etcd/internal/listformat"},

@@ -93,6 +93,9 @@ func (m *Member) usesOf(now clock.Instant) []Use {
 	for _, g := range m.groups {
 		uses = append(uses, g.use(now))
 	}
+	for _, p := range m.places {
+		uses = append(uses, p.usage())
+	}
 	uses = slices.DeleteFunc(uses, func(u Use) bool { return u.Demand == 0 && u.Passed == 0 })
 	slices.SortFunc(uses, func(a, b Use) int {
 		return cmp.Or(cmp.Compare(b.Demand, a.Demand), cmp.Compare(a.Key, b.Key))

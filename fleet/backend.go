@@ -4,6 +4,8 @@ import (
 	"context"
 	"math"
 	"time"
+
+	"github.com/penstock-go/penstock/fleet/places"
 )
 
 // Backend is what the instances of a fleet have in common. Its methods are called
@@ -115,6 +117,10 @@ const (
 	AskSlidingLog
 	AskTokenBucket
 	AskThrottle
+
+	// ClaimPlaces states what an instance has of a limit on calls under way, see [places.Ledger].
+	// Only the key of the terms counts.
+	ClaimPlaces
 )
 
 // Never is a [Reply.Retry]: so many tokens are never there, however long one waits.
@@ -156,6 +162,9 @@ type Request struct {
 	// Seen is the last [Reply.State]: a store that has lost its state learns from it.
 	Seen string
 
+	// Places is what an instance claims; of ClaimPlaces, else nil.
+	Places *places.Claim
+
 	// Keep is how much longer a key stays than until nothing is used any more.
 	Keep time.Duration
 }
@@ -170,6 +179,8 @@ type Reply struct {
 	Retry   time.Duration // when nothing was granted: how long it takes until something can be, or [Never]
 	Bucket  int64         // that the tokens count in, as the time at which it begins; of windows
 	State   string        // see [Request.Seen]
+
+	Places places.Grant // of ClaimPlaces
 
 	// Of Ask operations, as redis-cell tells it:
 	Limit     int64         // the most that can pass at once

@@ -90,6 +90,8 @@ func (b *Batch) isOfLost() bool {
 			lost = by.budget.lost
 		case *asking:
 			lost = by.asker.lost
+		case *placesClaim:
+			lost = by.places.lost
 		}
 		if lost < maxLost-1 {
 			return false

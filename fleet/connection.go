@@ -85,6 +85,7 @@ func (m *Member) heard(now, sent clock.Instant) {
 			a.backIsUp(now)
 		}
 	}
+	m.retryPlaces(now)
 }
 
 // unheard notes that a batch has failed. One that was lost alone, while another one that was
@@ -97,6 +98,9 @@ func (m *Member) unheard(now clock.Instant, batch *Batch, err error) {
 	switch {
 	case c.out:
 		c.err = err
+		if batch.sent > c.since {
+			m.beginPlacesOutages(now, true)
+		}
 	case c.heard >= batch.sent && c.known:
 	case now >= batch.deadline, c.suspect != 0 && batch.sent >= c.suspected && batch.Announce != nil && !m.isPartitioned():
 		m.lose(now, err)
@@ -141,6 +145,7 @@ func (m *Member) beginOutages(now clock.Instant) {
 	for _, s := range m.shares {
 		s.lost(now)
 	}
+	m.beginPlacesOutages(now, false)
 }
 
 // noteRefusal notes that the store answers the requests of a limit with an error, and logs it

@@ -61,9 +61,10 @@ type Member struct {
 	session     string      // see [Instance.Session]
 	partitioned Partitioned // the backend, if it is one; else nil
 
-	woken atomic.Pointer[Budget] // budgets that calls have woken since the last step
-	due   atomic.Int64           // the instant at which Step is to be called
-	wake  chan struct{}          // receives when that has become earlier
+	woken       atomic.Pointer[Budget] // budgets that calls have woken since the last step
+	wokenPlaces atomic.Pointer[Places] // the same of places
+	due         atomic.Int64           // the instant at which Step is to be called
+	wake        chan struct{}          // receives when that has become earlier
 
 	mu          sync.Mutex // guards what follows, and the control of all budgets
 	random      *mathrand.Rand
@@ -73,6 +74,7 @@ type Member struct {
 	askers      []*Asker
 	shares      []*Share
 	groups      []*Group
+	places      []*Places
 	queue       dueQueue     // of the budgets
 	partitions  []*partition // by number, at least one
 	count       int          // of instances, as known or expected; 0 if it is not known
@@ -235,7 +237,7 @@ func (m *Member) removeBudget(b *Budget) {
 
 // restIfUnused ends announcements when there is no limit any more.
 func (m *Member) restIfUnused() {
-	if len(m.budgets)+len(m.askers)+len(m.shares)+len(m.groups) == 0 {
+	if len(m.budgets)+len(m.askers)+len(m.shares)+len(m.groups)+len(m.places) == 0 {
 		m.announceAt = never
 	}
 }

@@ -1,6 +1,10 @@
 package fleet
 
-import "github.com/penstock-go/penstock/clock"
+import (
+	"time"
+
+	"github.com/penstock-go/penstock/clock"
+)
 
 const (
 	// maxUnderWay is how many batches may be under way to one partition of the store, and
@@ -122,6 +126,9 @@ func (m *Member) probePartitions(now clock.Instant) {
 		if b.most.Load() > 0 { // or a store may answer without its server
 			ask(b.operation(), b.terms)
 		}
+	}
+	for _, p := range m.places[:min(len(m.places), maxProbed)] {
+		ask(LeaseBucket, Terms{Key: p.key, Limit: 1, Window: time.Second, Burst: 1})
 	}
 	for _, a := range m.askers[:min(len(m.askers), maxProbed)] {
 		if a.terms.Limit >= 1 {

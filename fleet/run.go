@@ -20,6 +20,7 @@ func (m *Member) Run(ctx context.Context) {
 		return
 	}
 	m.begin(m.clock.Now())
+	defer m.listen()()
 	var senders sync.WaitGroup // of this Run: those of one before may still hang
 	for ctx.Err() == nil {
 		for _, batch := range m.Step(m.clock.Now()) {
@@ -45,6 +46,7 @@ func (m *Member) begin(now clock.Instant) {
 		m.connection.probeAt = now
 	}
 	m.announceAt = now
+	m.startPlaces(now)
 	m.restIfUnused()
 }
 
@@ -157,6 +159,7 @@ func (m *Member) stop(now clock.Instant) *Batch {
 		last.Requests = append(last.Requests, batch.Requests...)
 		last.Replies = append(last.Replies, batch.Replies...)
 	}
+	m.leavePlaces(now, last)
 	m.batches = nil
 	for _, p := range m.partitions {
 		for len(p.asks) > 0 {

@@ -41,6 +41,8 @@ type LimitStatus struct {
 	Remaining int64         // tokens that calls can take now, without the network
 	Retry     time.Duration // how long until the backend can grant something; 0 if it has not refused
 
+	Places *PlacesStatus // of a limit on calls under way, whose Window is 0; else nil
+
 	Outage bool          // [OnOutage] is in force
 	Since  clock.Instant // of that
 	Err    error         // what the backend says to requests of this limit
@@ -77,6 +79,9 @@ func (m *Member) statusOfAll(now clock.Instant) Status {
 		if a.group == nil {
 			s.Limits = append(s.Limits, a.status(now))
 		}
+	}
+	for _, p := range m.places {
+		s.Limits = append(s.Limits, p.statusNow())
 	}
 	for _, g := range m.groups {
 		s.Limits = append(s.Limits, g.status(now))

@@ -21,6 +21,7 @@ func (m *Member) Step(now clock.Instant) []*Batch {
 	m.expire(now)
 	m.takeWoken(now)
 	m.lookAtDue(now)
+	m.lookAtPlaces(now)
 	m.sendAsks(now)
 	m.announceIfDue(now)
 	batches := m.batches
@@ -48,7 +49,7 @@ func (m *Member) unlock(now clock.Instant) {
 
 func (m *Member) setDue(now clock.Instant) {
 	due := min(m.queue.due(), m.connection.due())
-	due = min(due, m.announceDue(), m.probeDue())
+	due = min(due, m.announceDue(), m.probeDue(), m.placesDue())
 	for _, batch := range m.underWay {
 		if !batch.arrived.Load() {
 			due = min(due, batch.deadline)
@@ -62,6 +63,9 @@ func (m *Member) setDue(now clock.Instant) {
 	}
 	if m.woken.Load() != nil { // since it was taken
 		m.hasten(nextTick(now))
+	}
+	if m.wokenPlaces.Load() != nil {
+		m.hasten(now)
 	}
 }
 

@@ -19,6 +19,17 @@ func (r *Request) Validate() error {
 	add := func(format string, args ...any) {
 		all = append(all, fmt.Errorf("fleet: limit %q: "+format, append([]any{r.Terms.Key}, args...)...))
 	}
+	if r.Operation == ClaimPlaces {
+		if r.Terms.Key == "" {
+			add("the key is missing")
+		}
+		if r.Places == nil {
+			add("the claim is missing")
+		} else if err := r.Places.Validate(); err != nil {
+			add("%w", err)
+		}
+		return errors.Join(all...)
+	}
 	lease := r.Operation == LeaseBucket || r.Operation == LeaseWindow
 	if r.Terms.Key == "" {
 		add("the key is missing")
@@ -68,6 +79,12 @@ func (r *Request) Validate() error {
 // check returns what is wrong with a reply to the request, or nil. A store that answers so does
 // not count for the limit.
 func (r *Request) check(reply *Reply) error {
+	if r.Operation == ClaimPlaces {
+		if err := reply.Places.Check(r.Places); err != nil {
+			return fmt.Errorf("%w: limit %q: %w", ErrReply, r.Terms.Key, err)
+		}
+		return nil
+	}
 	most := max(r.Want, 0)
 	ahead := max(r.Queue, r.Ahead, r.Terms.MaxWait)
 	switch {

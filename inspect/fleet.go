@@ -39,7 +39,11 @@ type FleetLimit struct {
 	Mode     fleet.Mode     `json:"mode"`
 	OnOutage fleet.OnOutage `json:"onOutage"`
 	Limit    float64        `json:"limit"`  // of the fleet, per window
-	Window   string         `json:"window"` // such as "1s"
+	Window   string         `json:"window"` // such as "1s"; "" of a limit on calls under way
+
+	// Places is what this instance has of a limit on calls under way, whose demand and what has
+	// passed are places wanted and in use; nil of others.
+	Places *FleetPlaces `json:"places,omitempty"`
 
 	// Of this instance:
 	Granted Ceiling   `json:"granted"` // by the backend; in an outage, what OnOutage lets pass now
@@ -53,6 +57,16 @@ type FleetLimit struct {
 	// with the greatest demand first; nil if that is not known.
 	Fleet  *FleetUse  `json:"fleet,omitempty"`
 	Shares []FleetUse `json:"shares,omitempty"`
+}
+
+// FleetPlaces is what an instance has of a limit on calls under way in the whole fleet.
+type FleetPlaces struct {
+	Held      int64 `json:"held"`      // places that its calls may have
+	InUse     int64 `json:"inUse"`     // calls under way
+	Waiting   int64 `json:"waiting"`   // calls that wait for a place
+	Wanted    int64 `json:"wanted"`    // places that its calls want
+	Target    int64 `json:"target"`    // places that it should have beside the others
+	Instances int64 `json:"instances"` // that have places or want some
 }
 
 // FleetUse is what one instance, or all of them, use of a limit.
@@ -77,6 +91,10 @@ func fleetOf(of *core.FleetStatus, c clock.Clock) *Fleet {
 		limit := FleetLimit{
 			Key: l.Key, Mode: l.Mode, OnOutage: l.OnOutage, Limit: l.Limit, Window: l.Window.String(),
 			Granted: Ceiling(l.Granted), Demand: l.Demand, Passed: l.Passed, Outage: l.Outage, Error: textOf(l.Err),
+		}
+		if p := l.Places; p != nil {
+			limit.Window, limit.Granted, limit.Demand, limit.Passed = "", Ceiling(p.Held), float64(p.Wanted), float64(p.InUse)
+			limit.Places = &FleetPlaces{p.Held, p.InUse, p.Waiting, p.Wanted, p.Target, p.Instances}
 		}
 		if l.Outage {
 			limit.Since = timeOf(c, l.Since)

@@ -118,3 +118,14 @@ func BenchmarkLeave(b *testing.B) {
 		middle, _, _ = l.Join(call, patience(func() {}))
 	}
 }
+
+// BenchmarkFleetPassAndDone is a call under a limit of the whole fleet, whose places are leased.
+func BenchmarkFleetPassAndDone(b *testing.B) {
+	l := leased(b)
+	call, exit := rule.Call{Now: epoch.Add(time.Second), Tokens: 1}, rule.Exit{Now: epoch.Add(time.Second)}
+	b.ReportAllocs()
+	for b.Loop() {
+		ticket, _ := l.Acquire(call)
+		l.Done(ticket, exit)
+	}
+}

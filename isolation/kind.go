@@ -23,6 +23,7 @@ func Kind() *rule.Type[Rule] {
 		New:        newLimiter,
 		Adopt:      adopt,
 		Gauges:     gauges(),
+		Fleet:      isOfFleet,
 	})
 }
 
@@ -55,6 +56,7 @@ func fields() []rule.Field[Rule] {
 		rule.DurationField("maxAge", func(r *Rule) *time.Duration { return &r.MaxAge }).
 			Says("how long a call may hold its place: after it the place counts as given back").Otherwise("until the call ends"),
 	)
+	list = append(list, fleetFields()...)
 	return append(list, rule.ScopeFields(common)...)
 }
 
@@ -74,6 +76,12 @@ func examples() []rule.Example[Rule] {
 		About:  "All exports of one caller together.",
 		Rule:   Rule{Match: "export:*", Except: rule.StringsOf("export:small"), Shared: true, Limit: 3, Origin: "mobile"},
 		Fields: []string{"match", "except", "perResource", "limit", "origin"},
+	}, {
+		About: "At most 40 at once in all instances of the service together; while the backend is away, each goes on with the places that it has.",
+		Rule: Rule{
+			Name: "database", Resource: "orders:query", Limit: 40, MaxWait: time.Second, Scope: ScopeFleet,
+		},
+		Fields: []string{"name", "resource", "limit", "maxWait", "scope", "fleet.mode", "fleet.onOutage"},
 	}}
 }
 
@@ -88,5 +96,9 @@ func gauges() []rule.Gauge {
 		{Name: "expired", Help: "Places that were given back after maxAge although their calls had not ended.", Counter: true},
 		{Name: "tenants_waiting", Help: "Tenants that have calls which wait for a place, of a rule with fairBy."},
 		{Name: "longest_waiting", Help: "The most calls of one tenant that wait for a place, of a rule with fairBy."},
+		{Name: "held", Help: "Places of the whole fleet that this instance has leased, of a rule with scope fleet."},
+		{Name: "wanted", Help: "Places that the calls of this instance need, of a rule with scope fleet."},
+		{Name: "target", Help: "Places that this instance should have beside the others, of a rule with scope fleet."},
+		{Name: "instances", Help: "Instances that have places or want some, of a rule with scope fleet."},
 	}
 }

@@ -40,6 +40,9 @@ func compile(r Rule, env rule.Env, p *pool) *limiter {
 		open: env.Version << versionShift, limit: uint64(r.Limit), atFull: rule.Block, retry: rule.RetryUnknown,
 		warn: env.Warn, isFair: r.isFair(), weights: weightsOf(r),
 	}
+	if p.lease != nil {
+		l.limit = top
+	}
 	if r.Limit == 0 {
 		l.retry = rule.RetryTicket(rule.Never)
 	}
@@ -62,15 +65,22 @@ func (l *limiter) tell(places uint64) {
 }
 
 func newLimiter(r Rule, env rule.Env) rule.Limiter {
-	l := compile(r, env, &pool{hasher: newHasher(env.Seed)})
+	p := &pool{hasher: newHasher(env.Seed)}
+	if isOfFleet(r) && env.Fleet != nil {
+		p.lease = newLease(r, &env, p)
+	}
+	l := compile(r, env, p)
 	l.pool.init(l, env.Now)
+	if p.lease != nil {
+		p.lease.Start(env.Now)
+	}
 	return l
 }
 
 // adopt returns a newer version with the pool of the present one.
 func adopt(present rule.Limiter, r Rule, env rule.Env) rule.Limiter {
 	former, ok := present.(*limiter)
-	if !ok {
+	if !ok || (former.pool.lease != nil) != (isOfFleet(r) && env.Fleet != nil) || former.pool.lease != nil && !sameKey(former.rule, r) {
 		return nil
 	}
 	return compile(r, env, former.pool)
@@ -87,11 +97,11 @@ func (l *limiter) Acquire(c rule.Call) (rule.Ticket, rule.Decision) {
 		case word&^(placesMask|groupMask) != l.open || c.Now >= clock.Instant(p.due.Load()):
 			return l.acquireSlow(c, word&^(placesMask|groupMask))
 		case places >= l.limit:
-			return l.retry, l.atFull
+			return l.full(c.Now)
 		}
-		ticket := p.ages.ticketOf(groupOf(word))
+		ticket, away := p.ages.ticketOf(groupOf(word)), p.away.Load()
 		if p.word.CompareAndSwap(word, word+1) {
-			p.raiseHighest(places + 1)
+			p.raiseHighest(places + 1 - away)
 			return ticket, rule.Pass
 		}
 	}
@@ -109,7 +119,7 @@ func (l *limiter) acquireSlow(c rule.Call, state uint64) (rule.Ticket, rule.Deci
 	case l.isFair && l.pool.full.refuses(l.pool.hasher.hash(c.Attribute), level):
 		return 0, rule.Block
 	}
-	return 0, rule.Wait // no place is free while calls wait
+	return l.full(c.Now) // no place is free while calls wait
 }
 
 // AcquireUnread is Acquire for a call of which is not known whose it is. That matters only if the
@@ -137,10 +147,15 @@ func (l *limiter) acquireLocked(now clock.Instant, level int) (rule.Ticket, rule
 	if level < p.refusedLevels() {
 		return 0, rule.Block
 	}
-	if l.atFull == rule.Block {
-		return l.retry, rule.Block
+	return l.full(now)
+}
+
+// full is the answer to a call that finds no place.
+func (l *limiter) full(now clock.Instant) (rule.Ticket, rule.Decision) {
+	if l.pool.lease != nil && l.atFull == rule.Block {
+		l.pool.miss(now)
 	}
-	return 0, l.atFull
+	return l.retry, l.atFull
 }
 
 // GiveBack frees the place.
@@ -182,25 +197,41 @@ func (l *limiter) Join(c rule.Call, patience rule.Patience) (rule.Waiter, rule.T
 	} else {
 		p.queue.Push(w, &w.node, level)
 	}
+	p.wakeLease(c.Now)
 	return w, 0, rule.Wait
 }
 
 // Activate puts this version in force, unless a newer one is.
 func (l *limiter) Activate(now clock.Instant) {
+	if l.activate(now) {
+		l.pool.resumeLease(l, now)
+	}
+}
+
+func (l *limiter) activate(now clock.Instant) bool {
 	l.pool.lock(now)
 	defer l.pool.unlock()
-	l.pool.activate(l, now)
+	return l.pool.activate(l, now)
 }
 
 // Retire ends all waits, for the rule is gone. Calls under way keep their places
 // until they end.
 func (l *limiter) Retire(now clock.Instant) {
+	if l.end(now) && l.pool.lease != nil {
+		l.pool.lease.Release(now)
+	}
+}
+
+// end ends all waits if this version is in force.
+func (l *limiter) end(now clock.Instant) bool {
 	l.pool.lock(now)
 	defer l.pool.unlock()
-	if l.pool.activate(l, now) {
-		l.pool.retired = true
-		l.pool.finishAll(released)
+	if !l.pool.activate(l, now) {
+		return false
 	}
+	l.pool.retired = true
+	l.pool.finishAll(released)
+	return true
 }
 
 // Status returns the gauges of all versions of the rule together, and the limit in force.
@@ -209,11 +240,14 @@ func (l *limiter) Status(now clock.Instant) rule.Status {
 	p.lock(now)
 	defer p.unlock()
 	s := rule.Status{Gauges: []float64{
-		float64(p.places), float64(p.queue.Len()), float64(max(p.highest.Load(), p.highestBefore)), float64(p.current.limit),
+		float64(p.places), float64(p.queue.Len()), float64(max(p.highest.Load(), p.highestLooked, p.highestBefore)), float64(p.current.rule.Limit),
 		p.ages.oldest(now, p.places).Seconds(), float64(p.ages.given),
 	}}
 	if p.current.isFair || p.queue.Tenants() > 0 {
 		p.describeTenants(&s)
+	}
+	if p.lease != nil {
+		p.describeLease(&s)
 	}
 	return s
 }

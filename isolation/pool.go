@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/fleet"
 	"github.com/penstock-go/penstock/internal/waitqueue"
 	"github.com/penstock-go/penstock/rule"
 )
@@ -24,7 +25,8 @@ import (
 //   - Whoever changes anything else than the number of calls under way holds mu and
 //     has set the flag closed, see lock.
 //   - While calls wait, the flag waiting is set, so that whoever ends or comes then
-//     takes the mutex. No call can miss that another one waits.
+//     takes the mutex. No call can miss that another one waits. It is set as well while the
+//     next place that becomes free goes to the fleet.
 //   - When mu is unlocked, no place is free while a call waits.
 type pool struct {
 	_ [cacheLine]byte // what every call writes stands apart from what it only reads
@@ -34,8 +36,11 @@ type pool struct {
 	due     atomic.Int64  // the clock.Instant at which lock has something to do because of the time; changed under mu
 	_       [cacheLine - 24]byte
 
-	hasher hasher // of tenants; never changes
-	full   full   // who is refused because the queue is full
+	lease  *fleet.Places // of a limit of the whole fleet, else nil; never changes
+	away   atomic.Uint64 // see unlock; changed under mu
+	hasher hasher        // of tenants; never changes
+	missed atomic.Uint64 // calls refused for want of a place of the fleet, since it was looked at
+	full   full          // who is refused because the queue is full
 
 	mu            sync.Mutex // guards what follows
 	places        uint64     // calls under way; valid only between lock and unlock
@@ -46,6 +51,8 @@ type pool struct {
 	current       *limiter // the version in force
 	retired       bool     // current is gone; a newer version may follow
 	highestBefore uint64   // calls under way in the minute before
+	highestLooked uint64   // those since the minute began that highest does not tell any more
+	numbers       numbers  // of a limit of the whole fleet
 	ended         *waiter  // the first of those to be woken by unlock, and the last one
 	lastEnded     *waiter
 	toTell        uint64        // places that were given back because of their age, of which unlock tells
@@ -58,7 +65,7 @@ const (
 	placesMask = 1<<20 - 1 // more than MaxLimit
 	groupShift = 20
 	groupMask  = indexMask << groupShift
-	waiting    = 1 << 26 // the queue is not empty
+	waiting    = 1 << 26 // the queue is not empty, or a place is to go to the fleet
 	closed     = 1 << 27 // mu is locked, or the rule has been retired
 
 	// How many levels of priority, from the lowest, may not join the queue. It is 0 unless
@@ -71,7 +78,7 @@ const (
 
 func (p *pool) init(l *limiter, now clock.Instant) {
 	p.setCurrent(l)
-	p.word.Store(l.open)
+	p.word.Store(l.open | p.takenPlaces())
 	p.minuteEnd = now - now%minute + minute
 	p.ages.init(now, l.rule.MaxAge)
 	p.setDue()
@@ -84,12 +91,14 @@ func groupOf(word uint64) uint64 { return word & groupMask >> groupShift }
 // what the time asks for.
 func (p *pool) lock(now clock.Instant) {
 	p.mu.Lock()
-	p.places = p.word.Or(closed) & placesMask
+	p.places = p.word.Or(closed)&placesMask - p.away.Load()
 	if now >= clock.Instant(p.due.Load()) {
 		p.beginMinute(now)
+		p.lapse(now)
 		places := p.places
 		if p.places = p.ages.advance(now, places, p.current.rule.MaxAge); p.places < places {
 			p.settleExpired(now)
+			p.returned(now)
 			p.serve(now)
 		}
 		if p.ages.untold > 0 && now >= p.quietUntil {
@@ -100,7 +109,7 @@ func (p *pool) lock(now clock.Instant) {
 
 // setDue notes when the time asks for something again.
 func (p *pool) setDue() {
-	p.due.Store(int64(min(p.minuteEnd, p.ages.next(p.current.rule.MaxAge))))
+	p.due.Store(int64(min(p.minuteEnd, p.ages.next(p.current.rule.MaxAge), p.leaseEnd())))
 }
 
 // unlock publishes what has changed since lock, and wakes the calls whose wait has ended.
@@ -109,9 +118,14 @@ func (p *pool) unlock() {
 		p.toTell = 0
 		defer p.current.tell(given)
 	}
+	p.publish()
+}
+
+// publish is unlock without what unlock tells.
+func (p *pool) publish() {
 	p.setDue()
-	word := p.current.open | p.places | uint64(p.ages.open)<<groupShift
-	if p.queue.Len() > 0 {
+	word := p.current.open | p.takenPlaces() | uint64(p.ages.open)<<groupShift
+	if p.queue.Len() > 0 || p.givesBack() {
 		word |= waiting
 	}
 	word |= uint64(p.refusedLevels()) << refusedShift
@@ -150,7 +164,7 @@ func (p *pool) wakeAll() {
 func (p *pool) release(now, start clock.Instant, t rule.Ticket) {
 	for {
 		word := p.word.Load()
-		if word&(waiting|closed) != 0 || word&placesMask == 0 || now >= clock.Instant(p.due.Load()) ||
+		if word&(waiting|closed) != 0 || word&placesMask <= p.away.Load() || now >= clock.Instant(p.due.Load()) ||
 			!p.ages.isOf(groupOf(word), t) {
 			p.releaseLocked(now, start, t)
 			return
@@ -167,6 +181,7 @@ func (p *pool) releaseLocked(now, start clock.Instant, t rule.Ticket) {
 	p.settle(now, start, t)
 	if p.ages.end(t&ageMask, p.places) {
 		p.places--
+		p.returned(now)
 		p.serve(now)
 	}
 }
@@ -189,6 +204,7 @@ func (p *pool) replace(l *limiter, now clock.Instant) {
 	p.full.reset()
 	p.setCurrent(l)
 	p.retired = false
+	p.changeLease(now)
 	if l.rule.Shadow || l.rule.Origin != former.rule.Origin {
 		p.finishAll(released) // the rule may not be one for them any more
 	}
@@ -211,7 +227,7 @@ func (p *pool) setCurrent(l *limiter) {
 
 // takeIfFree takes a place if there is a free one. Then no call waits.
 func (p *pool) takeIfFree() (rule.Ticket, bool) {
-	if p.places >= p.current.limit {
+	if p.places >= p.allowed() {
 		return 0, false
 	}
 	return p.take(), true
@@ -225,7 +241,7 @@ func (p *pool) take() rule.Ticket {
 
 // serve hands free places to waiting calls.
 func (p *pool) serve(now clock.Instant) {
-	for p.queue.Len() > 0 && p.places < p.current.limit {
+	for p.queue.Len() > 0 && p.places < p.allowed() {
 		w := p.queue.First()
 		if now > p.deadlineOf(w) {
 			p.finish(w, refused)
@@ -327,8 +343,9 @@ func (p *pool) beginMinute(now clock.Instant) {
 	}
 	p.highestBefore = p.places
 	if now < end+minute {
-		p.highestBefore = p.highest.Load()
+		p.highestBefore = max(p.highest.Load(), p.highestLooked)
 	}
+	p.highestLooked = 0
 	p.highest.Store(p.places)
 	p.minuteEnd = now - now%minute + minute
 }

@@ -3,6 +3,7 @@ package isolation
 import (
 	"time"
 
+	"github.com/penstock-go/penstock/fleet"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -124,6 +125,15 @@ type Rule struct {
 	// [MinMaxAge] to [MaxMaxAge].
 	MaxAge time.Duration
 
+	// Scope says whether the limit is for this instance of the service, the default, or one
+	// for all of them together. That needs a backend, see core.Config.Fleet; without one the
+	// limit is for this instance.
+	Scope Scope
+
+	// Fleet says how all instances share the limit, by [fleet.ModeLease] only, and what happens
+	// while the backend does not answer. Only with [ScopeFleet].
+	Fleet Fleet
+
 	// Origin restricts the rule to calls of that caller; [rule.OtherOrigins] to those
 	// of callers that no rule on the resource names, unnamed ones included. Left out,
 	// the rule is for all calls.
@@ -151,12 +161,14 @@ func withDefaults(r Rule) Rule {
 	if r.isFair() {
 		rule.SetDefault(&r.WeightBy, ByTime)
 	}
+	rule.SetFleetDefaults(&r.Scope, &r.Fleet, fleet.ModeLease)
 	return r
 }
 
 // validate returns the mistakes in the fields that only this kind has.
 func validate(r Rule) []rule.Fault {
 	var f rule.Faults
+	r.validateFleet(&f)
 	if !rule.Within(r.Limit, 0, MaxLimit) {
 		f.Add("limit", "is %d: must be from 0 (blocks all) to %d calls under way", r.Limit, MaxLimit)
 	}

@@ -27,7 +27,8 @@ func WithClock(c clock.Clock) Option { return func(l *Limiter) { l.clock = c } }
 // New returns the limiter of a rule, which needs no name and no resource. It returns all mistakes
 // of the rule at once. Fields that say for which calls a rule is need an engine: these are mistakes.
 func New(r Rule, options ...Option) (*Limiter, error) {
-	complete, refused, err := standalone.Check(Kind(), &r, common(&r), standalone.Without("fairBy", r.isFair()))
+	complete, refused, err := standalone.Check(Kind(), &r, common(&r), standalone.Without("fairBy", r.isFair()),
+		standalone.Without("scope", r.Scope == ScopeFleet))
 	if err != nil {
 		return nil, err
 	}

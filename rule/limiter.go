@@ -129,6 +129,15 @@ type Finisher interface {
 	Done(Ticket, Exit)
 }
 
+// Placed is a limiter of calls under way whose places may be those of the whole fleet.
+type Placed interface {
+	Limiter
+
+	// PlaceNumber returns the fencing number of a call that passed at an instant, which is higher
+	// than those of calls that had its place before; false if the limit is none of the fleet.
+	PlaceNumber(start clock.Instant) (uint64, bool)
+}
+
 // Settler is a limiter that counts tokens and can correct what a call took.
 type Settler interface {
 	Limiter

@@ -30,6 +30,7 @@ const (
 	secondSampled // the calls under way at the start of a second are counted
 	backendAsked  // a batch of requests reaches the backend
 	replyArrives  // of the backend, or the timeout is over
+	placesGranted // an instance is told that it was granted places
 	memberSteps   // an instance looks at what it needs of the backend
 	waitOver      // of a waiting call, if it was not woken before
 	retryArrives  // of a call that was refused or failed
@@ -70,5 +71,5 @@ func (q *eventQueue) take() queuedEvent {
 // background says whether events of the kind come again and again, and do not matter when
 // there is nothing else to come.
 func (k eventKind) background() bool {
-	return k == signalsSampled || k == backendAsked || k == replyArrives || k == memberSteps
+	return k == signalsSampled || k == backendAsked || k == replyArrives || k == placesGranted || k == memberSteps
 }

@@ -334,3 +334,23 @@ func TestAFleetEndsWhenItsCallsHaveEnded(t *testing.T) {
 		assert.LessOrEqual(t, len(r.passes), most, mode)
 	}
 }
+
+// A limit on calls under way that the instances share is used in full, and never exceeded, whatever the
+// backend does.
+func TestAFleetSharesPlaces(t *testing.T) {
+	t.Parallel()
+	const document = "isolation: [{name: pool, resource: r, limit: 40, maxWait: 1s, scope: fleet}]"
+	load := simulate.Load{
+		Streams: []simulate.Stream{{Resource: "r", Rate: 800, Shape: simulate.Poisson, ServiceTime: 100 * time.Millisecond}},
+		Seed:    1,
+		Fleet:   simulate.Fleet{Outages: []simulate.Outage{{From: 5 * time.Second, Until: 6 * time.Second, Empty: true}}},
+	}
+	r := runFleet(t, document, load, 10*time.Second, 8)
+	for second := 2.; second < 10; second++ {
+		assert.InDelta(t, 400, r.passed(second, second+1), 20, "second %v", second)
+	}
+	require.Len(t, r.Fleet, 10)
+	assert.Equal(t, "pool", r.Fleet[0].Rule)
+	assert.Nil(t, r.Fleet[0].Limit, "it is none of a time")
+	assert.LessOrEqual(t, r.requestsPerInstance(8), 8.)
+}

@@ -219,6 +219,9 @@ func (s *simulation) process(e queuedEvent) error {
 		s.askBackend(e.trip)
 	case replyArrives:
 		s.takeReply(e.trip)
+	case placesGranted:
+		e.trip.instance.member.PlacesGranted(e.trip.limit)
+		s.attend(e.trip.instance)
 	case memberSteps:
 		if e.number == e.trip.instance.step { // else it is due earlier
 			return s.stepMember(e.trip.instance)

@@ -27,6 +27,7 @@ type sharing struct {
 type trip struct {
 	instance *instance
 	batch    *fleet.Batch
+	limit    string // of which places were granted, as the backend tells
 	roundTrip
 }
 
@@ -63,9 +64,20 @@ func (s *simulation) findShared(load Load) error {
 		}
 	}
 	for _, i := range s.instances {
+		s.listen(i)
 		s.attend(i)
 	}
 	return s.sharing.rows.complete(s.options.seconds())
+}
+
+// listen has an instance be told of places that the backend grants to it.
+func (s *simulation) listen(i *instance) {
+	network := s.sharing.network
+	network.store.Listen(i.member.Instance(), func(limit string) {
+		if way := network.send(s.now, fleet.DefaultTimeout); way.answered {
+			s.queue.add(queuedEvent{at: s.now + (way.replied-s.now)/2, kind: placesGranted, trip: &trip{instance: i, limit: limit}})
+		}
+	})
 }
 
 // hasAttributes says whether the calls of a stream have all the attributes that a rule looks

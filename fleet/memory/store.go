@@ -8,6 +8,7 @@ import (
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/fleet"
+	"github.com/penstock-go/penstock/fleet/places"
 )
 
 // Store counts tokens in memory. It is safe for concurrent use.
@@ -19,6 +20,9 @@ type Store struct {
 	values    map[key]*value
 	sweepAt   int // number of values from which on those that have ended are removed
 	instances map[string]announcement
+	started   int64                       // when it was made or emptied; 0 if that is long ago
+	listeners map[string]func(key string) // by instance, see Listen
+	news      []news                      // to be told when mu is not held
 }
 
 // key names a value. Operations that count in the same way share one, so that a limit keeps
@@ -35,6 +39,7 @@ const (
 	windowShape
 	fixedShape
 	logShape
+	placesShape
 )
 
 // value is what is used of a limit; one of its fields, by the shape of its key.
@@ -45,6 +50,7 @@ type value struct {
 	windows []*ring // the one written last first
 	fixed   fixedCount
 	log     []pass // by time
+	places  *places.Ledger
 }
 
 // New returns an empty store.
@@ -55,7 +61,7 @@ func New(c clock.Clock) *Store {
 // Exchange implements [fleet.Store]. It fails with [fleet.ErrUnavailable] if ctx has ended.
 func (s *Store) Exchange(ctx context.Context, requests []fleet.Request, replies []fleet.Reply) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.unlock()
 	now := s.now()
 	for i := range requests {
 		r := &requests[i]
@@ -79,6 +85,8 @@ func (s *Store) do(now int64, r *fleet.Request) fleet.Reply {
 		return s.askFixedWindow(now, r)
 	case fleet.AskSlidingLog:
 		return s.askSlidingLog(now, r)
+	case fleet.ClaimPlaces:
+		return s.claimPlaces(now, r)
 	default:
 		return s.askBucket(now, r)
 	}
@@ -130,6 +138,7 @@ func (s *Store) Flush() {
 	defer s.mu.Unlock()
 	clear(s.values)
 	clear(s.instances)
+	s.started = s.now()
 }
 
 // Shift makes the clock of the store jump by d, forward or back.

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/penstock-go/penstock/fleet"
+	"github.com/penstock-go/penstock/fleet/places"
 	"github.com/penstock-go/penstock/fleet/redis/redistest"
 )
 
@@ -49,6 +50,46 @@ func BenchmarkExchange(b *testing.B) {
 					b.ReportMetric(scriptTime(b, server), "script-µs")
 				})
 			}
+		}
+	}
+}
+
+// BenchmarkClaimPlaces is the script of places: claims that change nothing, and such by which places
+// move from one instance to another.
+func BenchmarkClaimPlaces(b *testing.B) {
+	server := redistest.Start(b, redistest.Options{})
+	s := open(b, Options{Addresses: []string{server.Addr()}, App: "shop"})
+	for _, instances := range []int64{8, 30, 100} {
+		for name, changes := range map[string]int64{"same": 0, "changes": 1} {
+			b.Run(fmt.Sprintf("%s/%d", name, instances), func(b *testing.B) {
+				key := fmt.Sprintf("isolation/%s-%d", name, instances)
+				requests := make([]fleet.Request, 100)
+				for i := range requests {
+					n := int64(i) % instances
+					requests[i] = claimOf(key, places.Claim{
+						Instance: fmt.Sprintf("instance-%02d-of-the-service", n), Limit: 5 * instances, Held: 5, InUse: 5, Want: 20, Life: time.Hour,
+					})
+				}
+				sequence, replies := int64(0), make([]fleet.Reply, len(requests))
+				claim := func() {
+					for i := range requests {
+						sequence++
+						requests[i].Places.Sequence = sequence
+						requests[i].Places.Held = 5 - changes*(sequence/int64(len(requests))%2)
+						requests[i].Places.InUse = min(requests[i].Places.Held, 4)
+					}
+					s.Exchange(b.Context(), requests, replies)
+				}
+				claim()
+				claim()
+				server.Do("CONFIG", "RESETSTAT")
+				for b.Loop() {
+					claim()
+				}
+				b.StopTimer()
+				require.NoError(b, replies[0].Err)
+				b.ReportMetric(scriptTime(b, server), "script-µs")
+			})
 		}
 	}
 }

@@ -13,8 +13,9 @@
 // # What is stored
 //
 // Every limit is one key, {ps:<app>:<limit>}, and what operations count in different ways has
-// suffixes, :w, :f and :l. A key has 90 to 170 bytes, whatever the limit is, except the log of
-// [fleet.AskSlidingLog], which has an element for each call in a window. Every key ends by
+// suffixes, :w, :f, :l and :p. A key has 90 to 170 bytes, whatever the limit is, except the log of
+// [fleet.AskSlidingLog], which has an element for each call in a window, and the places of
+// [fleet.ClaimPlaces], which have a field for each instance and stay for a day. Every key ends by
 // itself when nothing of it is used any more. {ps:<app>:}instances, {ps:<app>:}instance:<id>
 // and {ps:<app>:}session:<id> are who is alive.
 //
@@ -35,11 +36,12 @@
 //
 // A user of an access control list needs no more than
 //
-//	ACL SETUSER fleet on >… resetkeys ~{ps:<app>:* resetchannels -@all +hello +auth
+//	ACL SETUSER fleet on >… resetkeys ~{ps:<app>:* resetchannels &ps:<app>:* -@all +hello +auth
 //	  +client|setname +ping +evalsha +eval +time +get +mget +set +del +pexpire +zadd +zrem
 //	  +zcard +zscore +zrange +zrangebyscore +zremrangebyscore +cluster|slots +cluster|shards
+//	  +hmget +hset +hgetall +hdel +info +publish +subscribe
 //
-// (without resetchannels on Redis 6.0, which does not know it), and for sentinels the permissions that sentinels ask of every client.
+// (without resetchannels and the channels on Redis 6.0, which does not know it), and for sentinels the permissions that sentinels ask of every client.
 //
 // # Connections and failures
 //

@@ -26,7 +26,7 @@ type script struct {
 
 // scripts are what a store runs on the server.
 type scripts struct {
-	operations [fleet.AskThrottle + 1]script
+	operations [fleet.ClaimPlaces + 1]script
 	announce   script
 }
 
@@ -39,6 +39,7 @@ func loadScripts() (*scripts, error) {
 		fleet.AskSlidingLog:  "ask_sliding_log",
 		fleet.AskTokenBucket: "ask_bucket",
 		fleet.AskThrottle:    "ask_bucket",
+		fleet.ClaimPlaces:    "claim_places",
 	} {
 		if err := s.operations[operation].load(name); err != nil {
 			return nil, err
@@ -93,6 +94,8 @@ func arguments(r *fleet.Request) []string {
 	case fleet.AskThrottle:
 		wait := whole(t.MaxWait.Microseconds())
 		return []string{fraction(t.Limit), whole(window), fraction(max(1, t.Burst)), whole(r.Want), wait, keep, whole(r.Owed)}
+	case fleet.ClaimPlaces:
+		return claimArguments(r.Terms.Key, r.Places)
 	default: // AskTokenBucket
 		return []string{fraction(t.Limit), whole(window), fraction(t.Burst), whole(r.Want), "0", keep, whole(r.Owed)}
 	}
@@ -118,6 +121,8 @@ func grantsNothing(r *fleet.Request) bool {
 	switch r.Operation {
 	case fleet.LeaseWindow, fleet.AskFixedWindow, fleet.AskSlidingLog:
 		return r.Terms.Limit < 1
+	case fleet.ClaimPlaces:
+		return false
 	default:
 		return r.Terms.Limit == 0
 	}
@@ -133,6 +138,8 @@ func suffix(o fleet.Operation) string {
 		return ":f"
 	case fleet.AskSlidingLog:
 		return ":l"
+	case fleet.ClaimPlaces:
+		return ":p"
 	default:
 		return ""
 	}
@@ -157,6 +164,8 @@ func answer(r *fleet.Request, result rueidis.RedisResult) (fleet.Reply, error) {
 		}
 	case fleet.AskSlidingLog:
 		reply = fleet.Reply{Granted: f.number(), Retry: f.retry(), Limit: f.number(), Remaining: f.number(), Reset: f.micros()}
+	case fleet.ClaimPlaces:
+		reply.Places = f.places()
 	default:
 		reply = fleet.Reply{
 			Granted: f.number(), Delay: f.micros(), Retry: f.retry(), Limit: f.number(), Remaining: f.number(), Reset: f.micros(),

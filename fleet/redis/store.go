@@ -20,7 +20,10 @@ type Store struct {
 	slots      slots
 }
 
-var _ fleet.Partitioned = (*Store)(nil)
+var (
+	_ fleet.Partitioned = (*Store)(nil)
+	_ fleet.Notifier    = (*Store)(nil)
+)
 
 // Connect returns a store. It does not wait for the server, which need not be up: the store
 // connects in the background, and again when a connection is lost. Errors tell of options
@@ -77,7 +80,7 @@ func (s *Store) make(ctx context.Context, requests []fleet.Request, replies []fl
 		commands := make([]rueidis.Completed, len(pending))
 		for i, at := range pending {
 			r := &requests[at]
-			commands[i] = s.scripts.operations[r.Operation].call(b, byHash, arguments(r), s.key(r))
+			commands[i] = s.scripts.operations[r.Operation].call(b, byHash, s.channeled(r, arguments(r)), s.key(r))
 		}
 		return commands
 	})

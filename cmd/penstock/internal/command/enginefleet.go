@@ -35,12 +35,21 @@ func writeFleet(text io.Writer, f *inspect.Fleet) {
 			rows = append([]inspect.FleetUse{all}, l.Shares...)
 		}
 		for _, row := range rows {
-			fmt.Fprintf(table, "%s\t%s\t%s in %s\t%s\t%s\t%s\t%s\n", wording.Cell(l.Key), wording.Cell(string(l.Mode)),
-				decimal(l.Limit), wording.Cell(l.Window), wording.Cell(row.Instance), decimal(row.Demand), decimal(row.Passed),
+			fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", wording.Cell(l.Key), wording.Cell(string(l.Mode)),
+				limitOfFleet(l), wording.Cell(row.Instance), decimal(row.Demand), decimal(row.Passed),
 				wording.Cell(stateOfFleetLimit(l)))
 		}
 	}
 	_ = table.Flush() // to a buffer
+}
+
+// limitOfFleet writes a limit. Of one on calls under way demand is the places wanted, and what has
+// passed are those in use.
+func limitOfFleet(l *inspect.FleetLimit) string {
+	if l.Places != nil {
+		return decimal(l.Limit) + " at once"
+	}
+	return decimal(l.Limit) + " in " + wording.Cell(l.Window)
 }
 
 func stateOfFleet(f *inspect.Fleet) string {
@@ -62,6 +71,8 @@ func stateOfFleetLimit(l *inspect.FleetLimit) string {
 		text += "all calls pass here"
 	case l.Granted == 0:
 		text += "nothing passes here"
+	case l.Places != nil:
+		text += decimal(float64(l.Granted)) + " may be under way here"
 	default:
 		text += fmt.Sprintf("%s/s may pass here", decimal(float64(l.Granted)))
 	}

@@ -1,0 +1,22 @@
+package core
+
+import "github.com/penstock-go/penstock/rule"
+
+// Place returns the fencing number of the place that the call has of a limit on calls under way in
+// the whole fleet, the first one if there are several; false if it has none. A store that remembers
+// the highest number it was given, and refuses lower ones, refuses what a call sends whose instance
+// was paused for so long that another one has got its place meanwhile. It must not run at the same
+// time as Exit.
+func (g *Guard) Place() (number uint64, ok bool) {
+	if g.extras == nil || g.extras.chain == nil {
+		return 0, false
+	}
+	for _, end := range g.extras.chain.ends {
+		if placed, isPlaced := end.finisher.(rule.Placed); isPlaced {
+			if number, ok = placed.PlaceNumber(g.start); ok {
+				return number, true
+			}
+		}
+	}
+	return 0, false
+}
