@@ -85,7 +85,9 @@ func arguments(r *fleet.Request) []string {
 			counts(r.OwedBefore),
 		}
 	case fleet.AskFixedWindow:
-		return []string{fraction(math.Floor(t.Limit)), whole(window), whole(r.Want), whole(r.BackTo), keep, whole(r.Owed)}
+		return []string{
+			fraction(math.Floor(t.Limit)), whole(window), whole(r.Want), whole(r.BackTo), keep, whole(r.Owed), beginnings(t),
+		}
 	case fleet.AskSlidingLog:
 		return []string{
 			fraction(math.Floor(t.Limit)), whole(window), whole(r.Want), keep, whole(r.Owed), whole(r.Age.Microseconds()),
@@ -96,6 +98,21 @@ func arguments(r *fleet.Request) []string {
 	default: // AskTokenBucket
 		return []string{fraction(t.Limit), whole(window), fraction(t.Burst), whole(r.Want), "0", keep, whole(r.Owed)}
 	}
+}
+
+// beginnings returns when windows of the calendar begin, from the one before the present one to the
+// second after it; "" if all windows are as long. The clocks of this machine and of the server may
+// differ by a window.
+func beginnings(t *fleet.Terms) string {
+	if t.Calendar == nil {
+		return ""
+	}
+	number := t.Calendar.Number(time.Now())
+	all := make([]int64, 0, 4)
+	for n := number - 1; n <= number+2; n++ {
+		all = append(all, t.Calendar.Start(n).UnixMicro())
+	}
+	return counts(all)
 }
 
 func whole(n int64) string { return strconv.FormatInt(n, 10) }
