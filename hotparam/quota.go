@@ -58,7 +58,7 @@ func (l *limiter) penalise(q *rule.Quota, s subject, c rule.Call) {
 
 // QuotaOf returns what is left of the limit of a call's value, as far as this instance knows: what
 // it may let pass without asking the fleet. Of a rule that asks for each call it knows only that
-// nothing is left.
+// nothing is left, or of a fixed window what the last answer said.
 func (l *fleetLimiter) QuotaOf(c rule.Call) *rule.Quota {
 	s, decision := l.subjectOf(c.Attribute)
 	if decision != limited {
@@ -73,7 +73,11 @@ func (l *fleetLimiter) QuotaOf(c rule.Call) *rule.Quota {
 	case v == nil:
 		q.Remaining = int64(l.rule.burst(q.Limit))
 	case v.asker != nil:
-		if q.Reset = v.asker.DeniedFor(c.Now, 1); q.Reset == 0 {
+		left, lasts, known := v.asker.Known(c.Now)
+		if q.Remaining, q.Reset = left, lasts; !known {
+			q.Reset = v.asker.DeniedFor(c.Now, 1)
+		}
+		if q.Reset == 0 {
 			return nil
 		}
 	default:

@@ -86,7 +86,7 @@ func arguments(r *fleet.Request) []string {
 		}
 	case fleet.AskFixedWindow:
 		return []string{
-			fraction(math.Floor(t.Limit)), whole(window), whole(r.Want), whole(r.BackTo), keep, whole(r.Owed), beginnings(t),
+			fraction(math.Floor(t.Limit)), whole(window), whole(r.Want), whole(r.BackTo), keep, whole(r.Owed), beginnings(r),
 		}
 	case fleet.AskSlidingLog:
 		return []string{
@@ -101,16 +101,16 @@ func arguments(r *fleet.Request) []string {
 }
 
 // beginnings returns when windows of the calendar begin, from the one before the present one to the
-// second after it; "" if all windows are as long. The clocks of this machine and of the server may
-// differ by a window.
-func beginnings(t *fleet.Terms) string {
-	if t.Calendar == nil {
+// second after it; "" if all windows are as long.
+func beginnings(r *fleet.Request) string {
+	of := r.Terms.Calendar
+	if of == nil {
 		return ""
 	}
-	number := t.Calendar.Number(time.Now())
+	number := of.Number(r.At)
 	all := make([]int64, 0, 4)
 	for n := number - 1; n <= number+2; n++ {
-		all = append(all, t.Calendar.Start(n).UnixMicro())
+		all = append(all, max(0, of.Start(n).UnixMicro()))
 	}
 	return counts(all)
 }
