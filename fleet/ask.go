@@ -36,6 +36,8 @@ type Asker struct {
 	flushing   bool          // it is in the list of those that have something to hand back or to pay
 	bucket     int64         // the last [Reply.Bucket]
 	bucketFrom clock.Instant // when it was first known
+	left       int64         // tokens of a fixed window that the last reply left
+	leftUntil  clock.Instant // when that window ends
 }
 
 // Answer is the answer to one call.
@@ -198,6 +200,9 @@ func (q *asking) answered(now clock.Instant, reply *Reply) {
 			a.flushSoon()
 		}
 		return
+	}
+	if a.operation == AskFixedWindow && reply.Reset > 0 {
+		a.left, a.leftUntil = reply.Remaining, now.Add(reply.Reset)
 	}
 	answer := Answer{Limit: reply.Limit, Remaining: reply.Remaining, Reset: reply.Reset}
 	if reply.Granted >= int64(q.n) {

@@ -125,7 +125,7 @@ func (a *Asker) Change(terms Terms, operation Operation, onOutage OnOutage, now 
 	if terms != a.terms || operation != a.operation {
 		a.denied.Store(uint64(pack(now, false, 0)))
 	}
-	isOther := terms.Window != a.terms.Window || operation != a.operation
+	isOther := !terms.hasWindowsOf(&a.terms) || operation != a.operation
 	a.terms, a.operation, a.onOutage = terms, operation, onOutage
 	if isOther {
 		passed, owed := a.passes.sum(), a.outage.owed.sum()

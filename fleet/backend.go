@@ -145,6 +145,10 @@ type Request struct {
 	// Want of AskFixedWindow has it too, or 0 for the present window.
 	BackTo int64
 
+	// At is the time by the wall clock of the instance; of terms with a Calendar. A store may go by its
+	// own clock, which should differ by less than a window.
+	At time.Time
+
 	// Age is how long ago Owed passed; of AskSlidingLog.
 	Age time.Duration
 

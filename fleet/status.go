@@ -207,8 +207,25 @@ func (a *Asker) status(now clock.Instant) LimitStatus {
 	}
 	if a.outage.active {
 		s.Granted, s.Remaining = a.outage.bucket.passes(), a.outage.bucket.tokens()
+	} else if left, until, known := a.known(now); known {
+		s.Remaining, s.Retry = left, until
 	}
 	return s
+}
+
+// Known returns what the whole fleet has left of a fixed window, as of the last answer, and how long
+// the window lasts; false if there was none in it.
+func (a *Asker) Known(now clock.Instant) (left int64, lasts time.Duration, known bool) {
+	a.member.mu.Lock()
+	defer a.member.mu.Unlock()
+	return a.known(now)
+}
+
+func (a *Asker) known(now clock.Instant) (left int64, lasts time.Duration, known bool) {
+	if a.leftUntil <= now || a.operation != AskFixedWindow {
+		return 0, 0, false
+	}
+	return a.left, a.leftUntil.Sub(now), true
 }
 
 func (a *Asker) usage(now clock.Instant) Use {

@@ -141,6 +141,9 @@ func (m *Member) lookAt(b *Budget, now clock.Instant) {
 
 // request adds a request to the batch that is made now.
 func (m *Member) request(now clock.Instant, request Request, by requester, ofGroup bool) *Batch {
+	if request.Terms.Calendar != nil {
+		request.At = clock.TimeOf(m.clock, now)
+	}
 	batch := m.batchFor(now, m.partitionOf(request.Terms.Key), ofGroup)
 	batch.to.requests++
 	batch.Requests = append(batch.Requests, request)

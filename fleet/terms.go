@@ -1,6 +1,10 @@
 package fleet
 
-import "time"
+import (
+	"time"
+
+	"github.com/penstock-go/penstock/calendar"
+)
 
 // Mode says how instances share a limit.
 type Mode string
@@ -49,6 +53,10 @@ type Terms struct {
 	Limit  float64       // tokens per window, at least 0
 	Window time.Duration // at least 1 ms
 
+	// Calendar has the windows of [AskFixedWindow]; nil if they are Window long, from the epoch on.
+	// Window is then about as long as one of them.
+	Calendar *calendar.Calendar
+
 	// Burst is how many tokens may pass at once after a quiet time; of buckets.
 	Burst float64
 
@@ -61,3 +69,23 @@ type Terms struct {
 
 // PerSecond returns the limit in tokens per second.
 func (t *Terms) PerSecond() float64 { return t.Limit / t.Window.Seconds() }
+
+// WindowAt returns when the fixed window begins and ends that is open at a time, in microseconds
+// since the epoch.
+func (t *Terms) WindowAt(at time.Time) (begin, end int64) {
+	if t.Calendar != nil {
+		number := t.Calendar.Number(at)
+		return t.Calendar.Start(number).UnixMicro(), t.Calendar.Start(number + 1).UnixMicro()
+	}
+	window := t.Window.Microseconds()
+	begin = at.UnixMicro() / window * window
+	return begin, begin + window
+}
+
+// hasWindowsOf says whether the windows of both terms are the same.
+func (t *Terms) hasWindowsOf(other *Terms) bool {
+	if t.Calendar == nil || other.Calendar == nil {
+		return t.Calendar == other.Calendar && t.Window == other.Window
+	}
+	return t.Calendar.Equal(other.Calendar)
+}

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/internal/openwindow"
 	"github.com/penstock-go/penstock/warmup"
 )
 
@@ -16,10 +17,11 @@ type Compiled struct {
 	revision uint64    // of the version, if the limit moves; see follower
 	follower *follower // nil if it does not
 
-	seconds float64       // the window, in seconds
-	most    int64         // the tokens of the largest call that can ever pass a window
-	bucket  time.Duration // windows: the length of a bucket
-	span    int           // windows: the number of buckets that the limit holds over
+	seconds float64             // the window, in seconds
+	most    int64               // the tokens of the largest call that can ever pass a window
+	bucket  time.Duration       // windows: the length of a bucket, about that if it is one of the calendar
+	span    int                 // windows: the number of buckets that the limit holds over
+	windows *openwindow.Windows // nil unless they are those of a calendar
 
 	*warmUpCurves // nil unless the rule warms up
 }
@@ -34,10 +36,11 @@ type warmUpCurves struct {
 // [Rule.WithDefaults]. Limiters tell versions of their rule apart by version: the
 // higher one is newer.
 func Compile(rule Rule, version uint64) *Compiled {
-	r := &Compiled{rule: rule, version: version, seconds: rule.Window.Seconds()}
+	window := rule.window()
+	r := &Compiled{rule: rule, version: version, seconds: window.Seconds(), windows: openwindow.New(rule.Calendar.Compile())}
 	if rule.limiterKind() == windowLimiter {
 		parts := max(1, rule.Buckets) // a fixed window is not parted
-		r.bucket, r.span = rule.Window/time.Duration(parts), parts
+		r.bucket, r.span = window/time.Duration(parts), parts
 		if rule.Strict {
 			// An unaligned interval touches one bucket more than its length has.
 			r.span++

@@ -15,8 +15,12 @@ func (r Rule) WithDefaults() Rule {
 
 // defaults fills in the fields that other kinds do not have.
 func defaults(r Rule) Rule {
-	rule.SetDefault(&r.Window, DefaultWindow)
-	rule.SetDefault(&r.Algorithm, SlidingWindow)
+	if r.hasCalendar() {
+		rule.SetDefault(&r.Algorithm, FixedWindow)
+	} else {
+		rule.SetDefault(&r.Window, DefaultWindow)
+		rule.SetDefault(&r.Algorithm, SlidingWindow)
+	}
 	if r.Algorithm == SlidingWindow {
 		rule.SetDefault(&r.Buckets, defaultBuckets(r.Window))
 	}

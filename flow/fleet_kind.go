@@ -28,9 +28,10 @@ func newFleetVersion(r Rule, env *rule.Env) *fleetVersion {
 	v.terms = fleet.Terms{
 		Key:    env.FleetKey(rule.Key{Kind: kindName, Name: r.Name}, r.Match != ""),
 		Limit:  r.Limit,
-		Window: r.Window,
+		Window: r.window(),
 		Burst:  r.fleetBurst(v.mode),
 	}
+	v.terms.Calendar = r.Calendar.Compile()
 	if r.limiterKind() == windowLimiter {
 		v.terms.Buckets = max(1, r.Buckets) // a fixed window is not parted
 	}
@@ -130,7 +131,7 @@ type fleetLimiter interface {
 func (v *fleetVersion) status(of *fleet.LimitStatus) rule.Status {
 	return rule.Status{
 		Quota: &rule.Quota{
-			Limit: v.rule.Limit, Effective: of.Granted * v.rule.Window.Seconds(), Window: v.rule.Window,
+			Limit: v.rule.Limit, Effective: of.Granted * v.terms.Window.Seconds(), Window: v.terms.Window,
 			Remaining: of.Remaining, Reset: knownRetry(of.Retry),
 		},
 		Fleet: &rule.FleetStatus{Granted: of.Granted, Demand: of.Demand, Outage: of.Outage},

@@ -78,7 +78,7 @@ func (r *Compiled) withShare(share *fleet.Share) *Compiled {
 func newShareLimiter(v *fleetVersion, env *rule.Env) rule.Limiter {
 	share := env.Fleet.Share(v.terms, v.rule.Fleet.OnOutage, env.Now)
 	l := &shareLimiter{
-		RuleLimiter: newLimiter(compiledFor(*env).withShare(share), env.Now),
+		RuleLimiter: newLimiter(compiledFor(*env, nil).withShare(share), env.Now),
 		shared:      &sharedLimit{share: share, versions: versions{latest: v.number, inForce: v.number}},
 		share:       share, version: v,
 	}
@@ -180,7 +180,7 @@ func (l *shareLimiter) adopted(v *fleetVersion, env *rule.Env) rule.Limiter {
 	if !l.shared.versions.adopt(v.number) {
 		return nil
 	}
-	compiled := compiledFor(*env).withShare(l.share)
+	compiled := compiledFor(*env, nil).withShare(l.share)
 	next := &shareLimiter{shared: l.shared, share: l.share, version: v}
 	if compiled.canFollow(l.compiled) {
 		next.RuleLimiter = l.withVersion(compiled)

@@ -9,7 +9,10 @@ import (
 
 // defaultMode returns how instances share the limit if the rule does not say it.
 func (r *Rule) defaultMode() fleet.Mode {
-	if r.Algorithm == FixedWindow {
+	switch {
+	case r.hasCalendar():
+		return fleet.ModeAsk
+	case r.Algorithm == FixedWindow:
 		return fleet.ModeWindow
 	}
 	return fleet.ModeLease
@@ -17,7 +20,13 @@ func (r *Rule) defaultMode() fleet.Mode {
 
 // validateFleet judges how instances share the limit.
 func (r *Rule) validateFleet(f *rule.Faults) {
-	if !f.ValidateFleet(r.Scope, r.Fleet) || r.Fleet.Mode == fleet.ModeShare {
+	if !f.ValidateFleet(r.Scope, r.Fleet) {
+		return
+	}
+	if r.hasCalendar() {
+		f.ValidateFleetCalendar(r.Calendar, r.Fleet, r.Shadow)
+	}
+	if r.Fleet.Mode == fleet.ModeShare {
 		return
 	}
 	switch mode := r.Fleet.Mode; {

@@ -35,7 +35,7 @@ func (q *Queue) forecast(r *Compiled, c rule.Call, at clock.Instant) (passes clo
 // leaves says whether what is taken at now may have left the window at a later
 // instant.
 func (r *Compiled) leaves(now, later clock.Instant) bool {
-	return later >= r.bucketStart(r.bucketOf(now)).Add(r.spanLength())
+	return later >= r.bucketStart(r.bucketOf(now)+int64(r.span))
 }
 
 // fullUntil returns when n tokens can pass that exceed what remains at now, if no other

@@ -6,7 +6,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/penstock-go/penstock/calendar"
 	"github.com/penstock-go/penstock/fleet"
+	"github.com/penstock-go/penstock/internal/openwindow"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -35,10 +37,18 @@ func signals(r Rule) []rule.Signal {
 	return []rule.Signal{r.Follow.Signal}
 }
 
-// compiledFor returns the compiled rule, which follows the signals of the engine.
-func compiledFor(env rule.Env) *Compiled {
+// compiledFor returns the compiled rule, which follows the signals and the wall clock of the
+// engine, and goes on from the version before; nil if there is none.
+func compiledFor(env rule.Env, before *Compiled) *Compiled {
 	compiled := env.Compiled.(*Compiled)
 	compiled.FollowSignal(env.Signals)
+	if compiled.windows != nil {
+		var present *openwindow.Windows
+		if before != nil {
+			present = before.windows
+		}
+		compiled.windows.Keep(env.Until, env.Now, present)
+	}
 	return compiled
 }
 
@@ -50,7 +60,7 @@ func newLimiterFor(r Rule, env rule.Env) rule.Limiter {
 	if isOfFleet(r) && env.Fleet != nil {
 		return newFleetLimiter(r, env)
 	}
-	return newLimiter(compiledFor(env), env.Now).limiter()
+	return newLimiter(compiledFor(env, nil), env.Now).limiter()
 }
 
 // adopt returns the limiter of a changed rule: the same one, another one that
@@ -63,7 +73,7 @@ func adopt(present rule.Limiter, r Rule, env rule.Env) rule.Limiter {
 	if before == nil {
 		return nil
 	}
-	compiled := compiledFor(env)
+	compiled := compiledFor(env, before.compiled)
 	switch {
 	case compiled.canFollow(before.compiled):
 		return before.withVersion(compiled).limiter()
@@ -89,8 +99,8 @@ func fields() []rule.Field[Rule] {
 		rule.NumberField("limit", func(r *Rule) *float64 { return &r.Limit }).
 			Required("is missing: write how many tokens may pass in a window, 0 to block all").
 			Says("tokens per window, a call takes one; 0 blocks all, 0.5 is one in two windows"),
-		rule.DurationField("window", func(r *Rule) *time.Duration { return &r.Window }).Given("algorithm").
-			Says("the time that the limit speaks of"),
+	}, rule.CalendarFields(func(r *Rule) *time.Duration { return &r.Window },
+		func(r *Rule) *rule.Calendar { return &r.Calendar }, "algorithm"), []rule.Field[Rule]{
 		rule.ChoiceField("algorithm", func(r *Rule) *Algorithm { return &r.Algorithm },
 			SlidingWindow, FixedWindow, TokenBucket, Throttle).Accepts("leakyBucket", string(Throttle)).
 			Says("slidingWindow, fixedWindow, tokenBucket, or throttle, which spaces calls evenly"),
@@ -175,6 +185,16 @@ func examples() []rule.Example[Rule] {
 			Scope: ScopeFleet, Fleet: Fleet{Mode: fleet.ModeWindow},
 		},
 		Fields: []string{"name", "resource", "limit", "scope", "fleet.mode", "fleet.onOutage"},
+	}, {
+		About: "A contract: a million calls a month, by the days of Berlin.",
+		Rule: Rule{
+			Name: "contract", Resource: "partners:search", Limit: 1_000_000,
+			Calendar: rule.Calendar{
+				Period:   calendar.Period{Count: 1, Unit: calendar.Month},
+				TimeZone: "Europe/Berlin", StartsAt: "2026-01-17",
+			},
+		},
+		Fields: []string{"name", "resource", "limit", "window", "timeZone", "startsAt"},
 	}, {
 		About:  "Reads give way to writes.",
 		Rule:   Rule{Name: "reads-yield", Resource: "orders:read", Limit: 50, Related: "orders:write"},

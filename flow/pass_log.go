@@ -5,6 +5,7 @@ import (
 	"sort"
 	"time"
 
+	"github.com/penstock-go/penstock/calendar"
 	"github.com/penstock-go/penstock/clock"
 )
 
@@ -40,7 +41,7 @@ const (
 	logParts = 16
 	// maxReach is the furthest that a log goes back: the span of the longest window that
 	// a rule can have.
-	maxReach = 2 * MaxWindow
+	maxReach = 2 * calendar.MaxLength
 )
 
 // reach returns how far back the rule counts: what passed before does not matter to what

@@ -137,7 +137,16 @@ func (w *Window) retryAfter(r *Compiled, n int32, remaining int64) time.Duration
 		}
 		buckets = max(buckets, w.carry.nextIn(w.fraction, w.counts.OpenBucket(), r.span))
 	}
-	return time.Duration(min(buckets, int64(forever/r.bucket))) * r.bucket
+	return r.lengthOf(w.counts.OpenBucket(), buckets)
+}
+
+// lengthOf returns how long so many buckets are, the given one being the first.
+func (r *Compiled) lengthOf(first, buckets int64) time.Duration {
+	buckets = min(buckets, int64(forever/r.bucket))
+	if r.windows != nil {
+		return r.bucketStart(first + buckets).Sub(r.bucketStart(first))
+	}
+	return time.Duration(buckets) * r.bucket
 }
 
 // retryStep is what [Window.RetryAfter] is rounded to, or the bucket if that is shorter.
@@ -155,12 +164,20 @@ func (r *Compiled) fromNow(wait time.Duration, now clock.Instant) time.Duration 
 
 // sameBuckets says whether both versions of a rule have the same buckets.
 func (r *Compiled) sameBuckets(other *Compiled) bool {
-	return r.bucket == other.bucket && r.span == other.span
+	return r.bucket == other.bucket && r.span == other.span && r.rule.Calendar == other.rule.Calendar
 }
 
-func (r *Compiled) bucketOf(now clock.Instant) int64 { return int64(now) / int64(r.bucket) }
+func (r *Compiled) bucketOf(now clock.Instant) int64 {
+	if r.windows != nil {
+		return r.windows.Number(now)
+	}
+	return int64(now) / int64(r.bucket)
+}
 
 func (r *Compiled) bucketStart(bucket int64) clock.Instant {
+	if r.windows != nil {
+		return r.windows.Start(bucket)
+	}
 	return clock.Instant(bucket * int64(r.bucket))
 }
 

@@ -13,8 +13,8 @@ type Algorithm string
 const (
 	// SlidingWindow counts the calls of the last window, bucket by bucket.
 	SlidingWindow Algorithm = "slidingWindow"
-	// FixedWindow counts the calls of a window of the calendar: 12:00 to 12:01.
-	// Around a boundary, twice the limit can pass in the time of one window.
+	// FixedWindow counts the calls of a window of the calendar: 12:00 to 12:01, or a
+	// month. It is the default of rules with a [Rule.Calendar]. Around a boundary, twice the limit can pass in the time of one window.
 	FixedWindow Algorithm = "fixedWindow"
 	// TokenBucket keeps what is not used, up to Burst tokens, for bursts. With
 	// MaxWait a call also waits for tokens that are still to flow in.
@@ -86,7 +86,13 @@ type Rule struct {
 	// the Unix epoch: one of a day at midnight UTC.
 	Window time.Duration
 
-	// Algorithm says how calls are counted. Defaults to [SlidingWindow].
+	// Calendar makes the window one of the calendar, such as a month, in place of Window. It
+	// is a fixed window, whose limit is a whole number, and which cannot warm up. The wall
+	// clock says when it ends. An instance that restarts counts from 0.
+	Calendar rule.Calendar
+
+	// Algorithm says how calls are counted. Defaults to [SlidingWindow], with a Calendar
+	// to [FixedWindow].
 	Algorithm Algorithm
 
 	// Buckets is how many parts the sliding window has: more are smoother and

@@ -158,7 +158,7 @@ func (l *RuleLimiter) RetryAfter(c rule.Call) time.Duration {
 
 // Status returns the effective limit and what remains of it. See [rule.Quota].
 func (l *RuleLimiter) Status(now clock.Instant) rule.Status {
-	quota := rule.Quota{Limit: l.compiled.rule.Limit, Window: l.compiled.rule.Window}
+	quota := rule.Quota{Limit: l.compiled.rule.Limit, Window: l.compiled.windowAt(now)}
 	if l.queue != nil {
 		quota.Effective, quota.Remaining, quota.Reset = l.queue.Status(now)
 	} else {

@@ -42,7 +42,9 @@ func NewLimiter(r Rule, options ...LimiterOption) (*Limiter, error) {
 		option(l)
 	}
 	l.clock = standalone.Clock(l.clock)
-	limiter := complete.NewLimiter(standalone.Env(l.clock.Now(), nil))
+	env := standalone.Env(l.clock.Now(), nil)
+	env.Until = l.clock.Until
+	limiter := complete.NewLimiter(env)
 	l.limiter, l.tickets = ruleLimiterOf(limiter), standalone.NewTickets(limiter, l.clock, refused)
 	return l, nil
 }

@@ -18,9 +18,8 @@ func validate(r Rule) []rule.Fault {
 	if !rule.Within(r.Limit, 0, MaxLimit) {
 		f.Add("limit", "is %v: must be from 0 (blocks all) to %.0f tokens per window", r.Limit, float64(MaxLimit))
 	}
-	shortest := r.shortestWindow()
-	if !rule.Within(r.Window, shortest, MaxWindow) {
-		f.Add("window", "is %v: must be from %v to %v", r.Window, shortest, MaxWindow)
+	if shortest := r.shortestWindow(); !r.validateCalendar(&f) && !rule.Within(r.Window, shortest, MaxWindow) {
+		f.Add("window", "is %v: must be from %v to %v, or days, weeks or months, such as 2d", r.Window, shortest, MaxWindow)
 	}
 	if r.validateAlgorithm(&f) {
 		r.validateSliding(&f)

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/penstock-go/penstock/calendar"
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/hotparam/internal/table"
 	"github.com/penstock-go/penstock/rule"
@@ -25,7 +26,9 @@ type compiled struct {
 
 	rates *table.Rates       // of the classes; nil unless the algorithm is TokenBucket or Throttle
 	now   []*table.Rate      // of the classes, for calls that do not wait
-	terms *table.WindowTerms // nil unless it is SlidingWindow
+	terms *table.WindowTerms // nil unless it is SlidingWindow or FixedWindow
+
+	calendar *calendar.Calendar // that has the windows; nil if there is none
 
 	// keeps is how long after a call the state of its value is as new, at the latest.
 	keeps   time.Duration
@@ -40,7 +43,7 @@ type compiled struct {
 
 // compile compiles a rule that is valid and complete.
 func compile(r Rule, version uint64) *compiled {
-	c := &compiled{rule: r, version: version, limits: []float64{r.limit()}}
+	c := &compiled{rule: r, version: version, limits: []float64{r.limit()}, calendar: r.Calendar.Compile()}
 	c.values, _ = parseValues(&r)
 	for _, limit := range c.values.exact {
 		c.exact = append(c.exact, c.classOf(limit))
@@ -54,8 +57,8 @@ func compile(r Rule, version uint64) *compiled {
 		for class := range c.limits {
 			c.now = append(c.now, c.rates.Class(class).Immediate())
 		}
-	case SlidingWindow:
-		c.terms = table.CompileWindow(version, r.Window)
+	case SlidingWindow, FixedWindow:
+		c.compileWindow()
 	}
 	classes := []int{0}
 	for _, class := range c.patterns {
@@ -67,7 +70,7 @@ func compile(r Rule, version uint64) *compiled {
 	for _, limit := range c.limits {
 		c.keeps = max(c.keeps, r.keeps(limit))
 		if limit > 0 {
-			c.slowest = max(c.slowest, float64(r.Window)/limit)
+			c.slowest = max(c.slowest, float64(r.window())/limit)
 		}
 	}
 	return c
@@ -127,8 +130,8 @@ func (r *Rule) fullAfter(limit float64) time.Duration {
 		return durationOf(r.burst(limit) / limit * float64(r.Window))
 	case r.Algorithm == Throttle:
 		return r.MaxWait + durationOf(max(1, 1/limit)*float64(r.Window))
-	case r.Algorithm == SlidingWindow:
-		return r.Window
+	case r.countsWhole():
+		return r.outlasts()
 	}
 	return 0
 }

@@ -27,9 +27,31 @@ func (r *Rule) validateFleet(f *rule.Faults) {
 		f.Add("scope", "is %q, but instances do not space the calls of a value together: set algorithm to %q or %q, or %s",
 			ScopeFleet, TokenBucket, SlidingWindow, onlyInstance)
 	}
+	if r.Algorithm == FixedWindow {
+		r.validateFixedFleet(f)
+		return
+	}
 	if r.Fleet.Mode != fleet.ModeLease && r.Fleet.Mode != fleet.ModeAsk {
 		f.Add("fleet.mode", "is %q: instances share limits for each value by %q or %q",
 			r.Fleet.Mode, fleet.ModeLease, fleet.ModeAsk)
+	}
+}
+
+// defaultMode is how instances share the limits if the rule does not say it.
+func (r *Rule) defaultMode() fleet.Mode {
+	if r.Algorithm == FixedWindow {
+		return fleet.ModeAsk
+	}
+	return fleet.ModeLease
+}
+
+// validateFixedFleet judges how instances share fixed windows: by asking for each call.
+func (r *Rule) validateFixedFleet(f *rule.Faults) {
+	if r.Fleet.Mode != fleet.ModeAsk {
+		f.Add("fleet.mode", "is %q: instances share a fixed window for each value by %q", r.Fleet.Mode, fleet.ModeAsk)
+	}
+	if r.Shadow {
+		f.Add("shadow", rule.ShadowOfFleetWindow)
 	}
 }
 
@@ -42,10 +64,10 @@ func (r *Rule) decisionMode() fleet.Mode {
 }
 
 // fleetTerms returns what the fleet is told of a limit.
-func (r *Rule) fleetTerms(key string, limit float64) fleet.Terms {
-	terms := fleet.Terms{Key: key, Limit: limit, Window: r.Window}
-	if r.Algorithm == TokenBucket {
-		terms.Burst = r.burst(limit)
+func (c *compiled) fleetTerms(key string, limit float64) fleet.Terms {
+	terms := fleet.Terms{Key: key, Limit: limit, Window: c.rule.window(), Calendar: c.calendar}
+	if c.rule.Algorithm == TokenBucket {
+		terms.Burst = c.rule.burst(limit)
 	} else {
 		terms.Burst = max(1, limit/Buckets)
 	}
@@ -54,8 +76,11 @@ func (r *Rule) fleetTerms(key string, limit float64) fleet.Terms {
 
 // operation returns how the backend decides on calls of mode ask.
 func (r *Rule) operation() fleet.Operation {
-	if r.Algorithm == SlidingWindow {
+	switch r.Algorithm {
+	case SlidingWindow:
 		return fleet.AskSlidingLog
+	case FixedWindow:
+		return fleet.AskFixedWindow
 	}
 	return fleet.AskTokenBucket
 }

@@ -76,7 +76,7 @@ func (s *fleetStates) newResource(c *compiled, env *rule.Env) *fleetResource {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.resources++; s.resources == 1 {
-		terms := c.rule.fleetTerms(s.key, c.rule.Limit)
+		terms := c.fleetTerms(s.key, c.rule.Limit)
 		s.group.Store(s.member.Group(terms, c.rule.decisionMode(), c.rule.Fleet.OnOutage, env.Now))
 	}
 	return r
@@ -140,7 +140,7 @@ func (s *fleetStates) cell(c *compiled, k cellKey, now clock.Instant) *sharedVal
 	v := s.byKey[k]
 	if v == nil {
 		all := *s.cells.Load()
-		v = s.newValue(c, c.rule.fleetTerms(k.keyIn(s.key), k.limit), now)
+		v = s.newValue(c, c.fleetTerms(k.keyIn(s.key), k.limit), now)
 		v.cell = len(all) + 1
 		s.byKey[k] = v
 		more := slices.Concat(all, []*sharedValue{v})
@@ -174,7 +174,7 @@ func (r *fleetResource) enter(c *compiled, s subject, value rule.Attribute, now 
 			r.withoutSlot.Add(1)
 			k := c.cellOf(d, s.class)
 			v = r.cell(c, k, now)
-			r.renew(v, c, c.rule.fleetTerms(k.keyIn(r.key), k.limit), now)
+			r.renew(v, c, c.fleetTerms(k.keyIn(r.key), k.limit), now)
 			return v, -1
 		}
 		if forgot {
@@ -183,13 +183,13 @@ func (r *fleetResource) enter(c *compiled, s subject, value rule.Attribute, now 
 		v = r.add(c, s, d.keyOf(r.limitKey), now)
 		t.put(slot, v)
 	}
-	r.renew(v, c, c.rule.fleetTerms(d.keyOf(r.limitKey), c.limits[s.class]), now)
+	r.renew(v, c, c.fleetTerms(d.keyOf(r.limitKey), c.limits[s.class]), now)
 	return v, slot
 }
 
 // add makes the limit of a value.
 func (r *fleetResource) add(c *compiled, s subject, key string, now clock.Instant) *sharedValue {
-	v := r.newValue(c, c.rule.fleetTerms(key, c.limits[s.class]), now)
+	v := r.newValue(c, c.fleetTerms(key, c.limits[s.class]), now)
 	v.key, v.owner = s.key, r
 	return v
 }
@@ -212,7 +212,7 @@ func (r *fleetResource) enterOwn(t *valueTable, c *compiled, s subject, value ru
 			t.remove(slot)
 		}
 	}
-	r.renew(v, c, c.rule.fleetTerms(key, c.limits[s.class]), now)
+	r.renew(v, c, c.fleetTerms(key, c.limits[s.class]), now)
 	return v
 }
 
@@ -271,7 +271,7 @@ func (s *fleetStates) resize(c *compiled, now clock.Instant) {
 	}
 	s.version = c.version
 	if g := s.group.Load(); g != nil {
-		g.Change(c.rule.fleetTerms(s.key, c.rule.Limit), c.rule.decisionMode(), c.rule.Fleet.OnOutage)
+		g.Change(c.fleetTerms(s.key, c.rule.Limit), c.rule.decisionMode(), c.rule.Fleet.OnOutage)
 	}
 	if t := s.table.Load(); len(newValueTable(c.rule.MaxValues, 0).values) != len(t.values) {
 		s.table.Store(t.moved(c.rule.MaxValues, now))

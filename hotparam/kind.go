@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/penstock-go/penstock/calendar"
 	"github.com/penstock-go/penstock/fleet"
 	"github.com/penstock-go/penstock/rule"
 )
@@ -69,11 +70,13 @@ func fields() []rule.Field[Rule] {
 			Says("instead of a limit: how many calls of a value may be under way at once").Otherwise("limit instead"),
 		rule.DurationField("maxAge", func(r *Rule) *time.Duration { return &r.MaxAge }).Given("concurrency").
 			Says("concurrency: how long a call may hold its place: after it the place counts as given back").Otherwise("until the call ends"),
-		rule.DurationField("window", func(r *Rule) *time.Duration { return &r.Window }).Given("algorithm", "concurrency").
-			Says("the time that the limit is for"),
-		rule.ChoiceField("algorithm", func(r *Rule) *Algorithm { return &r.Algorithm }, TokenBucket, SlidingWindow, Throttle).
+	}
+	window := rule.CalendarFields(func(r *Rule) *time.Duration { return &r.Window },
+		func(r *Rule) *rule.Calendar { return &r.Calendar }, "algorithm", "concurrency")
+	rest := []rule.Field[Rule]{
+		rule.ChoiceField("algorithm", func(r *Rule) *Algorithm { return &r.Algorithm }, TokenBucket, SlidingWindow, FixedWindow, Throttle).
 			Given("concurrency").
-			Says("tokenBucket, slidingWindow, or throttle, which spaces the calls of a value evenly"),
+			Says("tokenBucket, slidingWindow, fixedWindow, or throttle, which spaces the calls of a value evenly"),
 		rule.NumberField("burst", func(r *Rule) *float64 { return &r.Burst }).Given("limit", "algorithm", "concurrency").
 			Says("tokenBucket: how many tokens a value has at the start and can save").Otherwise("the limit, at least 1"),
 		rule.DurationField("maxWait", func(r *Rule) *time.Duration { return &r.MaxWait }).Given("algorithm", "concurrency").
@@ -98,7 +101,7 @@ func fields() []rule.Field[Rule] {
 			Says("hash: status shows a hash in place of each value").Otherwise("values are shown"),
 	}
 	shared := rule.FleetFields(func(r *Rule) *Scope { return &r.Scope }, func(r *Rule) *Fleet { return &r.Fleet })
-	return slices.Concat(rule.TargetFields(common), own, shared, rule.ScopeFields(common))
+	return slices.Concat(rule.TargetFields(common), own, window, rest, shared, rule.ScopeFields(common))
 }
 
 // readControl reads the field "control", as flow rules have it: "control: throttle" means
@@ -157,5 +160,16 @@ func examples() []rule.Example[Rule] {
 			Scope: ScopeFleet, Fleet: Fleet{Mode: fleet.ModeAsk},
 		},
 		Fields: []string{"name", "resource", "param", "limit", "window", "scope", "fleet.mode", "fleet.onOutage"},
+	}, {
+		About: "A plan: 100000 calls of a tenant a month, from the 17th on, in all instances together.",
+		Rule: Rule{
+			Name: "plan", Match: "api:*", Shared: true, Param: rule.StringsOf("tenant"), Limit: 100_000,
+			Calendar: rule.Calendar{
+				Period:   calendar.Period{Count: 1, Unit: calendar.Month},
+				TimeZone: "Europe/Berlin", StartsAt: "2026-01-17",
+			},
+			Scope: ScopeFleet,
+		},
+		Fields: []string{"name", "match", "perResource", "param", "limit", "window", "timeZone", "startsAt", "scope"},
 	}}
 }

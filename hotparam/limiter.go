@@ -13,7 +13,7 @@ import (
 
 // limiter is one version of a rule on one resource. All versions share the state.
 //
-// It is the limiter of a token bucket or a sliding window. The others are a throttle or a
+// It is the limiter of a token bucket or a window. The others are a throttle or a
 // concurrencyLimiter.
 type limiter struct {
 	*compiled
@@ -50,6 +50,7 @@ func newLimiter(r Rule, env rule.Env) rule.Limiter {
 		return newFleetLimiter(env)
 	}
 	c := env.Compiled.(*compiled)
+	c.keepCalendar(env, nil)
 	return c.limiter(c.statesFor(nil, env).newResource(), env)
 }
 
@@ -68,6 +69,7 @@ func adopt(present rule.Limiter, r Rule, env rule.Env) rule.Limiter {
 		(old.Concurrency == 0) != (r.Concurrency == 0) {
 		return nil
 	}
+	c.keepCalendar(env, former.compiled)
 	c.statesFor(former.state.states, env)
 	return c.limiter(former.state, env)
 }

@@ -3,6 +3,7 @@ package hotparam
 import (
 	"math"
 
+	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/fleet"
 	"github.com/penstock-go/penstock/rule"
 )
@@ -20,7 +21,7 @@ func (l *limiter) QuotaOf(c rule.Call) *rule.Quota {
 	if decision != limited || l.rule.Concurrency != 0 {
 		return nil
 	}
-	q := l.quota(s)
+	q := l.quota(s, c.Now)
 	switch t := l.tablesOf(s, c.Now); {
 	case q.Limit == 0:
 	case t.buckets != nil:
@@ -37,9 +38,9 @@ func (l *limiter) QuotaOf(c rule.Call) *rule.Quota {
 }
 
 // quota returns a quota of which is not known yet what is left.
-func (l *limiter) quota(s subject) *rule.Quota {
+func (l *limiter) quota(s subject, now clock.Instant) *rule.Quota {
 	limit := l.limits[s.class]
-	return &rule.Quota{Limit: limit, Effective: limit, Window: l.rule.Window}
+	return &rule.Quota{Limit: limit, Effective: limit, Window: l.windowAt(now)}
 }
 
 // penalise leaves nothing to a value that is refused outright.
@@ -57,13 +58,13 @@ func (l *limiter) penalise(q *rule.Quota, s subject, c rule.Call) {
 
 // QuotaOf returns what is left of the limit of a call's value, as far as this instance knows: what
 // it may let pass without asking the fleet. Of a rule that asks for each call it knows only that
-// nothing is left.
+// nothing is left, or of a fixed window what the last answer said.
 func (l *fleetLimiter) QuotaOf(c rule.Call) *rule.Quota {
 	s, decision := l.subjectOf(c.Attribute)
 	if decision != limited {
 		return nil
 	}
-	q := l.quota(s)
+	q := l.quota(s, c.Now)
 	v, _ := l.known(s)
 	switch isAsk := l.rule.decisionMode() == fleet.ModeAsk; {
 	case q.Limit == 0:
@@ -72,7 +73,11 @@ func (l *fleetLimiter) QuotaOf(c rule.Call) *rule.Quota {
 	case v == nil:
 		q.Remaining = int64(l.rule.burst(q.Limit))
 	case v.asker != nil:
-		if q.Reset = v.asker.DeniedFor(c.Now, 1); q.Reset == 0 {
+		left, lasts, known := v.asker.Known(c.Now)
+		if q.Remaining, q.Reset = left, lasts; !known {
+			q.Reset = v.asker.DeniedFor(c.Now, 1)
+		}
+		if q.Reset == 0 {
 			return nil
 		}
 	default:

@@ -3,7 +3,6 @@ package hotparam
 import (
 	"time"
 
-	"github.com/penstock-go/penstock/fleet"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -17,6 +16,9 @@ const (
 	TokenBucket Algorithm = "tokenBucket"
 	// SlidingWindow counts the calls of the last window, in ten aligned buckets.
 	SlidingWindow Algorithm = "slidingWindow"
+	// FixedWindow counts the calls of a window of the calendar: 12:00 to 12:01, or a month. It is
+	// the default of rules with a [Rule.Calendar].
+	FixedWindow Algorithm = "fixedWindow"
 	// Throttle spaces the calls of a value evenly. With MaxWait a call waits until it
 	// may pass.
 	Throttle Algorithm = "throttle"
@@ -104,7 +106,7 @@ type Rule struct {
 
 	// Limit is how many tokens each value may take in one window. A call takes one
 	// token unless it says otherwise. 0 blocks all; otherwise from [MinLimit] to
-	// [MaxLimit]. It may be fractional, but not of a [SlidingWindow].
+	// [MaxLimit]. It may be fractional, but not of a [SlidingWindow] or a [FixedWindow].
 	Limit float64
 
 	// Concurrency is how many calls of each value may be under way at once, in place of
@@ -120,11 +122,15 @@ type Rule struct {
 
 	// Window is the time that Limit is for. Defaults to one second; from [MinWindow] to
 	// [MaxWindow]. A [SlidingWindow] is at least [MinSliding] long and a multiple of ten
-	// nanoseconds. Not with Concurrency.
+	// nanoseconds, and so is a [FixedWindow]. Not with Concurrency.
 	Window time.Duration
 
-	// Algorithm says how calls are counted. Defaults to [TokenBucket]. Not with
-	// Concurrency.
+	// Calendar makes the window one of the calendar, such as a month, in place of Window: a
+	// [FixedWindow]. The wall clock says when it ends. An instance that restarts counts from 0.
+	Calendar rule.Calendar
+
+	// Algorithm says how calls are counted. Defaults to [TokenBucket], with a Calendar to
+	// [FixedWindow]. Not with Concurrency.
 	Algorithm Algorithm
 
 	// Burst is how many tokens the bucket of a value holds, and has at the start. A
@@ -229,13 +235,19 @@ func (r Rule) Validate() []rule.Fault { return Kind().Faults(r) }
 
 func withDefaults(r Rule) Rule {
 	rule.SetDefault(&r.Missing, MissingPass)
-	rule.SetFleetDefaults(&r.Scope, &r.Fleet, fleet.ModeLease)
+	switch {
+	case r.Concurrency != 0:
+	case r.hasCalendar():
+		rule.SetDefault(&r.Algorithm, FixedWindow)
+	default:
+		rule.SetDefault(&r.Window, DefaultWindow)
+		rule.SetDefault(&r.Algorithm, TokenBucket)
+	}
+	rule.SetFleetDefaults(&r.Scope, &r.Fleet, r.defaultMode())
 	if r.Concurrency != 0 {
 		rule.SetDefault(&r.MaxValues, DefaultMaxValues)
 		return r
 	}
-	rule.SetDefault(&r.Window, DefaultWindow)
-	rule.SetDefault(&r.Algorithm, TokenBucket)
 	if r.Algorithm == TokenBucket && r.Values.Len() == 0 { // else each limit is its own burst
 		rule.SetDefault(&r.Burst, defaultBurst(r.Limit))
 	}

@@ -226,7 +226,7 @@ func (r *Rule) defaultMaxValues() int {
 		return DefaultMaxValues
 	}
 	most := floodBytes / bucketBytes
-	if r.Algorithm == SlidingWindow {
+	if r.countsWhole() {
 		most = floodBytes / windowBytes
 	}
 	wanted := math.Ceil(floodPerSecond * r.fullAfter(r.Limit).Seconds())

@@ -64,7 +64,7 @@ func (r *Rule) validateConcurrency(f *rule.Faults) {
 	if r.Limit != 0 {
 		f.Add("limit", "stands beside concurrency: a rule has one or the other; remove one")
 	}
-	if r.Window != 0 {
+	if r.Window != 0 || r.Calendar != (rule.Calendar{}) {
 		f.Add("window", noEffect)
 	}
 	if r.Algorithm != "" {
@@ -86,15 +86,12 @@ func (r *Rule) validateRate(f *rule.Faults) {
 	if fault := r.limitFault(r.Limit); fault != "" {
 		f.Add("limit", "is %v: %s", r.Limit, fault)
 	}
+	f.ValidateCalendar(r.Window, r.Calendar)
 	switch r.Algorithm {
-	case TokenBucket, Throttle:
-		if !rule.Within(r.Window, MinWindow, MaxWindow) {
-			f.Add("window", "is %v: must be from %v to %v", r.Window, MinWindow, MaxWindow)
-		}
-	case SlidingWindow:
-		validateBuckets(f, "window", r.Window)
+	case TokenBucket, SlidingWindow, FixedWindow, Throttle:
+		r.validateWindow(f)
 	default:
-		f.Add("algorithm", "is %q: must be %q, %q or %q", r.Algorithm, TokenBucket, SlidingWindow, Throttle)
+		f.Add("algorithm", "is %q: must be %q, %q, %q or %q", r.Algorithm, TokenBucket, SlidingWindow, FixedWindow, Throttle)
 		return
 	}
 	switch {
@@ -127,10 +124,8 @@ func (r *Rule) limitFault(limit float64) string {
 		return "must be from 0 (blocks all) to 1000000000 tokens per window"
 	case limit != 0 && limit < MinLimit:
 		return "must be 0 (blocks all) or at least 0.000001 tokens per window"
-	case r.Algorithm == SlidingWindow && limit != math.Trunc(limit):
-		return `must be a whole number with algorithm "slidingWindow"`
 	}
-	return ""
+	return r.wholeFault(limit)
 }
 
 // validateBuckets judges a time that is counted in buckets.

@@ -48,7 +48,7 @@ flow:
 	fmt.Println(err)
 	// Output:
 	// rules: limits.yaml:5:12: flow rule "create": limit is -3: must be from 0 (blocks all) to 1000000000 tokens per window
-	// rules: limits.yaml:6:13: flow rule "create": window is 10: write a duration with a unit, such as "500ms" or "1s"
+	// rules: limits.yaml:6:13: flow rule "create": window is 10: write a duration with a unit, such as "500ms" or "1s", or days, weeks or months, such as "1d" or "3mo"
 	// rules: limits.yaml:9:5: flow rule "orders:pay": unknown field "limt": did you mean "limit"?
 	// rules: limits.yaml:10:16: flow rule "orders:pay": algorithm is "thottle": did you mean "throttle"?
 }

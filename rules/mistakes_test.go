@@ -168,7 +168,7 @@ func TestParseSaysWhatIsWrongWithTheFieldsOfARule(t *testing.T) {
 			`4:3 flow rule "a": unknown field "warmup": did you mean "warmUp"?`,
 		}},
 		{"of other systems", "flow:\n- {resource: a, limit: 1, grade: 1}", []string{
-			`2:27 flow rule "a": unknown field "grade": the fields here are name, resource, match, except, perResource, limit, window, algorithm, buckets, ` +
+			`2:27 flow rule "a": unknown field "grade": the fields here are name, resource, match, except, perResource, limit, window, timeZone, startsAt, algorithm, buckets, ` +
 				`strict, maxWait, burst, overdraft, warmUp, follow, scope, fleet, origin, related, shadow`,
 		}},
 		{"a path for a name", "flow:\n- {resource: a, limit: 1, warmUp.period: 5s}", []string{
@@ -202,7 +202,7 @@ func TestParseSaysWhatIsWrongWithTheFieldsOfARule(t *testing.T) {
 			`2:9 flow[0]: name is 7: must be text; put it in quotes, "7"`,
 			`3:13 flow[0]: resource is a list: must be text`,
 			`4:10 flow[0]: limit is "many": must be a number, such as 100 or 2.5`,
-			`5:11 flow[0]: window is 10: write a duration with a unit, such as "500ms" or "1s"`,
+			`5:11 flow[0]: window is 10: write a duration with a unit, such as "500ms" or "1s", or days, weeks or months, such as "1d" or "3mo"`,
 			`6:11 flow[0]: strict is 1: must be true or false`,
 			`7:12 flow[0]: control is "thottle": did you mean "throttle"?`,
 			`8:11 flow[0]: warmUp is "5s": must be a mapping with some of the fields period, coldFactor, step`,

@@ -48,7 +48,7 @@ func TestParseSaysWhatIsWrongWithAValue(t *testing.T) {
 		{`window: "10"`, `11 window is "10": write a duration with a unit`},
 		{"window: 0", "11 window is 0: write a duration with a unit"},
 		{`window: "0"`, `11 window is "0": write a duration with a unit`},
-		{"window: 1d", `11 window is "1d": write a duration with a unit`},
+		{"window: 1y", `11 window is "1y": write a duration with a unit`},
 		{"window: 1 s", `11 window is "1 s": write a duration with a unit`},
 		{"window: [1s]", "11 window is a list: write a duration with a unit"},
 		{"window: 0s", `11 window is "0s": leave the field out for the default, "1s"`},

@@ -158,6 +158,8 @@ func (l *quotaLimit) release(now clock.Instant) {
 	}
 }
 
+const unservableFixedWindow = "rules with a fixed window count by the calendar, and a data plane fills a bucket evenly"
+
 // unservableQuota says why a rule is not the limit of a bucket, "" if it is. It reads on from the
 // name of the kind.
 func unservableQuota(r rule.Rule) string {
@@ -165,7 +167,7 @@ func unservableQuota(r rule.Rule) string {
 	case flow.Rule:
 		switch {
 		case r.Algorithm == flow.FixedWindow:
-			return "rules with a fixed window count by the calendar, and a data plane fills a bucket evenly"
+			return unservableFixedWindow
 		case r.Related != "":
 			return "rules with related depend on the calls of another resource, which data planes do not report"
 		case r.WarmUp.Period != 0:
@@ -173,8 +175,11 @@ func unservableQuota(r rule.Rule) string {
 		}
 		return ""
 	case hotparam.Rule:
-		if r.Concurrency != 0 {
+		switch {
+		case r.Concurrency != 0:
 			return unservableConcurrency
+		case r.Algorithm == hotparam.FixedWindow:
+			return unservableFixedWindow
 		}
 		return ""
 	}

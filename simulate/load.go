@@ -41,10 +41,22 @@ type Load struct {
 	// fleet.
 	Fleet Fleet
 
+	// Start is the time of day and date at which the simulation begins, for rules that go by the
+	// calendar: a whole second, from 1970 to 2199. The zero value is the beginning of 1970, in UTC.
+	Start time.Time
+
 	// Seed sets everything that is random: the gaps of [Poisson] streams, the
 	// values of attributes, the service times of servers, which instance gets a call, what
 	// happens in the network, and what limiters choose at random. The same load with the same seed always gives the same result.
 	Seed uint64
+}
+
+// start returns when the simulation begins.
+func (l *Load) start() time.Time {
+	if l.Start.IsZero() {
+		return time.Unix(0, 0)
+	}
+	return l.Start
 }
 
 // Stream is calls of one kind. It has either a Rate or Times.

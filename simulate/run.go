@@ -51,7 +51,8 @@ type simulation struct {
 	instances []*instance
 	streams   []stream
 
-	now      time.Duration // where the clock stands
+	begin    clock.Instant // of the simulation
+	now      time.Duration // where the clock stands, since then
 	arrivals heap[*source]
 	queue    eventQueue
 	pending  int // calls that wait or are served
@@ -78,10 +79,11 @@ type simulation struct {
 // whose limit is that of all instances together.
 func newSimulation(load Load, options Options, shared bool) *simulation {
 	rows := newRows(load, options.seconds())
-	virtual := clock.NewVirtual(time.Unix(0, 0))
+	virtual := clock.NewVirtual(load.start())
 	s := &simulation{
 		options:  options,
 		clock:    virtual,
+		begin:    virtual.Now(),
 		arrivals: newArrivals(load, options.Duration),
 		queue:    newEventQueue(),
 		rows:     rows,

@@ -108,7 +108,7 @@ func (s *simulation) attend(i *instance) {
 	if i.member == nil {
 		return
 	}
-	due := max(s.now, time.Duration(i.member.Due()))
+	due := max(s.now, i.member.Due().Sub(s.begin))
 	if due > maxHorizon || i.step != 0 && i.stepAt <= due {
 		return
 	}
@@ -122,7 +122,7 @@ func (s *simulation) stepMember(i *instance) error {
 	if !s.goesOn() {
 		return nil
 	}
-	if time.Duration(i.member.Due()) > s.now { // it has become later
+	if i.member.Due() > s.instant() { // it has become later
 		s.attend(i)
 		return nil
 	}
@@ -179,8 +179,8 @@ func (s *simulation) takeReply(t *trip) {
 	s.attend(t.instance)
 }
 
-// instant is the present one. The virtual clock starts at 0.
-func (s *simulation) instant() clock.Instant { return clock.Instant(s.now) }
+// instant is the present one.
+func (s *simulation) instant() clock.Instant { return s.begin.Add(s.now) }
 
 // patience is how long calls may wait for the backend alone when there is nothing else to
 // come. Members give up waiting long before.

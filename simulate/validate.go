@@ -54,6 +54,9 @@ func (l Load) Validate() []Fault {
 	whole := func(ok bool, field, format string, args ...any) {
 		faults.check(ok, WholeLoad, field, format, args...)
 	}
+	begin := l.start()
+	whole(begin.Unix() >= 0 && begin.UTC().Year() < 2200 && begin.Nanosecond() == 0, "start",
+		"is %v: must be a whole second from 1970 to 2199", begin.UTC())
 	l.validateServers(whole)
 	l.validateServed(&faults)
 	l.validateSignals(whole)

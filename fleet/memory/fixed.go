@@ -2,18 +2,16 @@ package memory
 
 import (
 	"math"
+	"time"
 
 	"github.com/penstock-go/penstock/fleet"
 )
 
 // fixedCount is what passed in a window of the calendar.
 type fixedCount struct {
-	window int64 // its length in microseconds
-	index  int64 // windows since the epoch
-	count  int64
+	begin, end int64 // in microseconds since the epoch
+	count      int64
 }
-
-func (c fixedCount) end() int64 { return (c.index + 1) * c.window }
 
 // askFixedWindow takes all tokens or none from the present window of the calendar. What
 // passed in a window of another length, or in one from which the clock has jumped back,
@@ -24,20 +22,19 @@ func (s *Store) askFixedWindow(now int64, r *fleet.Request) fleet.Reply {
 		return fleet.Reply{Retry: fleet.Never, State: r.Seen}
 	}
 	k := key{fixedShape, r.Terms.Key}
-	window := r.Terms.Window.Microseconds()
-	present := fixedCount{window: window, index: now / window}
+	begin, end := r.Terms.WindowAt(time.UnixMicro(now))
+	present := fixedCount{begin: begin, end: end}
 	var stored fixedCount
 	if v := s.value(now, k); v != nil {
 		stored = v.fixed
-		if stored.end() > now {
+		if stored.end > now {
 			present.count = stored.count
 		}
 	}
 	if r.Owed > 0 {
 		present.count += min(r.Owed, max(0, limit-present.count))
 	}
-	left := present.end() - now
-	begin := present.index * window
+	left := end - now
 	reply := fleet.Reply{Limit: limit, Bucket: begin}
 	switch {
 	case r.Want < 0:

@@ -13,10 +13,12 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/penstock-go/penstock/calendar"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/fleet"
 	"github.com/penstock-go/penstock/fleet/redis/redistest"
 	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
 )
 
@@ -92,6 +94,27 @@ func TestEnginesThatAskPassExactlyTheLimit(t *testing.T) {
 			assert.EqualValues(t, limit, s.passed.Load(), "rule %d", i)
 		})
 	}
+}
+
+// A server that keeps a log of what it writes still knows, after it was killed, what has passed of a
+// month.
+func TestMonthOutlivesAServerThatIsKilled(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t, redistest.Options{Args: []string{"--appendonly", "yes", "--appendfsync", "always"}})
+	const limit = 50
+	month := rule.Calendar{Period: calendar.Period{Count: 1, Unit: calendar.Month}, TimeZone: "Europe/Berlin"}
+	r := flow.Rule{Limit: limit, Calendar: month, Fleet: flow.Fleet{OnOutage: fleet.OutageClosed}}
+	if now := time.Now(); now.AddDate(0, 0, 1).Month() != now.Month() {
+		r.Calendar.StartsAt = "2026-01-15" // no month ends during the test
+	}
+	s := newService(t, server, 2, patience, r)
+	s.call(4, times(20))
+	require.EqualValues(t, 20, s.passed.Load())
+	server.Kill()
+	server.Restart()
+	again := newService(t, server, 2, patience, r)
+	again.call(4, times(200))
+	assert.EqualValues(t, limit-20, again.passed.Load())
 }
 
 // While engines call, the limit and what happens in outages change, connections are cut, keys

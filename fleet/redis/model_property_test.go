@@ -4,11 +4,13 @@ import (
 	"fmt"
 	"testing"
 	"time"
+	_ "time/tzdata"
 
 	"github.com/alicebob/miniredis/v2"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/penstock-go/penstock/calendar"
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/fleet"
 	"github.com/penstock-go/penstock/fleet/memory"
@@ -61,6 +63,19 @@ func (p *pair) advance(d time.Duration, jump bool) {
 	}
 }
 
+// calendars are those of some windows that end within the times that are drawn.
+func calendars(t require.TestingT) []*calendar.Calendar {
+	var all []*calendar.Calendar
+	for _, start := range []string{"2023-11-14T23:13:20", "2023-11-14T23:14:00"} { // in Berlin: now, and soon
+		for _, unit := range []calendar.Unit{calendar.Day, calendar.Month} {
+			c, err := calendar.New(calendar.Period{Count: 1, Unit: unit}, "Europe/Berlin", start)
+			require.NoError(t, err)
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
 func drawRequest(t *rapid.T, seen []string) fleet.Request {
 	limit := rapid.OneOf(
 		rapid.Float64Range(0, 20), rapid.SampledFrom([]float64{0, .001, .5, 1, 3, 7, 10, 100, 1000, 123_456.789, 1e6, 1e9}),
@@ -68,15 +83,20 @@ func drawRequest(t *rapid.T, seen []string) fleet.Request {
 	window := rapid.SampledFrom([]time.Duration{
 		time.Millisecond, 7 * time.Millisecond, 100 * time.Millisecond, time.Second, time.Minute, 1234567 * time.Microsecond,
 	}).Draw(t, "window")
+	var windows *calendar.Calendar
+	if rapid.IntRange(0, 3).Draw(t, "calendar") == 0 {
+		windows = rapid.SampledFrom(calendars(t)).Draw(t, "windows")
+		window = windows.Period().Length()
+	}
 	small := rapid.Int64Range(0, 30)
 	tokens := rapid.OneOf(small, small, rapid.Int64Range(0, 1000), rapid.SampledFrom([]int64{1e6, 1e12, fleet.MaxTokens}))
 	span := rapid.SampledFrom([]time.Duration{0, 0, 3 * time.Millisecond, 50 * time.Millisecond, time.Second, time.Minute})
 	r := fleet.Request{
 		Operation: fleet.Operation(rapid.IntRange(0, int(fleet.AskThrottle)).Draw(t, "operation")),
 		Terms: fleet.Terms{
-			Key:     rapid.SampledFrom([]string{"flow/a", "flow/b"}).Draw(t, "key"),
-			Limit:   limit,
-			Window:  window,
+			Key:    rapid.SampledFrom([]string{"flow/a", "flow/b"}).Draw(t, "key"),
+			Limit:  limit,
+			Window: window, Calendar: windows,
 			Burst:   float64(tokens.Draw(t, "burst")) / rapid.SampledFrom([]float64{1, 1, 4}).Draw(t, "part"),
 			Buckets: rapid.SampledFrom([]int{1, 2, 7, 10, 10, 10, 31}).Draw(t, "buckets"),
 			MaxWait: span.Draw(t, "maxWait"),
@@ -126,7 +146,7 @@ func TestScriptsDoWhatTheModelDoes(t *testing.T) {
 					request.Terms = known
 				}
 				terms[name] = request.Terms
-				request.BackTo = last[name]
+				request.BackTo, request.At = last[name], p.time.Add(rapid.SampledFrom([]time.Duration{0, -time.Hour, time.Hour}).Draw(r, "apart"))
 				want := exchange(t, p.model, request)[0]
 				got := exchange(t, p.store, request)[0]
 				if got != want {

@@ -86,7 +86,9 @@ func arguments(r *fleet.Request) []string {
 			counts(r.OwedBefore),
 		}
 	case fleet.AskFixedWindow:
-		return []string{fraction(math.Floor(t.Limit)), whole(window), whole(r.Want), whole(r.BackTo), keep, whole(r.Owed)}
+		return []string{
+			fraction(math.Floor(t.Limit)), whole(window), whole(r.Want), whole(r.BackTo), keep, whole(r.Owed), beginnings(r),
+		}
 	case fleet.AskSlidingLog:
 		return []string{
 			fraction(math.Floor(t.Limit)), whole(window), whole(r.Want), keep, whole(r.Owed), whole(r.Age.Microseconds()),
@@ -99,6 +101,21 @@ func arguments(r *fleet.Request) []string {
 	default: // AskTokenBucket
 		return []string{fraction(t.Limit), whole(window), fraction(t.Burst), whole(r.Want), "0", keep, whole(r.Owed)}
 	}
+}
+
+// beginnings returns when windows of the calendar begin, from the one before the present one to the
+// second after it; "" if all windows are as long.
+func beginnings(r *fleet.Request) string {
+	of := r.Terms.Calendar
+	if of == nil {
+		return ""
+	}
+	number := of.Number(r.At)
+	all := make([]int64, 0, 4)
+	for n := number - 1; n <= number+2; n++ {
+		all = append(all, max(0, of.Start(n).UnixMicro()))
+	}
+	return counts(all)
 }
 
 func whole(n int64) string { return strconv.FormatInt(n, 10) }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/internal/openwindow"
 )
 
 // WindowTerms are what all values of a table of [Windows] have in common in one version of
@@ -14,6 +15,10 @@ import (
 type WindowTerms struct {
 	version uint64
 	bucket  int64 // nanoseconds
+
+	// Of fixed windows, which count in every tenth bucket only: all that was counted leaves at once.
+	fixed   bool
+	windows *openwindow.Windows // of a calendar; nil if they are all as long
 }
 
 // windowBuckets is how many buckets a window has.
@@ -26,8 +31,62 @@ func CompileWindow(version uint64, window time.Duration) *WindowTerms {
 	return &WindowTerms{version: version, bucket: max(1, int64(window/windowBuckets))}
 }
 
+// CompileFixedWindow compiles a fixed window, which begins at multiples of its length since the
+// epoch.
+func CompileFixedWindow(version uint64, window time.Duration) *WindowTerms {
+	t := CompileWindow(version, window)
+	t.fixed = true
+	return t
+}
+
+// CompileCalendar compiles windows of a calendar.
+func CompileCalendar(version uint64, windows *openwindow.Windows) *WindowTerms {
+	t := CompileFixedWindow(version, windows.Calendar().Period().Length())
+	t.windows = windows
+	return t
+}
+
+// Calendar returns the windows of a calendar; nil if there are none.
+func (t *WindowTerms) Calendar() *openwindow.Windows { return t.windows }
+
 // number returns the number of the bucket that is open at an instant.
-func (t *WindowTerms) number(now clock.Instant) int64 { return int64(max(0, now)) / t.bucket }
+func (t *WindowTerms) number(now clock.Instant) int64 {
+	if t.fixed {
+		return t.fixedNumber(now)
+	}
+	return int64(max(0, now)) / t.bucket
+}
+
+func (t *WindowTerms) fixedNumber(now clock.Instant) int64 {
+	if t.windows != nil {
+		return t.windows.Number(now) * windowBuckets
+	}
+	return int64(max(0, now)) / (t.bucket * windowBuckets) * windowBuckets
+}
+
+// begin returns when a bucket begins; of fixed windows, one that counts.
+func (t *WindowTerms) begin(number int64) clock.Instant {
+	if t.windows != nil {
+		return t.windows.Start(number / windowBuckets)
+	}
+	return clock.Instant(number * t.bucket)
+}
+
+// next returns the number of the bucket that comes after one.
+func (t *WindowTerms) next(number int64) int64 {
+	if t.fixed {
+		return number + windowBuckets
+	}
+	return number + 1
+}
+
+// countsLike says whether both terms have the same buckets.
+func (t *WindowTerms) countsLike(other *WindowTerms) bool {
+	if t.windows == nil || other.windows == nil {
+		return t.bucket == other.bucket && t.fixed == other.fixed && t.windows == other.windows
+	}
+	return t.windows.Calendar().Equal(other.windows.Calendar())
+}
 
 // Windows is a table of sliding windows: ten buckets per value, each a tenth of the window
 // long and aligned to instant 0. A call passes if the present bucket and the nine before

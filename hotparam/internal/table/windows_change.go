@@ -207,7 +207,7 @@ func (w *Windows) convertStripe(s *windowStripe, terms *WindowTerms, group uint6
 	}
 	of := s.terms
 	s.terms = terms
-	if of == nil || of.bucket == terms.bucket {
+	if of == nil || of.countsLike(terms) {
 		return
 	}
 	from, last := group/stripeOfGroups*stripeOfGroups, min(now, w.changedAt)
@@ -230,7 +230,7 @@ func (w *Windows) convertStripe(s *windowStripe, terms *WindowTerms, group uint6
 // in returns a window in other terms. Nothing has been counted in it after an instant, which
 // is now or earlier.
 func (w window) in(terms, of *WindowTerms, now, last clock.Instant) window {
-	if terms.bucket == of.bucket {
+	if terms.countsLike(of) {
 		return w
 	}
 	converted := window{newest: terms.number(now)}
@@ -239,7 +239,7 @@ func (w window) in(terms, of *WindowTerms, now, last clock.Instant) window {
 		if number < 0 {
 			break
 		}
-		end := clock.Instant((number+1)*of.bucket - 1)
+		end := of.begin(of.next(number)) - 1
 		if to := terms.number(min(end, last)); converted.newest-to < windowBuckets {
 			converted.add(to, int64(w.counts[number%windowBuckets]))
 		}

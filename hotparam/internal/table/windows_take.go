@@ -262,9 +262,9 @@ func (w *Windows) RetryAfter(hash uint64, terms *WindowTerms, limit int64, now c
 		return 0
 	}
 	for state.sum()+int64(tokens) > limit {
-		state.roll(state.newest + 1)
+		state.roll(terms.next(state.newest))
 	}
-	return clock.Instant(state.newest * terms.bucket).Sub(now)
+	return terms.begin(state.newest).Sub(now)
 }
 
 // Used returns how many tokens the window of a value counts.

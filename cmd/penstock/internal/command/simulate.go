@@ -59,6 +59,7 @@ The load is YAML:
     loss: 0.01                       # the share of replies that get lost
     outages: [{from: 5s, until: 7s, empty: true}]   # empty: the backend has lost its counts afterwards
     skew: 0.9                        # the share of the calls that goes to the first instance
+  start: 2026-03-28T22:00:00Z        # for windows of the calendar, such as days
   seed: 7                            # of all that is random
 
 Times are in seconds or have a unit. Without --duration, streams need an until,

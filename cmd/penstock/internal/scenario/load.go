@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"errors"
+	"time"
 
 	"go.yaml.in/yaml/v4"
 
@@ -78,6 +79,7 @@ func (r *reader) load(n *yaml.Node) Load {
 		field{"servers", func(n *yaml.Node) { load.Servers = r.servers(n, load.fields) }},
 		field{"signals", func(n *yaml.Node) { load.Signals = r.signals(n, load.fields) }},
 		field{"fleet", func(n *yaml.Node) { load.Fleet = r.fleet(n, load.fields) }},
+		field{"start", func(n *yaml.Node) { load.Start = r.start(n); load.fields.add("start", n, given{}) }},
 		field{"seed", func(n *yaml.Node) { load.Seed = r.seed(n) }},
 	)
 	if found == nil {
@@ -98,6 +100,16 @@ func (r *reader) validate(load Load) {
 			r.problems = append(r.problems, problem)
 		}
 	}
+}
+
+// start reads the time at which a simulation begins.
+func (r *reader) start(n *yaml.Node) time.Time {
+	text := r.text(n, "start")
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil && text != "" {
+		r.fail(placeOf(n), "start", "is %q: write a time with its offset from UTC, such as 2026-02-28T22:00:00Z", text)
+	}
+	return at
 }
 
 func (r *reader) seed(n *yaml.Node) uint64 {

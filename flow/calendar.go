@@ -1,0 +1,48 @@
+package flow
+
+import (
+	"math"
+	"time"
+
+	"github.com/penstock-go/penstock/calendar"
+	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/rule"
+)
+
+// hasCalendar says whether the window is one of the calendar.
+func (r *Rule) hasCalendar() bool { return r.Calendar.Period != calendar.Period{} }
+
+// window returns how long the window is; about that if it is one of the calendar.
+func (r *Rule) window() time.Duration {
+	if r.hasCalendar() {
+		return r.Calendar.Period.Length()
+	}
+	return r.Window
+}
+
+// validateCalendar judges a window of the calendar, and what goes with it. It says whether the
+// rule has one.
+func (r *Rule) validateCalendar(f *rule.Faults) (has bool) {
+	if !f.ValidateCalendar(r.Window, r.Calendar) {
+		return false
+	}
+	if r.Algorithm != FixedWindow {
+		f.Add("algorithm", "is %q, but window is %v, which is a window of the calendar: remove algorithm, or set it to %q",
+			r.Algorithm, r.Calendar.Period, FixedWindow)
+	}
+	if r.Limit != math.Trunc(r.Limit) {
+		f.Add("limit", "is %v: must be a whole number of tokens for a window of the calendar", r.Limit)
+	}
+	if r.WarmUp != (WarmUp{}) {
+		f.Add("warmUp.period", "has no effect on a window of the calendar: remove it, or write a rule of its own")
+	}
+	return true
+}
+
+// windowAt returns the length of the window that is open at now.
+func (r *Compiled) windowAt(now clock.Instant) time.Duration {
+	if r.windows == nil {
+		return r.rule.Window
+	}
+	return r.lengthOf(r.bucketOf(now), 1)
+}

@@ -1,0 +1,91 @@
+package hotparam
+
+import (
+	"math"
+	"time"
+
+	"github.com/penstock-go/penstock/calendar"
+	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/hotparam/internal/table"
+	"github.com/penstock-go/penstock/internal/openwindow"
+	"github.com/penstock-go/penstock/rule"
+)
+
+// hasCalendar says whether the window is one of the calendar.
+func (r *Rule) hasCalendar() bool { return r.Calendar.Period != calendar.Period{} }
+
+// window returns how long the window is; about that if it is one of the calendar.
+func (r *Rule) window() time.Duration {
+	if r.hasCalendar() {
+		return r.Calendar.Period.Length()
+	}
+	return r.Window
+}
+
+// countsWhole says whether a window is counted, and the limit thus a whole number.
+func (r *Rule) countsWhole() bool { return r.Algorithm == SlidingWindow || r.Algorithm == FixedWindow }
+
+// validateWindow judges a window that is counted.
+func (r *Rule) validateWindow(f *rule.Faults) {
+	switch {
+	case r.hasCalendar() && r.Algorithm != FixedWindow:
+		f.Add("algorithm", "is %q, but window is %v, which is a window of the calendar: remove algorithm, or set it to %q",
+			r.Algorithm, r.Calendar.Period, FixedWindow)
+	case r.hasCalendar():
+	case r.countsWhole():
+		validateBuckets(f, "window", r.Window)
+	case !rule.Within(r.Window, MinWindow, MaxWindow):
+		f.Add("window", "is %v: must be from %v to %v, or days, weeks or months, such as 2d", r.Window, MinWindow, MaxWindow)
+	}
+}
+
+// compileWindow compiles a window that is counted.
+func (c *compiled) compileWindow() {
+	switch {
+	case c.calendar != nil:
+		c.terms = table.CompileCalendar(c.version, openwindow.New(c.calendar))
+	case c.rule.Algorithm == FixedWindow:
+		c.terms = table.CompileFixedWindow(c.version, c.rule.Window)
+	case c.rule.Algorithm == SlidingWindow:
+		c.terms = table.CompileWindow(c.version, c.rule.Window)
+	}
+}
+
+// keepCalendar has windows of the calendar follow the wall clock of the engine, and go on from
+// those of the version before; nil if there is none.
+func (c *compiled) keepCalendar(env rule.Env, before *compiled) {
+	if c.calendar == nil {
+		return
+	}
+	var present *openwindow.Windows
+	if before != nil && before.terms != nil {
+		present = before.terms.Calendar()
+	}
+	c.terms.Calendar().Keep(env.Until, env.Now, present)
+}
+
+// windowAt returns the length of the window that is open at now.
+func (c *compiled) windowAt(now clock.Instant) time.Duration {
+	if c.calendar == nil {
+		return c.rule.Window
+	}
+	windows := c.terms.Calendar()
+	number := windows.Number(now)
+	return windows.Start(number + 1).Sub(windows.Start(number))
+}
+
+// outlasts returns how long after a call all windows are over that it counts in.
+func (r *Rule) outlasts() time.Duration {
+	if r.hasCalendar() {
+		return r.Calendar.Period.Longest()
+	}
+	return r.Window
+}
+
+// wholeFault returns what is wrong with a limit that is to be a whole number; "" if nothing is.
+func (r *Rule) wholeFault(limit float64) string {
+	if r.countsWhole() && limit != math.Trunc(limit) {
+		return `must be a whole number with algorithm "` + string(r.Algorithm) + `"`
+	}
+	return ""
+}

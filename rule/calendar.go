@@ -1,0 +1,120 @@
+package rule
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/penstock-go/penstock/calendar"
+	"github.com/penstock-go/penstock/fleet"
+)
+
+// Calendar says that the window of a limit is one of the calendar: a day, a week, a month, or
+// several of them. The zero value is none. It is a plain value, and can be compared with ==.
+type Calendar struct {
+	// Period is the length of a window, such as a month. It is "window: 1mo" in documents,
+	// where other rules have a duration.
+	Period calendar.Period
+
+	// TimeZone is where days begin: a name of the IANA database, such as "Europe/Berlin". Left
+	// out, it is UTC.
+	TimeZone string
+
+	// StartsAt is when one of the windows begins, as clocks of the time zone show it:
+	// "2026-01-17" or "2026-01-17T06:00". Others follow from it, before and after: a month that
+	// begins on the 31st begins on the last day of shorter months. Left out, windows begin at
+	// midnight, weeks on Monday and months on the first. See [calendar.New].
+	StartsAt string
+}
+
+// CalendarFields returns the fields window, timeZone and startsAt of a kind whose limits are for
+// a duration or a window of the calendar.
+func CalendarFields[R any](window func(*R) *time.Duration, at func(*R) *Calendar, given ...string) []Field[R] {
+	of := func(r *R) (time.Duration, Calendar) { return *window(r), *at(r) }
+	duration := DurationField("window", window)
+	field := Field[R]{
+		Path: "window",
+		read: func(r *R, v Value) (fault string) {
+			var ok bool
+			if at(r).Period, ok = calendar.ParsePeriod(v.Text); ok && v.Type == Text {
+				return ""
+			}
+			if fault = duration.read(r, v); fault != "" {
+				return fmt.Sprintf(`is %v: write a duration with a unit, such as "500ms" or "1s", or days, weeks or months, such as "1d" or "3mo"`, v)
+			}
+			return ""
+		},
+		write: func(r *R) Value {
+			if _, c := of(r); c.Period != (calendar.Period{}) {
+				return TextValue(c.Period.String())
+			}
+			return duration.write(r)
+		},
+		reset: func(r *R) { duration.reset(r); at(r).Period = calendar.Period{} },
+		equal: func(a, b *R) bool { return duration.equal(a, b) && at(a).Period == at(b).Period },
+	}
+	return []Field[R]{
+		field.Given(given...).
+			Says("the time that the limit speaks of: a duration such as 1s, or days, weeks or months: 1d, 2w, 3mo"),
+		TextField("timeZone", func(r *R) *string { return &at(r).TimeZone }).Given("window").
+			Says("windows of days, weeks or months: where the days begin, such as Europe/Berlin").Otherwise("UTC"),
+		TextField("startsAt", func(r *R) *string { return &at(r).StartsAt }).Given("window").
+			Says("such windows: when one begins by the clocks of the time zone, such as 2026-01-17 or 2026-01-17T06:00").
+			Otherwise("midnight; of weeks, on Monday; of months, on the first"),
+	}
+}
+
+// ValidateCalendar judges the calendar of a rule that has the given duration for a window. It says
+// whether the window is one of the calendar.
+func (f *Faults) ValidateCalendar(window time.Duration, c Calendar) (is bool) {
+	if c.Period == (calendar.Period{}) {
+		const noEffect = "has no effect on a window that is a duration: remove it, or set window to days, weeks or months, such as 1d"
+		if c.TimeZone != "" {
+			f.Add("timeZone", noEffect)
+		}
+		if c.StartsAt != "" {
+			f.Add("startsAt", noEffect)
+		}
+		return false
+	}
+	if window != 0 {
+		f.Add("window", "is %v and %v: set one of them", window, c.Period)
+	}
+	if fault := c.Period.Fault(); fault != "" {
+		f.Add("window", "%s", fault)
+	}
+	if _, err := calendar.LoadZone(c.TimeZone); err != nil {
+		f.Add("timeZone", "is %v", err)
+	}
+	if err := calendar.CheckStart(c.StartsAt); err != nil {
+		f.Add("startsAt", "is %v", err)
+	}
+	return true
+}
+
+// ValidateFleetCalendar judges how a rule of the whole fleet is shared that has a window of the calendar.
+func (f *Faults) ValidateFleetCalendar(c Calendar, of Fleet, shadow bool) {
+	if of.Mode != fleet.ModeAsk {
+		f.Add("fleet.mode", "is %q, which does not count by the calendar: with window %v remove it, or set it to %q",
+			of.Mode, c.Period, fleet.ModeAsk)
+	}
+	if shadow {
+		f.Add("shadow", ShadowOfFleetWindow)
+	}
+}
+
+// ShadowOfFleetWindow is the message for a shadow rule with a window of which only the fleet knows
+// what is left.
+const ShadowOfFleetWindow = `is true, but a shadow rule does not wait for answers, and only the fleet knows what is left of such ` +
+	`a window: set scope to "instance" meanwhile`
+
+// Compile returns the calendar, which must be valid; nil if it is none.
+func (c Calendar) Compile() *calendar.Calendar {
+	if c.Period == (calendar.Period{}) {
+		return nil
+	}
+	of, err := calendar.New(c.Period, c.TimeZone, c.StartsAt)
+	if err != nil {
+		panic("rule: " + err.Error()) // it was validated
+	}
+	return of
+}
