@@ -2,6 +2,7 @@ package console
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/url"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/penstock-go/penstock/datasource/etcd"
 	"github.com/penstock-go/penstock/datasource/etcd/store"
 	"github.com/penstock-go/penstock/inspect"
 )
@@ -31,6 +33,36 @@ type instance struct {
 	base    string // of URLs
 	client  *http.Client
 	problem string // why it cannot be asked, "" if it can
+	token   controlToken
+}
+
+// controlToken is what requests that change something, or give away who called, are sent with.
+type controlToken struct {
+	text   string // "" for none
+	unsure bool   // it is not known which networks may have it
+}
+
+// addTo adds the token to a request.
+func (t controlToken) addTo(r *http.Request) error {
+	switch {
+	case t.text == "":
+		return nil
+	case t.unsure:
+		return errors.New("the token is not sent to it: say with Options.Dial, or --dial, in which networks the instances are")
+	}
+	r.Header.Set("Authorization", "Bearer "+t.text)
+	return nil
+}
+
+// hidden returns an error without the token, which an instance may have repeated.
+func (t controlToken) hidden(err error) error {
+	if err == nil || t.text == "" || !strings.Contains(err.Error(), t.text) {
+		return err
+	}
+	if failed := (answerError{}); errors.As(err, &failed) {
+		return answerError{failed.status, strings.ReplaceAll(failed.text, t.text, "…")}
+	}
+	return errors.New(strings.ReplaceAll(err.Error(), t.text, "…"))
 }
 
 // ask reads what the package inspect answers at a path.
@@ -47,6 +79,7 @@ type instances struct {
 	store  *store.Store
 	local  *instance // this process, if only that is shown
 	remote *http.Client
+	token  controlToken
 
 	mu    sync.Mutex // guards what follows
 	known store.Deployment
@@ -55,7 +88,7 @@ type instances struct {
 }
 
 func newInstances(o *Options) *instances {
-	of := &instances{store: o.Store}
+	of := &instances{store: o.Store, token: controlToken{o.ControlToken, o.anyPrivate}}
 	if o.Engine == nil {
 		of.remote = newRemoteClient(o.Dial, askTimeout)
 		return of
@@ -76,7 +109,7 @@ func (of *instances) list(ctx context.Context) ([]instance, error) {
 	}
 	var all []instance
 	for _, r := range d.Instances {
-		i := instance{name: r.Instance, address: r.Inspect, base: "http://" + r.Inspect + "/", client: of.remote}
+		i := instance{name: r.Instance, address: r.Inspect, base: "http://" + r.Inspect + "/", client: of.remote, token: of.token}
 		switch {
 		case r.Inspect == "":
 			i.problem = "it does not report where its inspect handler is: set Options.Inspect of its source"
@@ -102,4 +135,16 @@ func (of *instances) deployment(ctx context.Context) (store.Deployment, error) {
 	of.known, of.err = of.store.Deployment(ctx)
 	of.at = time.Now()
 	return of.known, of.err
+}
+
+// listsOf returns the versions of the lists in etcd, if any of the instances tells which it has. They are
+// not known if etcd does not say, or only to those who may read them.
+func (of *instances) listsOf(ctx context.Context, reports []etcd.Report) (stored []etcd.ListVersion, known bool) {
+	if !slices.ContainsFunc(reports, func(r etcd.Report) bool { return r.ListsDigest != "" }) {
+		return nil, false
+	}
+	ctx, cancel := context.WithTimeout(ctx, etcdTimeout)
+	defer cancel()
+	lists, err := of.store.Lists(ctx)
+	return store.Versions(lists), err == nil
 }

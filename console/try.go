@@ -211,6 +211,9 @@ func (i instance) recording(ctx context.Context, query url.Values, most int64) (
 	if err != nil {
 		return nil, err
 	}
+	if err := i.token.addTo(request); err != nil {
+		return nil, err
+	}
 	err = exchange(i.client, request, http.StatusOK, func(body io.Reader) error {
 		file, err := io.ReadAll(io.LimitReader(body, most+1))
 		switch {
@@ -227,5 +230,5 @@ func (i instance) recording(ctx context.Context, query url.Values, most int64) (
 		}
 		return nil
 	})
-	return of, err
+	return of, i.token.hidden(err)
 }

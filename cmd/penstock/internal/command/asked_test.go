@@ -150,3 +150,17 @@ func TestExplainOfAnAppAsksTheInstances(t *testing.T) {
 	assert.Equal(t, command.ExitDone, got.code)
 	assert.NotContains(t, got.out, address)
 }
+
+func TestConsoleSendsATokenOnlyToNamedNetworks(t *testing.T) {
+	file := tree(t, map[string]string{"token": "0123456789abcdef\n", "empty": "\n"})
+	for line, stderr := range map[string]string{
+		"--control-token-file " + file + "/token":                    "needs --dial",
+		"--control-token-file " + file + "/empty --dial 10.0.0.0/8":  "is empty",
+		"--control-token-file " + file + "/absent --dial 10.0.0.0/8": "--control-token-file: open",
+	} {
+		got := user{}.run(t, append([]string{"console", "--app", "shop"}, strings.Fields(line)...)...)
+		assert.Equal(t, command.ExitUsage, got.code, line)
+		assert.Contains(t, got.err, stderr)
+		assert.NotContains(t, got.err, "0123456789abcdef")
+	}
+}
