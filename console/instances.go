@@ -81,10 +81,13 @@ type instances struct {
 	remote *http.Client
 	token  controlToken
 
-	mu    sync.Mutex // guards what follows
-	known store.Deployment
-	err   error
-	at    time.Time
+	mu      sync.Mutex // guards what follows
+	known   store.Deployment
+	err     error
+	at      time.Time
+	reading chan struct{} // closed when etcd has answered, nil while it is not asked
+	good    []etcd.Report // that etcd had when it answered last
+	goodAt  time.Time
 }
 
 func newInstances(o *Options) *instances {
@@ -103,12 +106,12 @@ func (of *instances) list(ctx context.Context) ([]instance, error) {
 	if of.local != nil {
 		return []instance{*of.local}, nil
 	}
-	d, err := of.deployment(ctx)
+	reports, err := of.reports(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var all []instance
-	for _, r := range d.Instances {
+	for _, r := range reports {
 		i := instance{name: r.Instance, address: r.Inspect, base: "http://" + r.Inspect + "/", client: of.remote, token: of.token}
 		switch {
 		case r.Inspect == "":
@@ -123,18 +126,76 @@ func (of *instances) list(ctx context.Context) ([]instance, error) {
 }
 
 // deployment returns the documents in etcd and the reports of instances, as they were within the last
-// second.
+// second. While etcd takes long to answer, they are those of the last few seconds, or there is an error.
 func (of *instances) deployment(ctx context.Context) (store.Deployment, error) {
 	of.mu.Lock()
-	defer of.mu.Unlock()
 	if time.Since(of.at) < reportsAge {
+		defer of.mu.Unlock()
 		return of.known, of.err
 	}
-	ctx, cancel := context.WithTimeout(ctx, etcdTimeout)
-	defer cancel()
-	of.known, of.err = of.store.Deployment(ctx)
-	of.at = time.Now()
+	done, isFirst := of.reading, of.at.IsZero()
+	if done == nil {
+		done = make(chan struct{})
+		of.reading = done
+		go of.read(done)
+	}
+	of.mu.Unlock()
+	wait := etcdTimeout
+	if !isFirst {
+		wait = patience
+	}
+	late := time.NewTimer(wait)
+	defer late.Stop()
+	select {
+	case <-done:
+	case <-late.C:
+	case <-ctx.Done():
+		return store.Deployment{}, ctx.Err()
+	}
+	of.mu.Lock()
+	defer of.mu.Unlock()
+	if of.err == nil && time.Since(of.at) > freshness {
+		return store.Deployment{}, errNoEtcd
+	}
 	return of.known, of.err
+}
+
+var errNoEtcd = errors.New("etcd does not answer")
+
+// read reads what deployment returns. Nobody waits for it for long.
+func (of *instances) read(done chan struct{}) {
+	ctx, cancel := context.WithTimeout(context.Background(), etcdTimeout)
+	defer cancel()
+	found, err := of.store.Deployment(ctx)
+	of.mu.Lock()
+	defer of.mu.Unlock()
+	of.known, of.err, of.at, of.reading = found, err, time.Now(), nil
+	if err == nil {
+		of.good, of.goodAt = found.Instances, of.at
+	}
+	close(done)
+}
+
+// reports returns the reports of instances. While etcd is away they are those that it had last: rules have to
+// be switched off then, too.
+func (of *instances) reports(ctx context.Context) ([]etcd.Report, error) {
+	d, err := of.deployment(ctx)
+	if err == nil || ctx.Err() != nil {
+		return d.Instances, err
+	}
+	of.mu.Lock()
+	defer of.mu.Unlock()
+	if of.goodAt.IsZero() {
+		return nil, err
+	}
+	return of.good, nil
+}
+
+// knownSince says when etcd had the reports by which instances are known while it is away.
+func (of *instances) knownSince() time.Time {
+	of.mu.Lock()
+	defer of.mu.Unlock()
+	return of.goodAt
 }
 
 // listsOf returns the versions of the lists in etcd, if any of the instances tells which it has. They are
