@@ -26,7 +26,7 @@ func TestRulesAreSwitchedOffWhileEtcdIsAway(t *testing.T) {
 	require.NoError(t, err)
 	client, err := clientv3.New(clientv3.Config{Endpoints: []string{server.Endpoint()}})
 	require.NoError(t, err)
-	defer client.Close()
+	defer func() { _ = client.Close() }()
 	documents, err := store.New(client, etcd.Prefix("shop"))
 	require.NoError(t, err)
 	engine := core.New(core.Config{Logger: slog.New(slog.DiscardHandler)})

@@ -56,7 +56,7 @@ func BenchmarkOpenPages(b *testing.B) {
 	idle, open := 0.0, 0.0
 	for b.Loop() {
 		idle += measure()
-		pages := exec.CommandContext(ctx, os.Args[0]) //nolint:gosec // this program
+		pages := exec.CommandContext(ctx, os.Args[0])
 		pages.Env = append(os.Environ(), fmt.Sprintf("%s=%s", pagesOf, address))
 		require.NoError(b, pages.Start())
 		time.Sleep(2 * time.Second) // they open

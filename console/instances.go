@@ -137,7 +137,7 @@ func (of *instances) deployment(ctx context.Context) (store.Deployment, error) {
 	if done == nil {
 		done = make(chan struct{})
 		of.reading = done
-		go of.read(done)
+		go of.read(done) //nolint:gosec // others wait for the answer, too
 	}
 	of.mu.Unlock()
 	wait := etcdTimeout
