@@ -46,9 +46,8 @@ func TestRulesAreSwitchedOffWhileEtcdIsAway(t *testing.T) {
 	h := &handler{Options: o, kinds: o.table(), fleet: newInstances(&o), topics: newTopics()}
 	h.statuses = &statuses{fleet: h.fleet}
 	defer h.fleet.remote.CloseIdleConnections()
-	s := h.strip(t.Context())
-	require.Empty(t, s.Error)
-	require.Equal(t, 1, s.Instances)
+	var s strip
+	require.Eventually(t, func() bool { s = h.strip(t.Context()); return s.Error == "" && s.Instances == 1 }, time.Minute, 50*time.Millisecond)
 
 	server.Stop()
 	require.Eventually(t, func() bool { s = h.strip(t.Context()); return s.Error != "" }, time.Minute, 50*time.Millisecond)

@@ -24,8 +24,6 @@ type answers[T any] map[string]instanceAnswer[T]
 
 // askInstances asks the package inspect in all instances that report an address, at the same time.
 func askInstances[T any](ctx context.Context, reports []etcd.Report, path string, query url.Values) answers[T] {
-	ctx, cancel := context.WithTimeout(ctx, topTimeout)
-	defer cancel()
 	list := make([]instanceAnswer[T], len(reports))
 	asked := 0
 	var all sync.WaitGroup
