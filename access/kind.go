@@ -22,9 +22,11 @@ func Kind() *rule.Type[Rule] {
 		Validate:   validate,
 		Attributes: func(r Rule) []string { return []string{r.Attribute} },
 		Lists:      lists,
-		Compile:    func(r Rule, version uint64) any { return compile(r, version) },
-		New:        newLimiter,
-		Adopt:      adopt,
+		// A rule without entries is none.
+		NamesValues: func(Rule) bool { return true },
+		Compile:     func(r Rule, version uint64) any { return compile(r, version) },
+		New:         newLimiter,
+		Adopt:       adopt,
 		Gauges: []rule.Gauge{
 			{Name: "list_entries", Help: "Entries of the list, 0 if it is missing."},
 		},

@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/inspect"
@@ -35,10 +36,17 @@ func (l *eventLog) read(ctx context.Context, all []instance, wanted func(*inspec
 	answers := l.gather.ask(ctx, all, func(ctx context.Context, i instance) (events inspect.Events, err error) {
 		return events, i.ask(ctx, "events", url.Values{"since": {strconv.FormatUint(since[i.name], 10)}}, &events)
 	})
+	now := time.Now()
 	for _, a := range answers {
 		last := since[a.instance.name]
+		if a.err == "" && a.value.Last < last { // another process, or one whose clock was set back
+			last = 0
+		}
 		for _, e := range a.value.Events {
 			if e.ID > last && wanted(&e) {
+				if e.At.After(now) { // its clock is ahead: it would be above all others for as long
+					e.At = now
+				}
 				l.latest = append(l.latest, loggedEvent{a.instance.name, e})
 			}
 		}

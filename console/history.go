@@ -17,7 +17,7 @@ type historyScreen struct {
 // historyShown is what the page gets.
 type historyShown struct {
 	Pushes []store.Revision `json:"pushes"` // the newest first
-	Events []loggedEvent    `json:"events"` // states that were forced, swaps and rejections
+	Events []loggedEvent    `json:"events"` // what was forced and switched, swaps and rejections
 }
 
 func (s *historyScreen) read(ctx context.Context) (any, error) {
@@ -27,7 +27,11 @@ func (s *historyScreen) read(ctx context.Context) (any, error) {
 		return shown, err
 	}
 	shown.Events = s.log.read(ctx, all, func(e *inspect.Event) bool {
-		return e.Type == core.EventForced || e.Type == core.EventSwap || e.Type == core.EventRejection
+		switch e.Type {
+		case core.EventForced, core.EventSwitch, core.EventSwap, core.EventRejection:
+			return true
+		}
+		return false
 	})
 	if s.h.Store == nil {
 		return shown, nil

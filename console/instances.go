@@ -2,6 +2,7 @@ package console
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/url"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/penstock-go/penstock/datasource/etcd"
 	"github.com/penstock-go/penstock/datasource/etcd/store"
 	"github.com/penstock-go/penstock/inspect"
 )
@@ -31,6 +33,36 @@ type instance struct {
 	base    string // of URLs
 	client  *http.Client
 	problem string // why it cannot be asked, "" if it can
+	token   controlToken
+}
+
+// controlToken is what requests that change something, or give away who called, are sent with.
+type controlToken struct {
+	text   string // "" for none
+	unsure bool   // it is not known which networks may have it
+}
+
+// addTo adds the token to a request.
+func (t controlToken) addTo(r *http.Request) error {
+	switch {
+	case t.text == "":
+		return nil
+	case t.unsure:
+		return errors.New("the token is not sent to it: say with Options.Dial, or --dial, in which networks the instances are")
+	}
+	r.Header.Set("Authorization", "Bearer "+t.text)
+	return nil
+}
+
+// hidden returns an error without the token, which an instance may have repeated.
+func (t controlToken) hidden(err error) error {
+	if err == nil || t.text == "" || !strings.Contains(err.Error(), t.text) {
+		return err
+	}
+	if failed := (answerError{}); errors.As(err, &failed) {
+		return answerError{failed.status, strings.ReplaceAll(failed.text, t.text, "…")}
+	}
+	return errors.New(strings.ReplaceAll(err.Error(), t.text, "…"))
 }
 
 // ask reads what the package inspect answers at a path.
@@ -47,15 +79,19 @@ type instances struct {
 	store  *store.Store
 	local  *instance // this process, if only that is shown
 	remote *http.Client
+	token  controlToken
 
-	mu    sync.Mutex // guards what follows
-	known store.Deployment
-	err   error
-	at    time.Time
+	mu      sync.Mutex // guards what follows
+	known   store.Deployment
+	err     error
+	at      time.Time
+	reading chan struct{} // closed when etcd has answered, nil while it is not asked
+	good    []etcd.Report // that etcd had when it answered last
+	goodAt  time.Time
 }
 
 func newInstances(o *Options) *instances {
-	of := &instances{store: o.Store}
+	of := &instances{store: o.Store, token: controlToken{o.ControlToken, o.anyPrivate}}
 	if o.Engine == nil {
 		of.remote = newRemoteClient(o.Dial, askTimeout)
 		return of
@@ -70,13 +106,13 @@ func (of *instances) list(ctx context.Context) ([]instance, error) {
 	if of.local != nil {
 		return []instance{*of.local}, nil
 	}
-	d, err := of.deployment(ctx)
+	reports, err := of.reports(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var all []instance
-	for _, r := range d.Instances {
-		i := instance{name: r.Instance, address: r.Inspect, base: "http://" + r.Inspect + "/", client: of.remote}
+	for _, r := range reports {
+		i := instance{name: r.Instance, address: r.Inspect, base: "http://" + r.Inspect + "/", client: of.remote, token: of.token}
 		switch {
 		case r.Inspect == "":
 			i.problem = "it does not report where its inspect handler is: set Options.Inspect of its source"
@@ -90,16 +126,86 @@ func (of *instances) list(ctx context.Context) ([]instance, error) {
 }
 
 // deployment returns the documents in etcd and the reports of instances, as they were within the last
-// second.
+// second. While etcd takes long to answer, they are those of the last few seconds, or there is an error.
 func (of *instances) deployment(ctx context.Context) (store.Deployment, error) {
 	of.mu.Lock()
-	defer of.mu.Unlock()
 	if time.Since(of.at) < reportsAge {
+		defer of.mu.Unlock()
 		return of.known, of.err
+	}
+	done, isFirst := of.reading, of.at.IsZero()
+	if done == nil {
+		done = make(chan struct{})
+		of.reading = done
+		go of.read(done) //nolint:gosec // others wait for the answer, too
+	}
+	of.mu.Unlock()
+	wait := etcdTimeout
+	if !isFirst {
+		wait = patience
+	}
+	late := time.NewTimer(wait)
+	defer late.Stop()
+	select {
+	case <-done:
+	case <-late.C:
+	case <-ctx.Done():
+		return store.Deployment{}, ctx.Err()
+	}
+	of.mu.Lock()
+	defer of.mu.Unlock()
+	if of.err == nil && time.Since(of.at) > freshness {
+		return store.Deployment{}, errNoEtcd
+	}
+	return of.known, of.err
+}
+
+var errNoEtcd = errors.New("etcd does not answer")
+
+// read reads what deployment returns. Nobody waits for it for long.
+func (of *instances) read(done chan struct{}) {
+	ctx, cancel := context.WithTimeout(context.Background(), etcdTimeout)
+	defer cancel()
+	found, err := of.store.Deployment(ctx)
+	of.mu.Lock()
+	defer of.mu.Unlock()
+	of.known, of.err, of.at, of.reading = found, err, time.Now(), nil
+	if err == nil {
+		of.good, of.goodAt = found.Instances, of.at
+	}
+	close(done)
+}
+
+// reports returns the reports of instances. While etcd is away they are those that it had last: rules have to
+// be switched off then, too.
+func (of *instances) reports(ctx context.Context) ([]etcd.Report, error) {
+	d, err := of.deployment(ctx)
+	if err == nil || ctx.Err() != nil {
+		return d.Instances, err
+	}
+	of.mu.Lock()
+	defer of.mu.Unlock()
+	if of.goodAt.IsZero() {
+		return nil, err
+	}
+	return of.good, nil
+}
+
+// knownSince says when etcd had the reports by which instances are known while it is away.
+func (of *instances) knownSince() time.Time {
+	of.mu.Lock()
+	defer of.mu.Unlock()
+	return of.goodAt
+}
+
+// listsOf returns the versions of the lists in etcd, if any of the instances tells which it has. They are
+// not known if etcd does not say, or only to those who may read them.
+func (of *instances) listsOf(ctx context.Context, reports []etcd.Report) (stored []etcd.ListVersion, known bool) {
+	if !slices.ContainsFunc(reports, func(r etcd.Report) bool { return r.ListsDigest != "" }) {
+		return nil, false
 	}
 	ctx, cancel := context.WithTimeout(ctx, etcdTimeout)
 	defer cancel()
-	of.known, of.err = of.store.Deployment(ctx)
-	of.at = time.Now()
-	return of.known, of.err
+	lists, err := of.store.Lists(ctx)
+	return store.Versions(lists), err == nil
 }

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
 
@@ -17,7 +18,13 @@ import (
 	"github.com/penstock-go/penstock/rules"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if address := os.Getenv(pagesOf); address != "" {
+		openPages(address)
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // newEngine returns an engine with the rules of a document.
 func newEngine(t *testing.T, document string) *core.Engine {
@@ -31,7 +38,7 @@ func newEngine(t *testing.T, document string) *core.Engine {
 }
 
 // serve starts a console and returns its URL.
-func serve(t *testing.T, o console.Options) string {
+func serve(t testing.TB, o console.Options) string {
 	t.Helper()
 	server := httptest.NewServer(console.Handler(o))
 	t.Cleanup(server.Close)

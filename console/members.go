@@ -27,6 +27,11 @@ type member struct {
 	Rejected  []rejectedShown `json:"rejected,omitempty"`
 	Unmatched int             `json:"unmatched"` // rules in force that no call has matched so far
 	Sources   []sourceShown   `json:"sources"`
+
+	Version    string `json:"version,omitempty"` // of Penstock
+	Program    string `json:"program,omitempty"`
+	Forced     int    `json:"forced,omitempty"`     // states that are forced, and switches
+	OtherLists bool   `json:"otherLists,omitempty"` // than those in etcd
 }
 
 // rejectedShown is a document that is not in force.
@@ -61,10 +66,12 @@ func (s instancesScreen) read(ctx context.Context) (any, error) {
 		return members, nil
 	}
 	d, err := s.h.fleet.deployment(ctx)
+	stored, known := s.h.fleet.listsOf(ctx, d.Instances)
 	for i := range members {
 		for _, r := range d.Instances {
 			if r.Instance == members[i].Name {
 				members[i].Current = d.IsAt(d.Revision, r)
+				members[i].OtherLists = known && !r.HasLists(stored)
 				members[i].addReport(&r)
 			}
 		}
@@ -75,6 +82,7 @@ func (s instancesScreen) read(ctx context.Context) (any, error) {
 // addStatus adds what the instance itself says.
 func (m *member) addStatus(of *inspect.Status) {
 	m.Revision, m.Rules, m.Unmatched = int64(of.Revision), of.Rules, of.Unmatched
+	m.Forced = len(of.Forced) + len(of.Switches)
 	for _, s := range of.Sources {
 		m.Sources = append(m.Sources, sourceShown{s.Name, s.Connected, s.Since, s.Error})
 		m.Documents += len(s.Documents)
@@ -94,6 +102,10 @@ func (m *member) addReport(r *etcd.Report) {
 	m.Host, m.PID, m.Started, m.Reported = r.Host, r.PID, r.Started, r.ReportedAt
 	m.Revision, m.CopiedAt, m.HeldBack = r.Revision, r.CopiedAt, r.HeldBack
 	m.Rules, m.Documents, m.Unmatched = r.Rules, r.Documents, len(r.Unmatched)+r.MoreUnmatched
+	m.Version, m.Program = r.Version, r.Program
+	if m.Error != "" { // it cannot say so itself
+		m.Forced = len(r.Forced) + r.MoreForced
+	}
 	m.Rejected = nil
 	for _, rejected := range r.Rejected {
 		m.Rejected = append(m.Rejected, rejectedShown{rejected.Document, rejected.Error})

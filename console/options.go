@@ -37,8 +37,16 @@ type Options struct {
 	// console send requests to any address in these. Defaults to [DefaultDial].
 	Dial []netip.Prefix
 
+	// ControlToken is the token that inspect.ControlHandler and inspect.RecordingHandler of the instances
+	// ask for, if they do. It is sent to these two alone, when somebody switches rules or tries a draft, and
+	// only if Dial names the networks of the instances: who may write a report to etcd, and has an address in
+	// these, can learn it. It is never logged or shown. Defaults to none.
+	ControlToken string
+
 	// Kinds are the kinds of rules that the instances have beside those of Penstock.
 	Kinds []rule.Definition
+
+	anyPrivate bool // Dial is the default
 }
 
 // DefaultDial returns the networks of instances that are asked unless [Options.Dial] says otherwise: the
@@ -61,7 +69,7 @@ func (o Options) complete() Options {
 		o.App = "penstock"
 	}
 	if o.Dial == nil {
-		o.Dial = DefaultDial()
+		o.Dial, o.anyPrivate = DefaultDial(), true
 	}
 	if o.Authorize == nil {
 		o.Authorize = func(*http.Request) (Identity, Role) { return "", Viewer }

@@ -74,7 +74,8 @@ type strip struct {
 	Switches     []switched `json:"switches"`               // what is switched off or on
 	MoreSwitches int        `json:"moreSwitches,omitempty"` // at least so many more
 
-	Error string `json:"error,omitempty"` // of etcd
+	Error      string    `json:"error,omitempty"`     // of etcd
+	KnownSince time.Time `json:"knownSince,omitzero"` // while etcd is away: when it named the instances that are shown
 }
 
 // namedState is a state of a rule, and on how many instances it is in that.
@@ -125,6 +126,9 @@ func (h *handler) addReports(ctx context.Context, s *strip) {
 	d, err := h.fleet.deployment(ctx)
 	if err != nil {
 		s.Error = err.Error()
+		if since := h.fleet.knownSince(); !since.IsZero() {
+			s.KnownSince = since
+		}
 		return
 	}
 	s.Revision = d.Revision

@@ -147,7 +147,10 @@ func (i instance) tell(ctx context.Context, form url.Values) error {
 		return err
 	}
 	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	err = exchange(i.client, request, http.StatusNoContent, func(io.Reader) error { return nil })
+	if err := i.token.addTo(request); err != nil {
+		return err
+	}
+	err = i.token.hidden(exchange(i.client, request, http.StatusNoContent, func(io.Reader) error { return nil }))
 	if failed := (answerError{}); errors.As(err, &failed) && (failed.status == http.StatusNotFound || failed.status == http.StatusMethodNotAllowed) {
 		return errors.New("it serves no inspect.ControlHandler under control")
 	}

@@ -37,6 +37,7 @@ func TestOperatorSwitchesRulesOffAndReleasesThem(t *testing.T) {
 		for _, screen := range []string{"overview", "resource&name=orders", "rules", "fleet", "instances", "lists", "history"} {
 			watch(t, address+"/api/live?screen="+screen, `"by":"alice","reason":"wrong \u003cb\u003elimit`)
 		}
+		watch(t, address+"/api/live?screen=history", `"type":"switch"`)
 		watch(t, address+"/api/live?screen=resource&name=orders", `"off":1`)
 		_, _, body = send(t, http.MethodGet, address+"/api/explain?resource=orders", "", nil)
 		assert.Contains(t, body, `"off":1`)

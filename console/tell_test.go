@@ -1,16 +1,19 @@
 package console
 
 import (
+	"encoding/json"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"net/url"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/datasource/etcd/store"
 	"github.com/penstock-go/penstock/inspect"
 )
 
@@ -54,6 +57,59 @@ func TestInstancesThatDoNotSwitchAreNamed(t *testing.T) {
 	require.Len(t, engine.Switches(), 1)
 	assert.Equal(t, "alice <a> at 127.0.0.1", engine.Switches()[0].By)
 	assert.Equal(t, "why & how=1", engine.Switches()[0].Reason)
+}
+
+func TestTokenIsSentToControlHandlersOfNamedNetworksOnly(t *testing.T) {
+	const token = "0123456789abcdef"
+	engine := core.New(core.Config{Logger: slog.New(slog.DiscardHandler)})
+	defer engine.Close()
+	client := newRemoteClient(DefaultDial(), askTimeout)
+	defer client.CloseIdleConnections()
+	var seen []string
+	mux := http.NewServeMux()
+	mux.Handle("/control", inspect.ControlHandler(engine, inspect.ControlToken(token)))
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		seen = append(seen, r.Header.Get("Authorization"))
+		inspect.Handler(engine).ServeHTTP(w, r)
+	})
+	echo := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(http.StatusUnauthorized)
+		_ = json.NewEncoder(w).Encode(inspect.Failure{Error: "not " + r.Header.Get("Authorization")})
+	})
+	at := func(h http.Handler) string {
+		server := httptest.NewServer(h)
+		t.Cleanup(server.Close)
+		return server.URL + "/"
+	}
+	form := switchRequest{All: true, State: core.SwitchOff, Reason: "a"}.form(core.Order{By: "alice", Reason: "a"})
+	of := instance{base: at(mux), client: client}
+
+	for _, named := range []bool{false, true} {
+		o := Options{ControlToken: token, Store: new(store.Store)}
+		if named {
+			o.Dial = DefaultDial()
+		}
+		o = o.complete()
+		of.token = newInstances(&o).token
+		err := of.tell(t.Context(), form)
+		_, recorded := of.recording(t.Context(), url.Values{"last": {"1s"}}, 1)
+		if named {
+			require.NoError(t, err)
+			require.ErrorContains(t, recorded, "403")
+		} else {
+			require.ErrorContains(t, err, "Options.Dial")
+			require.ErrorContains(t, recorded, "Options.Dial")
+		}
+	}
+	require.NoError(t, of.ask(t.Context(), "status", nil, new(inspect.Status)))
+	assert.Equal(t, []string{"Bearer " + token, ""}, seen, "only what asks for a token gets it")
+
+	of.base = at(echo)
+	_, err := of.recording(t.Context(), url.Values{"last": {"1s"}}, 1)
+	for _, err := range []error{of.tell(t.Context(), form), err} {
+		require.ErrorContains(t, err, "it answers 401: not Bearer …")
+		require.NotContains(t, err.Error(), token)
+	}
 }
 
 func TestSameOrderOfSeveralInstancesIsOneLine(t *testing.T) {

@@ -99,19 +99,12 @@ func (h *handler) replay(ctx context.Context, d draft) (t tried, err error) {
 	return tried{report, failed}, nil
 }
 
-// listsFor returns the lists that rules name, for calls with the values that they look for. Access rules take
-// a hash for an address that is none, and would refuse it: for hashes they are left out. It says what is not
-// there.
+// listsFor returns the lists that rules name, for calls with the values that they look for: of hashes, rules
+// that name lists are not judged. It says what is not there.
 func (h *handler) listsFor(ctx context.Context, calls *recording.Recording, sets ...*rules.Set) (of *list.Registry, notes []string, err error) {
 	of = list.NewRegistry()
 	if calls.Hashed {
-		for _, set := range sets {
-			if len(set.Access) > 0 {
-				notes = []string{"access rules are left out, as values of attributes are hashes"}
-			}
-			set.Access = nil
-		}
-		return of, notes, nil
+		return of, nil, nil
 	}
 	names := make(map[string]bool)
 	for _, set := range sets {
@@ -211,6 +204,9 @@ func (i instance) recording(ctx context.Context, query url.Values, most int64) (
 	if err != nil {
 		return nil, err
 	}
+	if err := i.token.addTo(request); err != nil {
+		return nil, err
+	}
 	err = exchange(i.client, request, http.StatusOK, func(body io.Reader) error {
 		file, err := io.ReadAll(io.LimitReader(body, most+1))
 		switch {
@@ -227,5 +223,5 @@ func (i instance) recording(ctx context.Context, query url.Values, most int64) (
 		}
 		return nil
 	})
-	return of, err
+	return of, i.token.hidden(err)
 }

@@ -104,8 +104,8 @@ func TestOneDraftIsTriedAtATime(t *testing.T) {
 	assert.Len(t, h.trying, 1, "which goes on")
 }
 
-// An access rule would take a hash for an address that is none, and refuse all.
-func TestAccessRulesAreNotTriedOnHashes(t *testing.T) {
+// An access rule cannot be judged by a hash: it refuses nobody, and the report says so.
+func TestAccessRulesAreNotJudgedByHashes(t *testing.T) {
 	set, err := rules.Parse("a.yaml", []byte(`access: [{name: no-scrapers, resource: orders, list: scrapers}]`))
 	require.NoError(t, err)
 	engine := core.New(core.Config{Logger: slog.New(slog.DiscardHandler), Recorder: &core.Recorder{Memory: 1 << 20}})
@@ -124,10 +124,12 @@ func TestAccessRulesAreNotTriedOnHashes(t *testing.T) {
 	h := &handler{kinds: rules.NewTable()}
 	lists, notes, err := h.listsFor(t.Context(), of, &set)
 	require.NoError(t, err)
-	assert.Len(t, notes, 1)
+	assert.Empty(t, notes)
 	report, err := simulate.Replay(t.Context(), of, set, simulate.ReplayOptions{Lists: lists, WarmUp: -1})
 	require.NoError(t, err)
 	assert.Zero(t, report.Total.Replayed.Refused)
+	require.Len(t, report.Unjudged, 1)
+	assert.Equal(t, "no-scrapers", report.Unjudged[0].Rule)
 	h.Engine, of.Hashed = engine, false
 	set, err = rules.Parse("a.yaml", []byte(`access: [{name: a, resource: orders, list: scrapers}, {name: b, resource: orders, list: gone}]`))
 	require.NoError(t, err)

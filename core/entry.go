@@ -59,7 +59,9 @@ func (e *Engine) enter(ctx context.Context, r *resource, name string, opts []Opt
 	case !c.isEmpty || !r.pass(now, tokens):
 		return r.enterChain(ctx, name, now, tokens, opts, c)
 	}
-	r.record(ctx, c, now, tokens, opts, verdict{})
+	if rec := r.engine.recorder.Load(); rec != nil {
+		rec.atOnce(ctx, r, c, now, tokens, opts, nil)
+	}
 	if longLived {
 		return c.longLivedGuard(r, now, tokens), nil
 	}
@@ -85,10 +87,14 @@ func (r *resource) enterChain(
 	var tickets [inlineSlots]rule.Ticket
 	switch said, decision := r.tryPass(&q, opts, c, tickets[:]); decision {
 	case rule.Pass:
-		r.record(ctx, c, q.Now, tokens, opts, verdict{})
+		if rec := r.engine.recorder.Load(); rec != nil {
+			rec.atOnce(ctx, r, c, q.Now, tokens, opts, nil)
+		}
 		return c.guard(r, &q, opts, tickets[:len(c.steps)]), nil
 	case rule.Block:
-		r.record(ctx, c, q.Now, tokens, opts, refusedBy(c.steps[said.which].refusals))
+		if rec := r.engine.recorder.Load(); rec != nil {
+			rec.atOnce(ctx, r, c, q.Now, tokens, opts, c.steps[said.which].refusals)
+		}
 		return Guard{}, r.refuseBy(ctx, &q, opts, c, said, nil)
 	}
 	return r.admit(ctx, &q, opts)
@@ -116,10 +122,14 @@ func (r *resource) enterLongChain(ctx context.Context, q *request, opts []Option
 		r.engine.reportPass(ctx, q)
 		g = c.guard(r, q, opts, tickets[:len(c.steps)])
 		handed = true
-		r.record(ctx, c, q.Now, q.Tokens, opts, verdict{})
+		if rec := r.engine.recorder.Load(); rec != nil {
+			rec.atOnce(ctx, r, c, q.Now, q.Tokens, opts, nil)
+		}
 		return
 	case rule.Block:
-		r.record(ctx, c, q.Now, q.Tokens, opts, refusedBy(c.steps[said.which].refusals))
+		if rec := r.engine.recorder.Load(); rec != nil {
+			rec.atOnce(ctx, r, c, q.Now, q.Tokens, opts, c.steps[said.which].refusals)
+		}
 		return Guard{}, r.refuseBy(ctx, q, opts, c, said, nil)
 	}
 	return r.admit(ctx, q, opts)
@@ -142,10 +152,14 @@ func (r *resource) enterStep(
 	}
 	switch ticket, decision := s.limiter.Acquire(rule.Call{Now: now, Tokens: tokens}); {
 	case decision == rule.Pass && r.pass(now, tokens):
-		r.record(ctx, c, now, tokens, opts, verdict{})
+		if rec := r.engine.recorder.Load(); rec != nil {
+			rec.atOnce(ctx, r, c, now, tokens, opts, nil)
+		}
 		return c.stepGuard(r, now, tokens, opts, ticket), nil
 	case decision == rule.Block && ticket != 0 && !s.denies && s.pending == nil:
-		r.record(ctx, c, now, tokens, opts, refusedBy(s.refusals))
+		if rec := r.engine.recorder.Load(); rec != nil {
+			rec.atOnce(ctx, r, c, now, tokens, opts, s.refusals)
+		}
 		return Guard{}, r.refuse(ctx, now, tokens, s.refusals, ticket.RetryTime())
 	default:
 		var q request
@@ -169,13 +183,17 @@ func (r *resource) enterStepWith(
 	ticket, decision := s.ask(call, &q, opts)
 	switch {
 	case decision == rule.Pass && r.pass(now, tokens):
-		r.record(ctx, c, now, tokens, opts, verdict{})
+		if rec := r.engine.recorder.Load(); rec != nil {
+			rec.atOnce(ctx, r, c, now, tokens, opts, nil)
+		}
 		if call.LongLived() {
 			return c.recordedGuard(r, &q, opts, []rule.Ticket{ticket}), nil
 		}
 		return c.stepGuard(r, now, tokens, opts, ticket), nil
 	case decision == rule.Block && ticket != 0 && !s.denies && s.pending == nil:
-		r.record(ctx, c, now, tokens, opts, refusedBy(s.refusals))
+		if rec := r.engine.recorder.Load(); rec != nil {
+			rec.atOnce(ctx, r, c, now, tokens, opts, s.refusals)
+		}
 		return Guard{}, r.refuse(ctx, now, tokens, s.refusals, ticket.RetryTime())
 	}
 	q.init(name, now, tokens)
@@ -190,7 +208,9 @@ func (r *resource) stopAtStep(ctx context.Context, q *request, opts []Option, c 
 		s.limiter.GiveBack(q.Now, said.ticket, q.Tokens)
 	case said.decision == rule.Block && s.mayGetBack(q): // ask again
 	case said.decision == rule.Block, said.decision == rule.Wait && !s.waits(q):
-		r.record(ctx, c, q.Now, q.Tokens, opts, refusedBy(s.refusals))
+		if rec := r.engine.recorder.Load(); rec != nil {
+			rec.atOnce(ctx, r, c, q.Now, q.Tokens, opts, s.refusals)
+		}
 		return Guard{}, r.refuseBy(ctx, q, opts, c, said, nil)
 	}
 	return r.admit(ctx, q, opts)

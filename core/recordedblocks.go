@@ -73,6 +73,18 @@ func (r *recordedBlocks) open(now clock.Instant) *recordedBlock {
 	// Goroutines have stacks of their own: an address there is as good as a number of theirs.
 	var onStack byte
 	at := uint64(uintptr(unsafe.Pointer(&onStack))>>11) * golden >> 32 //nolint:gosec // nothing is read there
+	shard := &r.shards[at&uint64(len(r.shards)-1)]
+	if b := shard.block.Load(); b.lock.CompareAndSwap(0, 1) {
+		if b.takes(shard, now) {
+			return b
+		}
+		b.lock.Store(0)
+	}
+	return r.openAny(at, now)
+}
+
+// openAny is open where the block of the first shard is full, or somebody has its lock.
+func (r *recordedBlocks) openAny(at uint64, now clock.Instant) *recordedBlock {
 	for try := uint64(0); ; try++ {
 		shard := &r.shards[(at+try)&uint64(len(r.shards)-1)]
 		b := shard.block.Load()
@@ -82,13 +94,24 @@ func (r *recordedBlocks) open(now clock.Instant) *recordedBlock {
 			}
 			continue
 		}
-		if b.shard == shard && b.used <= blockWords-maxWords && uint64(now-b.base) <= maxSinceBase {
-			b.last = max(b.last, now)
+		if b.takes(shard, now) {
 			return b
 		}
 		b.lock.Store(0)
 		r.renew(shard, b, now)
 	}
+}
+
+// takes says whether a block whose lock the caller has is still that of a shard, and has space for a record of
+// an instant.
+func (b *recordedBlock) takes(shard *recorderShard, now clock.Instant) bool {
+	if b.shard != shard || b.used > blockWords-maxWords || uint64(now-b.base) > maxSinceBase {
+		return false
+	}
+	if now > b.last {
+		b.last = now
+	}
+	return true
 }
 
 // renew gives the shard the oldest block in place of one that is full.

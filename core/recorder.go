@@ -119,8 +119,6 @@ type verdict struct {
 	bounded bool          // it could wait: the deadline of its context matters
 }
 
-func refusedBy(by *refusals) verdict { return verdict{outcome: recording.Refused, by: by} }
-
 // recordedKey is an attribute that rules of a chain look at.
 type recordedKey struct {
 	name   string
@@ -151,30 +149,46 @@ func (c *chain) keysToRecord() (keys []*recordedKey) {
 	return keys
 }
 
-// record records what was decided on a call, if there is a recorder.
-func (r *resource) record(
-	ctx context.Context, c *chain, now clock.Instant, tokens int32, opts []Option, v verdict,
+// atOnce records what was decided on a call that did not wait: it has passed, or was refused by a rule. In
+// most cases that is one word or two.
+func (rec *recorder) atOnce(
+	ctx context.Context, r *resource, c *chain, now clock.Instant, tokens int32, opts []Option, by *refusals,
 ) {
-	if rec := r.engine.recorder.Load(); rec != nil {
+	if len(opts) > 0 || tokens != 1 || len(c.recorded) > 0 {
+		v := verdict{by: by}
+		if by != nil {
+			v.outcome = recording.Refused
+		}
 		rec.decided(ctx, r, c, now, tokens, opts, v)
+		return
 	}
-}
-
-func (rec *recorder) decided(
-	ctx context.Context, r *resource, c *chain, now clock.Instant, tokens int32, opts []Option, v verdict,
-) {
-	flags, more := uint64(2)<<flagPriority, uint64(0)
-	if !areAttributes(opts) {
-		flags, more = rec.options(opts, flags)
-	}
-	first := uint64(v.outcome) | rec.resources.indexOf(&r.recorded, r.name)<<resourceShift
-	if v == (verdict{}) && more == 0 && tokens == 1 && len(c.recorded) == 0 { // most calls, and quicker
+	first := rec.resources.indexOf(&r.recorded, r.name)<<resourceShift | plainFlags<<flagShift
+	if by == nil {
 		b := rec.open(now)
-		b.words[b.used] = first | uint64(now-b.base)<<instantShift | flags<<flagShift
+		b.words[b.used] = first | uint64(now-b.base)<<instantShift
 		b.used++
 		b.lock.Store(0)
 		return
 	}
+	more := 1 | rec.ruleIndex(by)<<ruleShift
+	b := rec.open(now)
+	b.words[b.used] = first | uint64(recording.Refused) | uint64(now-b.base)<<instantShift | flagMore<<flagShift
+	b.words[b.used+1] = more
+	b.used += 2
+	b.lock.Store(0)
+}
+
+// plainFlags are the flags of a call without options.
+const plainFlags = 2 << flagPriority
+
+func (rec *recorder) decided(
+	ctx context.Context, r *resource, c *chain, now clock.Instant, tokens int32, opts []Option, v verdict,
+) {
+	flags, more := uint64(plainFlags), uint64(0)
+	if !areAttributes(opts) {
+		flags, more = rec.options(opts, flags)
+	}
+	first := uint64(v.outcome) | rec.resources.indexOf(&r.recorded, r.name)<<resourceShift
 	var words [maxWords]uint64
 	used := 2
 	more |= uint64(tokens)
@@ -291,6 +305,10 @@ const (
 
 // record records what was decided on a call that had to wait, or could have had to.
 func (a *admission) record(ctx context.Context, opts []Option, c *chain, by *refusals) {
+	rec := a.resource.engine.recorder.Load()
+	if rec == nil {
+		return
+	}
 	v := verdict{by: by, bounded: true}
 	if by != nil {
 		v.outcome = recording.Refused
@@ -298,7 +316,7 @@ func (a *admission) record(ctx context.Context, opts []Option, c *chain, by *ref
 	if a.wait.node != nil {
 		v.waited, v.since = true, a.wait.since
 	}
-	a.resource.record(ctx, c, a.Now, a.Tokens, opts, v)
+	rec.decided(ctx, a.resource, c, a.Now, a.Tokens, opts, v)
 }
 
 // recordGivenUp records that the context of a call has ended while it waited, if that is the error.

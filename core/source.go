@@ -120,6 +120,11 @@ type SourceStatus struct {
 	// name; MoreUnmatched counts the others.
 	Unmatched     []UnmatchedRule
 	MoreUnmatched int
+
+	// Forced and Switches are what operators have forced in the engine, as [Status] has them:
+	// of all rules, whatever source they come from. Only [Sink.Status] says so.
+	Forced   []Forced
+	Switches []Forced
 }
 
 // KnownUntil returns the instant until which it is known what the source holds:

@@ -47,7 +47,9 @@ func (f *followedSource) Status() SourceStatus {
 	f.engine.noteMatched()
 	f.engine.rules.mu.Lock()
 	defer f.engine.rules.mu.Unlock()
-	return f.status(f.engine.unmatchedOfSources())
+	s := f.status(f.engine.unmatchedOfSources())
+	s.Forced, s.Switches = f.engine.rules.forcedList(), f.engine.rules.switches.list()
+	return s
 }
 
 func (f *followedSource) status(unmatched unmatchedOfSources) SourceStatus {

@@ -29,7 +29,7 @@ func Handler(engine *core.Engine, options ...Option) http.Handler {
 	if engine == nil {
 		engine = penstock.Default()
 	}
-	h := handler{engine: engine, recent: new(recentTimes), streams: new(streams)}
+	h := handler{engine: engine, recent: new(recentTimes), orders: new(resourceOrders), streams: new(streams)}
 	for _, option := range options {
 		option(&h)
 	}
@@ -60,6 +60,7 @@ type Failure struct {
 type handler struct {
 	engine  *core.Engine
 	recent  *recentTimes
+	orders  *resourceOrders
 	streams *streams
 	callers *controlCallers // for which hosts requests may be; nil for all
 

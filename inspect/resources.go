@@ -129,7 +129,7 @@ func (h handler) resources(w http.ResponseWriter, r *http.Request) {
 		answer(w, http.StatusBadRequest, Failure{err.Error()})
 		return
 	}
-	found, total := h.selectResources(&filter)
+	found, total := h.orderedResources(&filter)
 	page := struct {
 		Resources
 		Encoded []json.RawMessage `json:"resources"` // in place of those of the page

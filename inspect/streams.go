@@ -94,7 +94,7 @@ func (s *streams) page(h handler, f *resourceFilter) *streamedPage {
 }
 
 func (s *streams) newPage(h handler, f *resourceFilter, now clock.Instant, second int64) *streamedPage {
-	found, total := h.selectResources(f)
+	found, total := h.orderedResources(f)
 	page := &streamedPage{second: second, at: timeOf(h.engine.Clock(), now), total: total}
 	size := 0
 	for i := range found {

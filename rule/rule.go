@@ -24,6 +24,9 @@ type Rule interface {
 	// Lists returns the names of the lists that it refers to; nil if none.
 	Lists() []string
 
+	// NamesValues says whether it names values of attributes, or lists of them.
+	NamesValues() bool
+
 	// Signals returns the signals that it reads; nil if none.
 	Signals() []Signal
 
@@ -107,6 +110,10 @@ func (r *typedRule[R]) Lists() []string {
 		return nil
 	}
 	return r.of.spec.Lists(r.rule)
+}
+
+func (r *typedRule[R]) NamesValues() bool {
+	return r.of.spec.NamesValues != nil && r.of.spec.NamesValues(r.rule)
 }
 
 func (r *typedRule[R]) Signals() []Signal {

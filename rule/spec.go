@@ -44,6 +44,11 @@ type Spec[R comparable] struct {
 	// find in [Env.Lists]; nil if none. nil for kinds that refer to none.
 	Lists func(R) []string
 
+	// NamesValues says whether the rule says of some values of its attributes how it decides on
+	// them, by writing or listing them: replays of recorded calls, which may have hashes in place of
+	// values, cannot tell then. nil for kinds that look at values only to tell them apart.
+	NamesValues func(R) bool
+
 	// Signals returns the signals that the rule reads, which its limiters find in
 	// [Env.Signals]: only these are sampled. nil for kinds that read none.
 	Signals func(R) []Signal

@@ -77,6 +77,19 @@ func (t *Table) All(s Set) iter.Seq[rule.Rule] {
 	}
 }
 
+// Filter returns the rules of the set, complete, that keep says yes to.
+func (s Set) Filter(keep func(rule.Rule) bool) Set {
+	kept := Set{positions: s.positions}
+	for _, l := range NewTable().of(s).lists {
+		for _, r := range l.all(s) {
+			if r = r.WithDefaults(); keep(r) {
+				l.add(&kept, r)
+			}
+		}
+	}
+	return kept
+}
+
 // Keys yields the keys of all rules of a set that is complete, see
 // [Set.WithDefaults].
 func (s Set) Keys() iter.Seq[Key] { return NewTable().Keys(s) }

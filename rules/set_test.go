@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
 )
 
@@ -107,4 +108,16 @@ func TestKeysAreThoseOfEveryRule(t *testing.T) {
 		assert.Equal(t, a, key)
 		break
 	}
+}
+
+func TestFilterKeepsRulesOfEveryKindAndTheirPositions(t *testing.T) {
+	set := parse(t, "a.yaml", "flow:\n  - {name: a, resource: r, limit: 1}\n  - {name: b, resource: r, limit: 2}\naccess: [{name: c, resource: r, deny: [10.0.0.0/8]}]\n")
+	kept := set.Filter(func(r rule.Rule) bool { return r.Key().Name != "a" })
+	assert.Equal(t, 2, kept.Len())
+	assert.Equal(t, "b", kept.Flow[0].Name)
+	at, ok := kept.Position("flow", "b")
+	assert.True(t, ok)
+	assert.Equal(t, 3, at.Line)
+	assert.Equal(t, 3, set.Len(), "which stays as it is")
+	assert.Equal(t, set.Access, kept.Access)
 }

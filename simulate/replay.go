@@ -15,8 +15,8 @@ import (
 
 // ReplayOptions are how recorded calls are replayed. The zero value is a good one.
 type ReplayOptions struct {
-	// Against are rules to compare with, such as those that were in force. Defaults to none: the replay is
-	// then compared with what happened.
+	// Against are rules to compare with: those that were in force. Defaults to none: the replay is then
+	// compared with what happened.
 	Against *rules.Set
 
 	// WarmUp is how long from the beginning of the recording calls that were refused then are not sent, so
@@ -76,12 +76,12 @@ func Replay(ctx context.Context, of *recording.Recording, set rules.Set, options
 	if options.Against != nil {
 		progress.of *= 2
 		against = newReplay(calls, options)
-		if err := against.run(ctx, *options.Against, &progress); err != nil {
+		if err := against.run(ctx, *options.Against, options.Against, &progress); err != nil {
 			return ReplayReport{}, err
 		}
 	}
 	r := newReplay(calls, options)
-	if err := r.run(ctx, set, &progress); err != nil {
+	if err := r.run(ctx, set, options.Against, &progress); err != nil {
 		return ReplayReport{}, err
 	}
 	if options.OnCall != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/penstock-go/penstock/access"
 	"github.com/penstock-go/penstock/breaker"
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core"
@@ -44,6 +45,12 @@ func replayRules(t *rapid.T) rules.Set {
 			set.Flow = append(set.Flow, flow.Rule{Name: name("throttle"), Resource: resource, Limit: limit, Algorithm: flow.Throttle, MaxWait: maxWait})
 		case 3:
 			set.Flow = append(set.Flow, flow.Rule{Name: name("mobile"), Resource: resource, Limit: limit, Origin: "mobile"})
+		}
+		switch rapid.IntRange(0, 3).Draw(t, "access rule") { // values may be hashes in the recording
+		case 0:
+			set.Access = append(set.Access, access.Rule{Name: name("users"), Resource: resource, Attribute: "user", Deny: rule.StringsOf("1", "x*")})
+		case 1:
+			set.Access = append(set.Access, access.Rule{Name: name("callers"), Resource: resource, Attribute: rule.KeyOrigin, Deny: rule.StringsOf("mob*")})
 		}
 		if rapid.Bool().Draw(t, "isolation") {
 			set.Isolation = append(set.Isolation, isolation.Rule{

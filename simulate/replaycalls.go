@@ -22,13 +22,15 @@ type replayCalls struct {
 	seed     uint64
 	texts    map[uint64]string // of hashes
 
+	ownOrigins bool // some calls have an attribute in place of a caller
+
 	options []core.Option // of the present call
 }
 
 func newReplayCalls(of *recording.Recording, options ReplayOptions) *replayCalls {
 	c := &replayCalls{
 		Recording: of, arrivals: make([]int32, len(of.Calls)), lasting: make([][]int32, len(of.Resources)),
-		seed: options.Seed, texts: make(map[uint64]string),
+		seed: options.Seed, texts: make(map[uint64]string), ownOrigins: of.Hashed && haveOwnOrigins(of),
 	}
 	from, until := of.Span()
 	switch warmUp := options.WarmUp; {
@@ -80,6 +82,9 @@ func (c *replayCalls) optionsOf(call *recording.Call) []core.Option {
 	}
 	for _, a := range call.Attributes {
 		key := c.Keys[a.Key]
+		if key == rule.KeyOrigin && call.Origin != 0 {
+			continue // it is the caller, and may be hashed here
+		}
 		switch v := c.valueOf(a).(type) {
 		case int64:
 			o = append(o, core.Int(key, v))

@@ -3,9 +3,7 @@ package simulate
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
@@ -36,6 +34,9 @@ type ReplayReport struct {
 	Origins   []ReplayRow  `json:"origins"`
 	Values    []ReplayRow  `json:"values"` // of attributes: "user=alice", or the hash of the value
 	Rules     []ReplayRule `json:"rules"`  // that have refused calls, those whose number changes most first
+
+	// Unjudged are the rules that were tried and could not be judged.
+	Unjudged []UnjudgedRule `json:"unjudged"`
 
 	// States are the changes of states of rules in the replay, the first thousand; T is in seconds since
 	// From.
@@ -139,7 +140,7 @@ func newReplayReport(calls *replayCalls, tried, before *replay, set rules.Set) R
 		From: from.Time(), Seconds: seconds(until.Sub(from)), WarmUp: seconds(max(0, calls.warm.Sub(from))), Total: r.total, Notes: r.notes(set), States: tried.states,
 		Resources: rowsOf(r.resources, calls.Resources, len(r.resources)),
 		Origins:   rowsOf(r.origins[1:], calls.Origins[min(1, len(calls.Origins)):], MaxReplayRows),
-		Values:    r.valueRows(), Rules: r.ruleRows(),
+		Values:    r.valueRows(), Rules: r.ruleRows(), Unjudged: tried.unjudged.list(),
 	}
 	if report.States == nil {
 		report.States = []StateChange{} // in JSON an empty list
@@ -313,15 +314,10 @@ func (r *reporter) notes(set rules.Set) []string {
 	if n := r.tried.drawn; n > 0 {
 		add("%d calls pass that were refused or gave up: how long they last was drawn from the calls of their resource", n)
 	}
-	moves, fleet, missing := false, false, map[string]bool{}
+	moves, fleet := false, false
 	for of := range set.All() {
 		moves = moves || of.Type().LimitMoves()
 		fleet = fleet || of.Fleet()
-		for _, key := range of.Attributes() {
-			if key != rule.KeyOrigin && !slices.Contains(r.calls.Keys, key) {
-				missing[key] = true
-			}
-		}
 	}
 	if moves {
 		add("rules that find their limits themselves depend on the machine: response times are as recorded, and signals of the system are not read")
@@ -329,13 +325,7 @@ func (r *reporter) notes(set rules.Set) []string {
 	if fleet {
 		add("limits of the whole fleet hold in each engine of the replay")
 	}
-	if len(missing) > 0 {
-		add("no rule in force looked at %s when the calls were recorded: the recording does not have it",
-			strings.Join(slices.Sorted(maps.Keys(missing)), ", "))
-	}
-	if r.calls.Hashed && len(r.values) > 0 {
-		add("values of attributes are hashes: rules that name values or lists match none of them, and those that allow some refuse all")
-	}
+	notes = append(notes, r.tried.unjudged.notes(r.before != nil)...)
 	if r.others() {
 		add("names beyond the tables of the recorder are one: %s", recording.Other)
 	}

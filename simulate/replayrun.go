@@ -28,6 +28,7 @@ type replay struct {
 
 	woken []*replayCall
 
+	unjudged unjudged
 	rules    []rule.Key // that have refused calls
 	numbers  map[rule.Key]int32
 	outcomes []replayOutcome // of each call
@@ -107,9 +108,13 @@ func newReplay(calls *replayCalls, options ReplayOptions) *replay {
 	return r
 }
 
-// run replays all calls.
-func (r *replay) run(ctx context.Context, set rules.Set, progress *replayProgress) error {
+// run replays all calls. The rules of against, unless it is nil, are those that the recorded calls met.
+func (r *replay) run(ctx context.Context, set rules.Set, against *rules.Set, progress *replayProgress) error {
 	defer r.close()
+	if err := set.Validate(); err != nil {
+		return fmt.Errorf("simulate: %w", err)
+	}
+	set, r.unjudged = r.calls.judge(set, against)
 	if err := r.load(set); err != nil {
 		return fmt.Errorf("simulate: %w", err)
 	}
@@ -237,7 +242,9 @@ func (r *replay) process(e replayEvent) error {
 // arrive has a call arrive.
 func (r *replay) arrive(index int32) error {
 	call := &r.calls.Calls[index]
-	if call.Outcome != recording.Passed && r.calls.warms(call) {
+	switch {
+	case call.Outcome != recording.Passed && r.calls.warms(call),
+		call.Outcome == recording.Refused && r.unjudged.stands[call.Rule]:
 		r.keep(index)
 		return nil
 	}

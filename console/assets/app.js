@@ -1,5 +1,5 @@
 // The frame of the page: who looks, which screen, and how all instances are.
-import { count, h, name, number, plain, show } from "./dom.js";
+import { clock, count, h, name, number, plain, show } from "./dom.js";
 import { follow, get, post } from "./api.js";
 import { overview } from "./overview.js";
 import { resource } from "./resource.js";
@@ -52,8 +52,9 @@ function showStrip(s, error) {
   const open = s.states.filter((state) => state.state === "open").length;
   show(strip,
     error && dot("bad", plain(error)),
-    s.error && s.error !== error && dot("bad", plain(s.error)),
-    me.store && dot(s.current < s.instances ? "warn" : "", h("b", null, `${s.current} of ${s.instances}`), " instances on revision ", h("b", { class: "n" }, String(s.revision))),
+    s.error && s.error !== error && dot("bad", plain(s.error, 200)),
+    s.knownSince && dot("warn", "instances as of ", clock(s.knownSince)),
+    me.store && !s.error && dot(s.current < s.instances ? "warn" : "", h("b", null, `${s.current} of ${s.instances}`), " instances on revision ", h("b", { class: "n" }, String(s.revision))),
     s.silent > 0 && dot("bad", h("b", null, number(s.silent)), s.silent === 1 ? " does not answer: its calls are missing here" : " do not answer: their calls are missing here"),
     s.lost > 0 ? dot("bad", h("b", null, count(s.lost, "source")), " not connected") : dot("", "all sources connected"),
     s.onCopy > 0 && dot("warn", h("b", null, number(s.onCopy)), " on a copy of the rules"),

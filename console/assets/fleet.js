@@ -47,8 +47,8 @@ export function instances(place, _, me) {
 const rejected = (m) => (m.rejected ?? []).slice(0, 5).map((r) => h("p", { class: "err" }, h("b", null, name(r.document, 80)), ` ${plain(r.error, 400)}`));
 
 function row(m) {
-  return h("tr", { "data-key": m.name }, h("td", { class: "name" }, name(m.name, 60), h("div", { class: "dim n" }, m.address ? name(m.address, 60) : "", m.pid ? ` pid ${m.pid}` : ""), m.started ? h("div", { class: "dim" }, "since ", clock(m.started)) : ""),
-    h("td", null, m.error ? tag("does not answer", "refuse") : tag("answers", "pass"), h("div", null, m.copiedAt ? tag("on a copy", "wait") : m.current ? tag("current", "pass") : tag("behind", "wait"))),
+  return h("tr", { "data-key": m.name }, h("td", { class: "name" }, name(m.name, 60), h("div", { class: "dim n" }, m.address ? name(m.address, 60) : "", m.pid ? ` pid ${m.pid}` : ""), m.started ? h("div", { class: "dim" }, "since ", clock(m.started)) : "", m.version ? h("div", { class: "dim" }, "Penstock ", plain(m.version, 40)) : ""),
+    h("td", null, m.error ? tag("does not answer", "refuse") : tag("answers", "pass"), h("div", null, m.copiedAt ? tag("on a copy", "wait") : m.current ? tag("current", "pass") : tag("behind", "wait"), m.otherLists && tag("other lists", "wait"), m.forced > 0 && tag(`${m.forced} forced or off`, "wait"))),
     h("td", { class: "num n" }, String(m.revision)), h("td", { class: "num n" }, number(m.rules), m.unmatched ? h("div", { class: "dim" }, `${m.unmatched} never matched`) : ""),
     h("td", { class: "wrap" }, rejected(m), m.heldBack ? h("p", { class: "err" }, plain(m.heldBack, 400)) : "", !m.rejected && !m.heldBack ? h("span", { class: "dim" }, "—") : ""),
     h("td", { class: "wrap" }, m.error ? h("span", { class: "bad" }, plain(m.error, 300)) : m.sources.map((s) => h("div", null, s.connected ? tag("connected", "pass") : tag("lost", "refuse"), " ", name(s.name, 60), s.error ? h("div", { class: "dim" }, plain(s.error, 200)) : ""))));

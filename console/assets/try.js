@@ -1,5 +1,5 @@
 // A draft tried on the calls of the last minutes: how many of whom would have been refused, by which rule.
-import { card, count, duration, h, name, none, number, plain, show, table } from "./dom.js";
+import { card, count, duration, h, name, none, number, plain, show, table, tag } from "./dom.js";
 import { post } from "./api.js";
 
 // tryCard tries what draft returns, one draft at a time, and gives up when the page is left.
@@ -29,6 +29,7 @@ function report(r) {
   return [h("p", { class: t.newlyRefused ? "err" : "ok" }, h("b", null, `${count(t.newlyRefused, "call")} newly refused, ${number(t.newlyPassed)} newly passed`), ` of ${number(t.calls)} of ${count(r.instances.length, "instance")} in ${duration(r.seconds)}.`), missing,
     rows("resource", r.resources), rows("caller", r.origins.filter((o) => o.name)), rows("value", r.values.filter((v) => v.newlyRefused + v.newlyPassed)),
     r.rules.length > 0 && table(["rule", ...heads()], r.rules.map((o) => h("tr", null, h("td", { class: "name" }, name(`${o.kind} ${o.rule}`, 80)), cell(o.recorded), cell(o.against ?? 0), cell(o.replayed)))),
+    r.unjudged.length > 0 && h("p", null, tag("not judged", "wait"), ` ${count(r.unjudged.length, "rule")}, see below`),
     (r.notes ?? []).map((n) => h("p", { class: "dim" }, plain(n, 400)))];
 }
 

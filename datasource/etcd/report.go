@@ -17,6 +17,7 @@ const (
 	maxRejections    = 100     // in a report
 	maxHeld          = 100     // documents that a report names
 	maxNames         = 8 << 10 // bytes of their names, and of the names of unmatched rules
+	maxForced        = 100     // forced states
 	maxRejectionText = 1 << 10 // bytes, of a document's name and of an error
 )
 
@@ -39,6 +40,12 @@ type Report struct {
 	// Inspect is where operators reach the handler of the package inspect in the instance, as host:port;
 	// empty if [Options.Inspect] does not say. What is read is checked with [CheckInspect].
 	Inspect string `json:"inspect,omitempty"`
+
+	// Version is the version of Penstock that the instance was built with, and Program the module of
+	// its program with its version, such as "example.com/shop v1.4.0". Empty where the build does not
+	// tell.
+	Version string `json:"version,omitempty"`
+	Program string `json:"program,omitempty"`
 
 	// Revision is the revision of the source that was applied last; 0 before the
 	// first. It advances even if documents were rejected.
@@ -72,6 +79,13 @@ type Report struct {
 	ListsHeldBack []string `json:"listsHeldBack,omitempty"`
 	ListsOnCopy   []string `json:"listsOnCopy,omitempty"`
 
+	// ListsDigest is the [ListsDigestOf] the lists of this source that the instance has, in the versions
+	// that are in force: equal to that of the lists in etcd if it has exactly these. Empty if it does not
+	// watch lists, and in reports of versions that do not tell. Lists are the first of them, by name: at
+	// most a hundred, with names of 8 KiB together.
+	ListsDigest string        `json:"listsDigest,omitempty"`
+	Lists       []ListVersion `json:"lists,omitempty"`
+
 	// Rejected are the first hundred documents, by name, whose present versions are
 	// not in force for another reason. MoreRejected counts the others.
 	Rejected     []Rejection `json:"rejected,omitempty"`
@@ -82,6 +96,11 @@ type Report struct {
 	// MoreUnmatched counts the others.
 	Unmatched     []UnmatchedRule `json:"unmatched,omitempty"`
 	MoreUnmatched int             `json:"moreUnmatched,omitempty"`
+
+	// Forced are the states that operators have forced and what they have switched off or on: the first
+	// hundred, with texts of 8 KiB together. MoreForced counts the others.
+	Forced     []ForcedState `json:"forced,omitempty"`
+	MoreForced int           `json:"moreForced,omitempty"`
 }
 
 // UnmatchedRule is a rule in force for which no call was made so far that has all that
@@ -119,8 +138,10 @@ func (s *Source) watchedLists() (*list.Registry, string) {
 // identity returns a report with only the fields that identify the instance.
 func (s *Source) identity() Report {
 	host, _ := os.Hostname() // "" on a machine without a name
+	version, program := builtWith()
 	return Report{
 		Instance: s.opts.Instance, Host: host, PID: os.Getpid(), Started: s.opts.Clock.Now().Time(), Inspect: s.opts.Inspect,
+		Version: truncate(version), Program: truncate(program),
 	}
 }
 
@@ -142,7 +163,7 @@ func (r Report) withStatus(status core.SourceStatus) Report {
 		}
 		r.Held = append(r.Held, d)
 	}
-	r = r.withUnmatched(status)
+	r = r.withUnmatched(status).withForced(status)
 	for _, d := range status.Documents {
 		r.Rules += d.Rules
 		switch heldBack := (*core.HeldBackError)(nil); {
@@ -172,25 +193,6 @@ func (r Report) withUnmatched(status core.SourceStatus) Report {
 		}
 		r.Unmatched = append(r.Unmatched, next)
 		r.MoreUnmatched--
-	}
-	return r
-}
-
-// withLists returns the report with the fields that depend on the lists of the source.
-func (r Report) withLists(registry *list.Registry, source string) Report {
-	if registry == nil {
-		return r
-	}
-	for _, l := range registry.Status() {
-		if l.Source != source {
-			continue
-		}
-		if l.HeldBack != nil && len(r.ListsHeldBack) < maxRejections {
-			r.ListsHeldBack = append(r.ListsHeldBack, l.Name)
-		}
-		if l.CopiedAt != 0 && len(r.ListsOnCopy) < maxRejections {
-			r.ListsOnCopy = append(r.ListsOnCopy, l.Name)
-		}
 	}
 	return r
 }

@@ -4,14 +4,17 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/list"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -41,6 +44,15 @@ func TestReportIsBounded(t *testing.T) {
 			Rejected: errors.New(strings.Repeat("\x02", 10_000)), RejectedRevision: 7,
 		})
 	}
+	for i := range 5000 {
+		long := strings.Repeat("\x04", 100)
+		status.Forced = append(status.Forced, core.Forced{Scope: core.Scope{Kind: "breaker", Rule: fmt.Sprint(i)}, State: "open", By: long, Reason: long})
+		status.Switches = append(status.Switches, core.Forced{Scope: core.Scope{Resource: fmt.Sprint(i)}, State: core.SwitchOff})
+	}
+	registry := list.NewRegistry()
+	for i := range 1000 {
+		registry.Put(fmt.Sprintf("l%04d-%s", i, strings.Repeat("x", 90)), list.Provider{Source: "etcd:lists"}, list.Version{Digest: [32]byte{1}})
+	}
 	for i := range 100 {
 		long := strings.Repeat("\x03", 200)
 		status.Unmatched = append(status.Unmatched, core.UnmatchedRule{
@@ -48,7 +60,10 @@ func TestReportIsBounded(t *testing.T) {
 		})
 	}
 	status.MoreUnmatched = 7
-	report := Report{}.withStatus(status)
+	report := Report{}.withStatus(status).withLists(registry, "etcd:lists")
+	assert.Equal(t, 10_000, len(report.Forced)+report.MoreForced)
+	assert.Len(t, report.Forced, 100)
+	assert.Len(t, report.Lists, 85, "with names of 8 KiB")
 	assert.Equal(t, 107, len(report.Unmatched)+report.MoreUnmatched)
 	assert.NotEmpty(t, report.Unmatched)
 	assert.Len(t, report.Rejected, 100)
@@ -69,6 +84,56 @@ func TestDigestTellsDocumentsAndRevisionsApart(t *testing.T) {
 		assert.NotContains(t, seen, digest, "%v", documents)
 		seen[digest] = documents
 	}
+}
+
+func TestReportShowsWhatIsForcedAndSwitched(t *testing.T) {
+	until := time.Date(2026, 11, 27, 3, 10, 0, 0, time.UTC)
+	status := core.SourceStatus{
+		Forced:   []core.Forced{{Scope: core.Scope{Kind: "breaker", Rule: "payments"}, State: "open", By: "bob", Reason: "deploy", Since: 7}},
+		Switches: []core.Forced{{Scope: core.Scope{Resource: "orders"}, State: core.SwitchOff, By: "alice", Until: until}},
+	}
+	report := Report{}.withStatus(status)
+	assert.Equal(t, []ForcedState{
+		{Resource: "orders", State: core.SwitchOff, Switch: true, By: "alice", Until: until},
+		{Kind: "breaker", Rule: "payments", State: "open", By: "bob", Reason: "deploy"},
+	}, report.Forced)
+	assert.Zero(t, report.MoreForced)
+	assert.Equal(t, `breaker "payments"`, report.Forced[1].Scope())
+}
+
+func TestReportTellsWhichListsAnInstanceHas(t *testing.T) {
+	registry := list.NewRegistry()
+	ours := list.Provider{Source: "etcd:lists"}
+	registry.Put("b", ours, list.Version{Digest: [32]byte{2}})
+	registry.Put("a", ours, list.Version{Digest: [32]byte{1}})
+	registry.Put("c", list.Provider{Source: "file:lists"}, list.Version{Digest: [32]byte{3}})
+	report := Report{}.withLists(registry, ours.Source)
+	a := ListVersion{"a", "01" + strings.Repeat("00", 31)}
+	b := ListVersion{"b", "02" + strings.Repeat("00", 31)}
+	assert.Equal(t, []ListVersion{a, b}, report.Lists)
+	assert.True(t, report.HasLists([]ListVersion{b, a}))
+	seen := map[string][]ListVersion{report.ListsDigest: {a, b}}
+	for _, other := range [][]ListVersion{nil, {a}, {b}, {a, {"b", a.Digest}}, {a, {"b", ""}}, {{"ab", a.Digest}}, {{"a", ""}, {"b", b.Digest}}} {
+		assert.False(t, report.HasLists(other))
+		assert.NotContains(t, seen, ListsDigestOf(other))
+		seen[ListsDigestOf(other)] = other
+	}
+	assert.True(t, Report{}.withLists(nil, "").HasLists([]ListVersion{a}), "it watches none")
+	assert.False(t, Report{}.withLists(list.NewRegistry(), "").HasLists([]ListVersion{a}), "it has none")
+}
+
+func TestVersionsAreThoseOfTheBuild(t *testing.T) {
+	info := &debug.BuildInfo{Main: debug.Module{Path: "example.com/shop", Version: "v1.4.0"}}
+	version, program := versionsIn(info)
+	assert.Equal(t, []string{"", "example.com/shop v1.4.0"}, []string{version, program})
+	info.Deps = []*debug.Module{{Path: "other", Version: "v9.0.0"}, {Path: modulePath, Version: "v0.3.0"}}
+	version, _ = versionsIn(info)
+	assert.Equal(t, "v0.3.0", version)
+	info.Deps[1].Replace = &debug.Module{Path: "../penstock"}
+	version, _ = versionsIn(info)
+	assert.Equal(t, "v0.3.0", version)
+	version, program = versionsIn(&debug.BuildInfo{Main: debug.Module{Path: modulePath, Version: "(devel)"}})
+	assert.Equal(t, []string{"(devel)", modulePath + " (devel)"}, []string{version, program})
 }
 
 func TestRemovalThatIsHeldBackCountsAsRead(t *testing.T) {

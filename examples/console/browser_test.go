@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"math"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -22,7 +23,7 @@ import (
 const patience = 2 * time.Minute
 
 // openBrowser starts the shop with its console, and Chromium. The test is skipped where there is none.
-func openBrowser(t *testing.T) (page context.Context, address string, s *shop) {
+func openBrowser(t *testing.T, more ...chromedp.ExecAllocatorOption) (page context.Context, address string, s *shop) {
 	t.Helper()
 	program := ""
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "headless-shell"} {
@@ -41,7 +42,7 @@ func openBrowser(t *testing.T) (page context.Context, address string, s *shop) {
 	t.Cleanup(server.Close)
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(program), chromedp.NoSandbox,
 		chromedp.WSURLReadTimeout(patience), chromedp.WindowSize(1360, 900))
-	allocator, cancel := chromedp.NewExecAllocator(t.Context(), options...)
+	allocator, cancel := chromedp.NewExecAllocator(t.Context(), append(options, more...)...)
 	t.Cleanup(cancel)
 	page, cancel = chromedp.NewContext(allocator)
 	t.Cleanup(cancel)
@@ -280,6 +281,37 @@ func TestPageConnectsAgainAfterARestart(t *testing.T) {
 	defer start()()
 	do(page, t, until("!"+lost), until(`document.getElementById("strip").textContent.includes("3 of 3 instances")`),
 		until("window.same"), visit("#/rules"), shows("orders.yaml"))
+}
+
+// TestPageAsksNobodyElseAndTellsEventsSoon logs how long it takes until the page is painted, and until an event
+// is on it: a tenth of a second, and a second and a half at the most, if the machine has nothing else to do.
+func TestPageAsksNobodyElseAndTellsEventsSoon(t *testing.T) {
+	page, address, s := openBrowser(t)
+	painted := math.Inf(1)
+	for range 5 { // the least: a busy machine does other things, too
+		do(page, t, open("about:blank"), open(address+"/"), shows("POST:/orders"), until(`performance.getEntriesByName("first-contentful-paint").length`))
+		after, err := chromedp.Run(page, chromedp.Evaluate[float64](`performance.getEntriesByName("first-contentful-paint")[0].startTime`))
+		require.NoError(t, err)
+		painted = min(painted, after)
+	}
+	foreign, err := chromedp.Run(page, chromedp.Evaluate[string](`performance.getEntriesByType("resource").map((e) => e.name).filter((n) => !n.startsWith(location.origin)).join(" ")`))
+	require.NoError(t, err)
+	require.Empty(t, foreign, "requests to other places")
+	var longest time.Duration
+	for n := range 5 {
+		time.Sleep(time.Duration(n) * 170 * time.Millisecond) // at any time of a second
+		reason := fmt.Sprintf("event %d", n)
+		do(page, t, script(`window.seen = 0;
+			new MutationObserver(() => { if (!window.seen && document.body.textContent.includes(`+quote(reason)+`)) window.seen = Date.now() })
+				.observe(document.body, { childList: true, subtree: true, characterData: true })`))
+		began := time.Now()
+		require.NoError(t, s.instances[n%instances].engine.Switch(core.Scope{Kind: "flow"}, core.SwitchOff, core.Order{By: "alice", Reason: reason}))
+		do(page, t, until("window.seen"))
+		at, err := chromedp.Run(page, chromedp.Evaluate[float64]("window.seen"))
+		require.NoError(t, err)
+		longest = max(longest, time.UnixMilli(int64(at)).Sub(began))
+	}
+	t.Logf("first paint after %.0f ms, an event on the page after %v at the most", painted, longest.Round(time.Millisecond))
 }
 
 // TestEveryScreenIsShownWithoutErrors opens all screens, also on a narrow display.

@@ -12,6 +12,7 @@ import (
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/penstock-go/penstock/datasource/etcd"
 	"github.com/penstock-go/penstock/datasource/etcd/internal/listformat"
 	"github.com/penstock-go/penstock/list"
 )
@@ -68,6 +69,15 @@ func (s *Store) Lists(ctx context.Context) ([]ListInfo, error) {
 		all = append(all, info)
 	}
 	return all, nil
+}
+
+// Versions returns the versions of lists, as instances report them: see [etcd.Report.HasLists].
+func Versions(lists []ListInfo) []etcd.ListVersion {
+	versions := make([]etcd.ListVersion, len(lists))
+	for i, l := range lists {
+		versions[i] = etcd.ListVersion{Name: l.Name, Digest: l.Digest}
+	}
+	return versions
 }
 
 // List returns one list in etcd, or [ErrNoList].

@@ -22,7 +22,9 @@ instances of an application, by which rule, and the rules in etcd.
 The documents and the reports of the instances come from etcd, the traffic from the
 handlers of the package inspect whose addresses the instances report
 (Options.Inspect). Who may write reports to etcd can have the console send requests to
-any address within --dial: by default loopback and private networks.
+any address within --dial: by default loopback and private networks. If the control
+handlers of the instances need a token, --control-token-file names a file with it: it is
+sent to addresses within --dial when somebody switches rules or tries a draft.
 
 Without --tokens or --proxy-header everybody who reaches the page may look, and nobody
 may change anything. --tokens names a file whose lines have a role (viewer, operator or
@@ -44,6 +46,7 @@ type consoling struct {
 	roles        map[string]string
 	hosts        []string
 	dial         []string
+	tokenFile    string
 	cert, key    string
 	shutdownTime time.Duration
 }
@@ -68,6 +71,7 @@ func newConsole(env Env) *cobra.Command {
 	flags.StringToStringVar(&c.roles, "role", nil, "what somebody whom a proxy has signed in may do, as `name=role`; * is everybody else")
 	flags.StringArrayVar(&c.hosts, "host", nil, "a `name` under which browsers reach the page, beside localhost and addresses; may be repeated")
 	flags.StringArrayVar(&c.dial, "dial", nil, "a `network` of instances that are asked; may be repeated (default loopback and private networks)")
+	flags.StringVar(&c.tokenFile, "control-token-file", "", "the `file` with the token of the control handlers of instances, if they need one; needs --dial")
 	flags.StringVar(&c.cert, "tls-cert", "", "a `file` with the certificate of the page (PEM); turns TLS on")
 	flags.StringVar(&c.key, "tls-key", "", "a `file` with the key of that certificate (PEM)")
 	connection.AddFlags(flags)
@@ -78,6 +82,12 @@ func newConsole(env Env) *cobra.Command {
 func (c *consoling) options() (o console.Options, err error) {
 	o.Hosts = c.hosts
 	if o.Dial, err = networks("--dial", c.dial); err != nil {
+		return o, err
+	}
+	if c.tokenFile != "" && len(c.dial) == 0 {
+		return o, errors.New("--control-token-file needs --dial: name the networks of the instances, which get the token")
+	}
+	if o.ControlToken, err = readToken("--control-token-file", c.tokenFile); err != nil {
 		return o, err
 	}
 	proxies, err := networks("--trusted-proxy", c.proxies)

@@ -84,7 +84,7 @@ func newControl(env Env) *cobra.Command {
 		}
 		c.by = cmp.Or(c.by, env.Getenv("USER"), env.Getenv("LOGNAME"))
 		var err error
-		if c.token, err = readToken(*tokenFile); err != nil {
+		if c.token, err = readToken("--token-file", *tokenFile); err != nil {
 			return err
 		}
 		switch isApp := cmd.Flags().Changed("app") || cmd.Flags().Changed("prefix"); {

@@ -25,10 +25,7 @@ type engineStatusOptions struct {
 }
 
 func (o engineStatusOptions) check(cmd *cobra.Command) error {
-	if len(o.engines) == 0 {
-		return errors.New("--rule needs --engine: name the running service to look at")
-	}
-	for _, flag := range []string{"wait", "min-instances", "timeout", "strict", "app", "prefix"} {
+	for _, flag := range []string{"wait", "min-instances", "timeout", "strict", "app", "prefix", "stored"} {
 		if cmd.Flags().Changed(flag) {
 			return fmt.Errorf("--engine and --%s are two places to look at: leave one out", flag)
 		}

@@ -159,7 +159,7 @@ func TestStatusOfAServiceErrors(t *testing.T) {
 		code   int
 		stderr string
 	}{
-		{[]string{"status", "--rule", "a"}, command.ExitUsage, "--rule needs --engine"},
+		{[]string{"status", "--rule", "a"}, command.ExitUsage, "Name the application"},
 		{[]string{"status", "--engine", "x", "--wait"}, command.ExitUsage, "--engine and --wait are two places to look at: leave one out"},
 		{[]string{"status", "--engine", "x", "--app", "shop"}, command.ExitUsage, "--engine and --app are two places"},
 		{[]string{"status", "--engine", "http://"}, command.ExitUsage, "must be HOST:PORT or a URL"},

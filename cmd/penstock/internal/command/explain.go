@@ -2,7 +2,6 @@ package command
 
 import (
 	"errors"
-	"fmt"
 	"log/slog"
 
 	"github.com/spf13/cobra"
@@ -23,6 +22,9 @@ type explanation struct {
 
 	// NotApplied are rules for the resource that do not apply to the call.
 	NotApplied []nearMiss `json:"notApplied,omitempty"`
+
+	// Instances say what they have in force, if they were asked.
+	Instances []instanceExplanation `json:"instances,omitempty"`
 }
 
 // nearMiss is a rule for the resource of a call that does not apply to the call.
@@ -43,6 +45,10 @@ service at --engine, or else those in etcd. A service also shows the present sta
 of each rule. It must serve the handler of the package inspect; --engine is its
 address, as host and port or as a URL.
 
+With the documents in etcd it also asks all instances, at the addresses that they
+report (Options.Inspect), and shows the present state of each rule in each of them, or
+that an instance did not answer. With --stored it asks none.
+
 Rules may look at attributes of the call, such as who the user is: --attr says which
 it has. A value is text unless it is a whole number, true or false; in double quotes
 it is always text: --attr 'id="7"'. Adapters give only text. For such rules a service
@@ -53,7 +59,7 @@ the call, with the reason. In JSON, the window and the reset of a state are in
 seconds.
 
 Exit code: 0 with or without rules, 1 when documents have mistakes, 2 for a wrong
-command line, 3 when a file, the service or etcd cannot be read.
+command line, 3 when a file, the service, an instance or etcd cannot be read.
 
 ` + connection.Help,
 		Example: `  penstock explain orders:create --rules rules/ --origin mobile
@@ -67,11 +73,15 @@ command line, 3 when a file, the service or etcd cannot be read.
 	paths := cmd.Flags().StringArray("rules", nil, "the `path` of documents, as for push; may be repeated")
 	lists := listsFlag(cmd)
 	engine := cmd.Flags().String("engine", "", "the `address` of a running service")
+	stored := cmd.Flags().Bool("stored", false, "explain the documents in etcd only, and ask no instance")
 	output := formatFlag(cmd)
 	connection.AddFlags(cmd.Flags())
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := checkPlaces(*paths, *engine, *lists); err != nil {
 			return err
+		}
+		if *stored && (len(*paths) > 0 || *engine != "") {
+			return errors.New("--stored is for documents in etcd: leave it out")
 		}
 		call.Resource = args[0]
 		var err error
@@ -80,6 +90,9 @@ command line, 3 when a file, the service or etcd cannot be read.
 		}
 		if err := call.Validate(); err != nil {
 			return err
+		}
+		if len(*paths) == 0 && *engine == "" {
+			return env.explainStored(cmd, call, *lists, !*stored, *output)
 		}
 		found, err := env.explain(cmd, call, *paths, *engine, *lists)
 		if err != nil {
@@ -111,7 +124,7 @@ func (env Env) showExplanation(found explanation, output format) {
 	}
 }
 
-// explain explains the call with the rules that the flags select.
+// explain explains the call with the rules of documents, or of a running service.
 func (env Env) explain(cmd *cobra.Command, call inspect.Call, paths []string, engine, lists string) (explanation, error) {
 	if engine != "" {
 		var e explanation
@@ -122,33 +135,14 @@ func (env Env) explain(cmd *cobra.Command, call inspect.Call, paths []string, en
 	if err != nil {
 		return explanation{}, err
 	}
-	if len(paths) > 0 {
-		c, err := env.judgeSound(cmd.Context(), paths, documents.Mistakes)
-		if err != nil {
-			return explanation{}, err
-		}
-		if lists != "" {
-			env.warnOfLists(c.Rules, registry, lists)
-		}
-		return env.explainSet(c.Rules, registry, call)
-	}
-	s, err := env.open(cmd)
-	if err != nil {
-		return explanation{}, fmt.Errorf("%w\nOther rules than those in etcd are named by --rules or --engine", err)
-	}
-	defer s.close()
-	contents, err := s.pull(cmd.Context())
+	c, err := env.judgeSound(cmd.Context(), paths, documents.Mistakes)
 	if err != nil {
 		return explanation{}, err
 	}
-	if len(contents.Documents) == 0 {
-		env.warn(s.noDocuments())
+	if lists != "" {
+		env.warnOfLists(c.Rules, registry, lists)
 	}
-	stored := env.parseStored(contents.Documents)
-	for _, u := range stored.Unknown {
-		env.warn(holding(u) + ": they are left out here")
-	}
-	return env.explainSet(stored.Rules, registry, call)
+	return env.explainSet(c.Rules, registry, call)
 }
 
 // explainSet explains the call with a new engine that has the rules and the lists.

@@ -68,6 +68,7 @@ func (env Env) printExplanation(of explanation) {
 		}
 		fmt.Fprintf(&text, "\n- %s\n  %s\n  %s\n", heading(miss.Rule), fieldList(miss.Rule), miss.Reason)
 	}
+	writeInstances(&text, of)
 	for line := range bytes.Lines(text.Bytes()) {
 		fmt.Fprintln(env.Out, wording.Printable(strings.TrimSuffix(string(line), "\n")))
 	}

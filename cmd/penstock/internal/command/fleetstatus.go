@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -11,10 +12,16 @@ import (
 	"github.com/penstock-go/penstock/cmd/penstock/internal/wording"
 	"github.com/penstock-go/penstock/datasource/etcd"
 	"github.com/penstock-go/penstock/datasource/etcd/store"
+	"github.com/penstock-go/penstock/inspect"
 )
 
-// fleetStatus is the documents in etcd and the instances that follow them.
-type fleetStatus struct{ store.Deployment }
+// fleetStatus is the documents and lists in etcd, and the instances that follow them.
+type fleetStatus struct {
+	store.Deployment
+	lists   []etcd.ListVersion
+	listErr error // why the lists are not known
+	answers answers[inspect.Status]
+}
 
 // behind reports whether an instance has not read the documents that are in etcd.
 func (s fleetStatus) behind(r etcd.Report) bool { return !s.IsAt(s.Revision, r) }
@@ -23,7 +30,7 @@ func (s fleetStatus) behind(r etcd.Report) bool { return !s.IsAt(s.Revision, r) 
 // on a copy.
 func (s fleetStatus) upToDate() bool {
 	for _, r := range s.Instances {
-		if len(r.ListsHeldBack) > 0 || len(r.ListsOnCopy) > 0 {
+		if len(r.ListsHeldBack) > 0 || len(r.ListsOnCopy) > 0 || !s.hasLists(r) {
 			return false
 		}
 		if s.behind(r) || r.HeldBack != "" || len(r.Rejected) > 0 || !r.CopiedAt.IsZero() {
@@ -33,15 +40,30 @@ func (s fleetStatus) upToDate() bool {
 	return true
 }
 
-// fleetStatus reads the documents in etcd and the reports of the instances.
+// hasLists reports whether an instance has the lists that are in etcd in force, as far as that is known.
+func (s fleetStatus) hasLists(r etcd.Report) bool { return s.listErr != nil || r.HasLists(s.lists) }
+
+// fleetStatus reads the documents and lists in etcd and the reports of the instances.
 func (s *session) fleetStatus(ctx context.Context) (fleetStatus, error) {
 	found, err := request(ctx, s, s.store.Deployment)
-	return fleetStatus{found}, err
+	if err != nil {
+		return fleetStatus{}, err
+	}
+	status := fleetStatus{Deployment: found}
+	if slices.ContainsFunc(found.Instances, func(r etcd.Report) bool { return r.ListsDigest != "" }) {
+		// Who may read documents and reports may not read lists, perhaps.
+		lists, err := request(ctx, s, s.store.Lists)
+		status.lists, status.listErr = store.Versions(lists), err
+	}
+	return status, nil
 }
 
 func (env Env) printStatus(s *session, found fleetStatus, output format) {
 	for _, u := range found.Unreadable {
 		env.warn(fmt.Sprintf("the value at %q is left out: %v: delete it unless somebody needs it", u.Key, u.Err))
+	}
+	if found.listErr != nil {
+		env.warn(fmt.Sprintf("lists are not compared: %v", found.listErr))
 	}
 	if output == asJSON {
 		env.writeJSON(found.json())
@@ -54,13 +76,16 @@ func (env Env) printStatus(s *session, found fleetStatus, output format) {
 	}
 	fmt.Fprintln(env.Out)
 	table := tabwriter.NewWriter(env.Out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "INSTANCE\tHOST\tPID\tREVISION\tDOCUMENTS\tRULES\tREPORTED\tSTATE")
+	fmt.Fprintln(table, "INSTANCE\tHOST\tPID\tVERSION\tREVISION\tDOCUMENTS\tRULES\tREPORTED\tSTATE")
 	for _, r := range found.Instances {
-		fmt.Fprintf(table, "%s\t%s\t%d\t%d\t%d\t%d\t%s\t%s\n", wording.Cell(r.Instance), wording.Cell(r.Host), r.PID,
-			r.Revision, r.Documents, r.Rules, r.ReportedAt.UTC().Format(time.DateTime), found.state(r))
+		fmt.Fprintf(table, "%s\t%s\t%d\t%s\t%d\t%d\t%d\t%s\t%s\n", wording.Cell(r.Instance), wording.Cell(r.Host), r.PID,
+			cmp.Or(wording.Cell(r.Version), "-"), r.Revision, r.Documents, r.Rules, r.ReportedAt.UTC().Format(time.DateTime), found.state(r))
 	}
 	_ = table.Flush()
 	env.printAbout(found.Instances, found.differences)
+	env.printAbout(found.Instances, found.listDifferences)
+	env.printAbout(found.Instances, found.forced)
+	env.printAbout(found.Instances, found.outOfOrder)
 	env.printRejections(found.Instances)
 	if countHoldingBack(found.Instances) > 0 {
 		fmt.Fprintln(env.Out, "\nWhat is held back is put in force by penstock confirm, or put right by penstock push or rollback.")
@@ -98,6 +123,8 @@ func (s fleetStatus) state(r etcd.Report) string {
 		return wording.Count(len(r.ListsOnCopy), "list") + " on a copy"
 	case rejected > 0:
 		return wording.Count(rejected, "document") + " rejected"
+	case !s.hasLists(r):
+		return "other lists"
 	case r.Digest == "": // an earlier version does not tell which documents it has
 		return "up to date by its revision"
 	default:
@@ -136,9 +163,96 @@ func (s fleetStatus) differences(r etcd.Report) (texts []string) {
 	return texts
 }
 
+// listDifferences returns texts about the lists that an instance has and those in etcd, to be printed after
+// its name. If its report does not name all lists, the names that come after the last one are left out.
+func (s fleetStatus) listDifferences(r etcd.Report) (texts []string) {
+	if s.hasLists(r) {
+		return nil
+	}
+	has := make(map[string]string, len(r.Lists))
+	for _, l := range r.Lists {
+		has[l.Name] = l.Digest
+	}
+	isCut := r.ListsDigest != etcd.ListsDigestOf(r.Lists)
+	for _, l := range s.lists {
+		digest, there := has[l.Name]
+		delete(has, l.Name)
+		switch {
+		case !there && isCut && (len(r.Lists) == 0 || l.Name > r.Lists[len(r.Lists)-1].Name):
+		case !there:
+			texts = append(texts, fmt.Sprintf(" does not have list %s", wording.Cell(l.Name)))
+		case digest != l.Digest:
+			texts = append(texts, fmt.Sprintf(" has list %s of digest %s, in etcd it is %s", wording.Cell(l.Name),
+				shortDigest(digest), shortDigest(l.Digest)))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(has)) {
+		texts = append(texts, fmt.Sprintf(" still has list %s, not in etcd any more", wording.Cell(name)))
+	}
+	if len(texts) == 0 {
+		texts = []string{" has other lists than those in etcd"}
+	}
+	return texts
+}
+
+// shortDigest returns as much of a digest as people compare.
+func shortDigest(digest string) string {
+	return cmp.Or(wording.Cell(digest[:min(len(digest), 12)]), "unknown")
+}
+
+// forced returns texts about what operators have forced in an instance, to be printed after its name: as it
+// says itself, or else as it has reported.
+func (s fleetStatus) forced(r etcd.Report) (texts []string) {
+	forced, more := r.Forced, r.MoreForced
+	if answer := s.answers[r.Instance]; answer.asked && answer.err == nil {
+		forced, more = nil, 0
+		add := func(of []inspect.Forced, isSwitch bool) {
+			for _, f := range of {
+				forced = append(forced, etcd.ForcedState{
+					Kind: f.Kind, Rule: f.Rule, Resource: f.Resource, State: f.State, Switch: isSwitch, By: f.By, Reason: f.Reason, Until: f.Until,
+				})
+			}
+		}
+		add(answer.value.Switches, true)
+		add(answer.value.Forced, false)
+	}
+	for i := range forced {
+		texts = append(texts, forcedText(&forced[i]))
+	}
+	if more > 0 {
+		texts = append(texts, fmt.Sprintf(" has %s more forced or switched", wording.Count(more, "rule")))
+	}
+	return texts
+}
+
+// outOfOrder returns texts about sources and lists of an instance that has answered and that are not as they
+// should be, to be printed after its name.
+func (s fleetStatus) outOfOrder(r etcd.Report) (texts []string) {
+	answer := s.answers[r.Instance]
+	if !answer.asked || answer.err != nil {
+		return nil
+	}
+	for _, source := range answer.value.Sources {
+		if state := stateOfSource(source); state != inForce {
+			texts = append(texts, fmt.Sprintf(" says of %s: %s", wording.Cell(source.Name), wording.Cell(state)))
+		}
+	}
+	for _, l := range answer.value.Lists {
+		if state := stateOfList(l); state != inForce {
+			texts = append(texts, fmt.Sprintf(" says of list %s: %s", wording.Cell(l.Name), wording.Cell(state)))
+		}
+	}
+	return texts
+}
+
 type instanceJSON struct {
 	etcd.Report
-	Behind bool `json:"behind"`
+	Behind     bool `json:"behind"`
+	OtherLists bool `json:"otherLists,omitempty"` // than those in etcd
+
+	// What the instance itself says, if it was asked, or why it did not answer.
+	Status *inspect.Status `json:"status,omitempty"`
+	Error  string          `json:"error,omitempty"`
 }
 
 type unreadableJSON struct {
@@ -149,7 +263,10 @@ type unreadableJSON struct {
 func (s fleetStatus) json() any {
 	list := make([]instanceJSON, len(s.Instances))
 	for i, r := range s.Instances {
-		list[i] = instanceJSON{r, s.behind(r)}
+		list[i] = instanceJSON{Report: r, Behind: s.behind(r), OtherLists: !s.hasLists(r), Error: s.answers.error(r.Instance)}
+		if answer := s.answers[r.Instance]; answer.asked && answer.err == nil {
+			list[i].Status = &answer.value
+		}
 	}
 	var unreadable []unreadableJSON
 	for _, u := range s.Unreadable {

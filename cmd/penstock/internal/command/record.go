@@ -68,7 +68,7 @@ them or etcd failed: the file then has the calls of the others.
 			return err
 		}
 		var err error
-		if r.token, err = readToken(*tokenFile); err != nil {
+		if r.token, err = readToken("--token-file", *tokenFile); err != nil {
 			return err
 		}
 		if len(r.engines) == 0 {
@@ -109,17 +109,17 @@ func (r *recordRequest) check(cmd *cobra.Command) error {
 func (r *recordRequest) time() time.Duration { return time.Duration(max(r.next, r.last)) }
 
 // readToken returns the token in a file, "" if none is named.
-func readToken(file string) (string, error) {
+func readToken(flag, file string) (string, error) {
 	if file == "" {
 		return "", nil
 	}
 	text, err := os.ReadFile(file) //nolint:gosec // a file that the user names
 	if err != nil {
-		return "", fmt.Errorf("--token-file: %w", err)
+		return "", fmt.Errorf("%s: %w", flag, err)
 	}
 	token := strings.TrimSpace(string(text))
 	if token == "" {
-		return "", fmt.Errorf("--token-file: %s is empty: write the token into it", file)
+		return "", fmt.Errorf("%s: %s is empty: write the token into it", flag, file)
 	}
 	return token, nil
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/penstock-go/penstock/cmd/penstock/internal/connection"
+	"github.com/penstock-go/penstock/inspect"
 )
 
 // present is the value of --wait for the revision that is in etcd now.
@@ -18,7 +19,14 @@ revision it runs, how many documents and rules it has, and which documents it
 rejected and why. An instance is behind unless it has read exactly the documents
 that are in etcd, in their present versions, and on a copy if it could not read etcd
 since its start. An instance that holds a change back, because it removes too many
-rules at once, waits for penstock confirm. Times are UTC.
+rules at once, waits for penstock confirm. An instance has other lists if one is of
+another digest than in etcd. Times are UTC.
+
+Then it asks each instance at the address of its inspect handler that it reports
+(Options.Inspect), and says which did not answer, what operators have forced or
+switched off, and which sources are not in order. With --stored, and with --wait, it
+shows only what stands in etcd. With --rule it shows the rules of that name in all
+instances.
 
 With --wait it first waits until every live instance has read the documents that
 are in etcd, with --wait=REVISION not before they have reached that revision. With
@@ -35,9 +43,9 @@ its address, as host and port or as a URL. With several --engine all services ar
 asked at once and shown one after the other; JSON is then a list.
 
 Exit code: 0 when all instances are up to date (or, without --wait, none reports),
-1 when one is behind, on a copy, holds a change back or has rejected documents or
-lists, or when there are fewer than --min-instances, 2 for a wrong command line, 3
-when etcd or the service failed, 5 when --wait found no instance to wait for.
+1 when one is behind, on a copy, holds a change back, has rejected documents or lists
+or has other lists than etcd, or when there are fewer than --min-instances, 2 for a
+wrong command line, 3 when etcd, the service or an instance failed to answer, 5 when --wait found no instance to wait for.
 
 ` + connection.Help
 
@@ -63,24 +71,28 @@ func newStatus(env Env) *cobra.Command {
 	addWaitFlags(cmd, &p)
 	var one engineStatusOptions
 	cmd.Flags().StringArrayVar(&one.engines, "engine", nil, "show the state of the running service at this `address`; may be repeated")
-	cmd.Flags().StringVar(&one.rule, "rule", "", "with --engine: only the rules of this `name`")
+	cmd.Flags().StringVar(&one.rule, "rule", "", "show only the rules of this `name`")
+	stored := cmd.Flags().Bool("stored", false, "show what stands in etcd, and ask no instance")
 	output := formatFlag(cmd)
 	connection.AddFlags(cmd.Flags())
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if len(one.engines) > 0 || one.rule != "" {
+		switch {
+		case len(one.engines) > 0:
 			if err := one.check(cmd); err != nil {
 				return err
 			}
 			return env.engineStatus(cmd.Context(), one, *output)
+		case one.rule != "":
+			return env.ruleStatus(cmd, one, *output)
 		}
-		return env.fleetStatus(cmd, *wait, p, *output)
+		return env.fleetStatus(cmd, *wait, p, !*stored && *wait == "", *output)
 	}
 	return cmd
 }
 
 // fleetStatus prints the status of all instances, after it has waited for the revision
-// that --wait names; "" for none.
-func (env Env) fleetStatus(cmd *cobra.Command, wait string, p waitOptions, output format) error {
+// that --wait names; "" for none. With ask it asks the instances, too.
+func (env Env) fleetStatus(cmd *cobra.Command, wait string, p waitOptions, ask bool, output format) error {
 	var wanted int64
 	if wait != "" && wait != present {
 		var err error
@@ -100,12 +112,32 @@ func (env Env) fleetStatus(cmd *cobra.Command, wait string, p waitOptions, outpu
 	if wait != "" {
 		late = env.awaitWanted(cmd.Context(), s, wanted, p)
 	}
-	return env.showStatus(cmd.Context(), s, late, p.strict, output)
+	return env.showStatus(cmd.Context(), s, late, p.strict, ask, output)
+}
+
+// ruleStatus prints the rules of one name in all instances that report an address.
+func (env Env) ruleStatus(cmd *cobra.Command, one engineStatusOptions, output format) error {
+	for _, flag := range []string{"wait", "min-instances", "timeout", "strict", "stored"} {
+		if cmd.Flags().Changed(flag) {
+			return fmt.Errorf("--rule asks running services, and --%s does not: leave one out", flag)
+		}
+	}
+	var found topOptions
+	if err := env.findEngines(cmd, &found); err != nil {
+		return err
+	}
+	one.engines = found.engines
+	err := env.engineStatus(cmd.Context(), one, output)
+	for _, name := range found.silent {
+		env.warn(name + " is not asked: it reports no address of its inspect handler")
+	}
+	return err
 }
 
 // showStatus prints the status after a wait, whose error is late. It returns an error
-// unless all instances are up to date and, with strict, have seen calls for all rules.
-func (env Env) showStatus(ctx context.Context, s *session, late error, strict bool, output format) error {
+// unless all instances are up to date, answer if they are asked, and, with strict, have seen calls for all
+// rules.
+func (env Env) showStatus(ctx context.Context, s *session, late error, strict, ask bool, output format) error {
 	var f failure
 	if errors.As(late, &f) && f.code != ExitNo && f.code != ExitNobody {
 		return late
@@ -114,11 +146,17 @@ func (env Env) showStatus(ctx context.Context, s *session, late error, strict bo
 	if err != nil {
 		return err
 	}
+	if ask {
+		found.answers = askInstances[inspect.Status](ctx, found.Instances, "status", nil)
+	}
 	env.printStatus(s, found, output)
+	silent := tellMissing(env, found.Instances, found.answers)
 	unmatched := env.warnOfUnmatched(unmatchedBy(found.Instances, anyDocument), strict)
 	switch {
 	case late != nil:
 		return late
+	case silent != nil:
+		return silent
 	case !found.upToDate():
 		return failure{code: ExitNo}
 	default:

@@ -99,7 +99,7 @@ func TestPushWaitsForInstancesAndStatusShowsThem(t *testing.T) {
 	got = u.run(t, "status")
 	assert.Equal(t, command.ExitDone, got.code)
 	assert.Regexp(t, `^/penstock/shop/ in etcd: revision \d+, 4 documents, pushed [-0-9: ]+ by alice: more\n\n`+
-		`INSTANCE +HOST +PID +REVISION +DOCUMENTS +RULES +REPORTED +STATE\n`+
+		`INSTANCE +HOST +PID +VERSION +REVISION +DOCUMENTS +RULES +REPORTED +STATE\n`+
 		`a .* 4 +6 .* up to date\nb .* 4 +6 .* up to date\n$`, got.out)
 
 	// One that is stopped drops out, one that is started counts.
