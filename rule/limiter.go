@@ -15,7 +15,7 @@ import (
 // on; Done of the others is called too.
 //
 // A limiter that can do more has the methods of [Queue], [Decider], [Forecaster], [Finisher],
-// [Settler], [Suspender], [LateReader], [SourceReader], [Prefetcher], [Activator], [Retirer], [Inheritor],
+// [Watcher], [Settler], [Suspender], [LateReader], [SourceReader], [Prefetcher], [Activator], [Retirer], [Inheritor],
 // [PassCounter], [Divided] or [Controllable] too.
 type Limiter interface {
 	// Acquire decides on a call. On Pass it has taken what the call needs, in one atomic
@@ -127,6 +127,16 @@ type Finisher interface {
 	// Done is called once for every call that passed all of its rules, when it ends,
 	// with the ticket that it got here.
 	Done(Ticket, Exit)
+}
+
+// Watcher is a Finisher that looks at calls while they are under way, such as one that counts a slow
+// call before it ends.
+type Watcher interface {
+	Finisher
+
+	// MarkLongLived says that a call which has the ticket has turned out to be long-lived, see
+	// [Call.LongLived]. Done follows, with [Exit.LongLived].
+	MarkLongLived(Ticket)
 }
 
 // Settler is a limiter that counts tokens and can correct what a call took.
