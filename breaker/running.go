@@ -41,6 +41,7 @@ const (
 	slotTaken = 1
 	slotBegun = 2
 	slotBits  = 2
+	slotState = 1<<slotBits - 1
 )
 
 // The ticket of a call with a slot has the bit of its mark, the number of its slot, and how often the
@@ -85,7 +86,7 @@ func (r *running) add(start clock.Instant) (rule.Ticket, bool) {
 		index := (from + i) % n
 		s := r.slot(index)
 		word := s.word.Load()
-		if word&(1<<slotBits-1) != slotFree || !s.word.CompareAndSwap(word, word|slotBegun) {
+		if word&slotState != slotFree || !s.word.CompareAndSwap(word, word|slotBegun) {
 			continue
 		}
 		uses := word>>slotBits + 1
@@ -94,20 +95,32 @@ func (r *running) add(start clock.Instant) (rule.Ticket, bool) {
 		return watched | rule.Ticket(uses&slotUseMask)<<slotIndex | rule.Ticket(index), true
 	}
 	r.full.Store(true)
+	if r.hasFree() { // since it was looked at: who freed it may not have seen the mark
+		r.full.Store(false)
+	}
 	return 0, false
+}
+
+func (r *running) hasFree() bool {
+	for i := range r.len() {
+		if r.slot(i).word.Load()&slotState == slotFree {
+			return true
+		}
+	}
+	return false
 }
 
 // remove frees the slot of a call. It returns false if the call has counted already.
 func (r *running) remove(t rule.Ticket) bool {
 	s := r.slot(int(t & slotMask))
 	word := s.word.Load()
-	isOwn := word&(1<<slotBits-1) == slotTaken && word>>slotBits&slotUseMask == uint64(t>>slotIndex&slotUseMask)
+	isOwn := word&slotState == slotTaken && word>>slotBits&slotUseMask == uint64(t>>slotIndex&slotUseMask)
 	return isOwn && r.free(s, word)
 }
 
 // free frees a slot that is taken. It returns false if another goroutine has.
 func (r *running) free(s *slot, word uint64) bool {
-	if !s.word.CompareAndSwap(word, word&^(1<<slotBits-1)) {
+	if !s.word.CompareAndSwap(word, word&^slotState) {
 		return false
 	}
 	if r.full.Load() {
@@ -120,7 +133,7 @@ func (r *running) free(s *slot, word uint64) bool {
 func (r *running) clear() {
 	for i := range r.len() {
 		s := r.slot(i)
-		if word := s.word.Load(); word&(1<<slotBits-1) == slotTaken {
+		if word := s.word.Load(); word&slotState == slotTaken {
 			r.free(s, word)
 		}
 	}
@@ -204,7 +217,7 @@ func (b *breaker) takeSlow(l *limiter, r *running, now clock.Instant) (next cloc
 	for i := range r.len() {
 		s := r.slot(i)
 		word := s.word.Load()
-		if word&(1<<slotBits-1) != slotTaken {
+		if word&slotState != slotTaken {
 			continue
 		}
 		due := max(l.slowAt(clock.Instant(s.start.Load())), b.inForceAt)

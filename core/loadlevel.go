@@ -67,16 +67,16 @@ func LoadFrom(ctx context.Context) LoadLevel {
 
 // PresentLoad returns the highest load of the resources whose guards were asked for it in the last minute. So
 // guards of calls to others, whose load is not that of this service, are not to be asked. It looks at the
-// resources once in 100 ms at most.
-func (e *Engine) PresentLoad() Load {
+// resources once in 100 ms at most. It returns false if no guard was asked.
+func (e *Engine) PresentLoad() (Load, bool) {
 	now := e.clock.Now()
 	e.present.mu.Lock()
 	defer e.present.mu.Unlock()
 	if now >= e.present.until || now < e.present.until.Add(-loadEvery) {
 		e.present.until = now.Add(loadEvery)
-		e.present.highest = e.resources.highestLoad(now)
+		e.present.highest, e.present.asked = e.resources.highestLoad(now)
 	}
-	return e.present.highest
+	return e.present.highest, e.present.asked
 }
 
 // engineLoad is the load of an engine until an instant.
@@ -84,18 +84,19 @@ type engineLoad struct {
 	mu      sync.Mutex // guards what follows
 	until   clock.Instant
 	highest Load
+	asked   bool // a guard was asked of late
 }
 
-func (g *registry) highestLoad(now clock.Instant) (highest Load) {
+func (g *registry) highestLoad(now clock.Instant) (highest Load, asked bool) {
 	for _, r := range g.all(now) {
 		m := r.load.Load()
 		if m == nil || now.Sub(clock.Instant(m.asked.Load())) > time.Minute {
 			continue
 		}
 		load := m.present(r, now)
-		highest = Load{max(highest.Level, load.Level), max(highest.Utilization, load.Utilization)}
+		highest, asked = Load{max(highest.Level, load.Level), max(highest.Utilization, load.Utilization)}, true
 	}
-	return highest
+	return highest, asked
 }
 
 // Load returns how loaded the resource is, and whether its guards were asked for it.

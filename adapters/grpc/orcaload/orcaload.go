@@ -36,10 +36,14 @@ const unset = -1 // of a metric that is not reported
 
 // ServerMetrics implements [orca.ServerMetricsProvider].
 func (m metrics) ServerMetrics() *orca.ServerMetrics {
+	utilization := float64(unset)
+	if load, ok := m.engine.PresentLoad(); ok {
+		utilization = load.Utilization
+	}
 	return &orca.ServerMetrics{
+		AppUtilization: utilization,
 		CPUUtilization: unset, MemUtilization: unset, QPS: unset, EPS: unset,
-		AppUtilization: m.engine.PresentLoad().Utilization,
-		Utilization:    map[string]float64{}, RequestCost: map[string]float64{}, NamedMetrics: map[string]float64{},
+		Utilization: map[string]float64{}, RequestCost: map[string]float64{}, NamedMetrics: map[string]float64{},
 	}
 }
 
