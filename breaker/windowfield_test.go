@@ -1,4 +1,4 @@
-package rule_test
+package breaker_test
 
 import (
 	"testing"
@@ -11,7 +11,7 @@ import (
 	"github.com/penstock-go/penstock/rule"
 )
 
-func TestDurationOrCountIsReadAndWritten(t *testing.T) {
+func TestWindowIsReadAndWritten(t *testing.T) {
 	t.Parallel()
 	calls := func(key string, v rule.Value) rule.Value {
 		return rule.Value{Type: rule.Mapping, Entries: []rule.Entry{{Key: key, KeyType: rule.Text, Value: v}}}
