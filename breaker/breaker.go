@@ -149,7 +149,9 @@ func (b *breaker) count(t rule.Ticket, e rule.Exit) bool {
 		if o == unknown {
 			return true
 		}
-		next, total, ok := recent, tally{}, false
+		var next uint64
+		var total tally
+		var ok bool
 		if l.last > 0 {
 			w.touch(e.Now)
 			next, total, ok = w.addToBatch(recent, l.last, o)

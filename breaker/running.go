@@ -81,7 +81,8 @@ func (r *running) add(start clock.Instant) (rule.Ticket, bool) {
 		return 0, false
 	}
 	n := r.len()
-	from := int(rand.Uint32N(uint32(n))) // so that goroutines do not meet at one slot; which it is has no effect
+	// So goroutines do not meet at one slot. Which it is has no effect.
+	from := int(rand.Uint32N(uint32(n))) //nolint:gosec // nothing depends on it
 	for i := range n {
 		index := (from + i) % n
 		s := r.slot(index)
