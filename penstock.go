@@ -110,3 +110,7 @@ func Origin(caller string) Option { return core.Origin(caller) }
 
 // Inbound says that the call comes from outside.
 func Inbound() Option { return core.Inbound() }
+
+// LoadFrom returns how loaded the resource of the call is that is made with the context, see
+// [core.Guard.ContextWithLoad].
+func LoadFrom(ctx context.Context) core.LoadLevel { return core.LoadFrom(ctx) }

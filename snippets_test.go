@@ -122,7 +122,7 @@ func TestFieldsInTheDocsExist(t *testing.T) {
 	field := regexp.MustCompile(`(?:^|[{, "(])([a-z]\w*): (\S*)`)
 	known := fieldNames()
 	others := []string{ // of loads and unit tests, of what they compare with, and of other formats
-		"at", "attrs", "blocked", "each", "grpc", "http", "instances", "name", "passed", "rule", "tenant", "time", "to", "value",
+		"at", "attrs", "blocked", "calls", "each", "grpc", "http", "instances", "name", "passed", "rule", "tenant", "time", "to", "value",
 		"clusterMode", "count", "control", "darwin", "etcdserver", "scrape_native_histograms", "app", "endpoints", "line", "penstock",
 		"enabled", "shadow_mode", "slidingWindowType", "unlimited", "resources", "mean",
 	}

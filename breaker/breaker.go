@@ -24,7 +24,9 @@ type breaker struct {
 	current     atomic.Pointer[limiter] // the version in force
 	state       atomic.Uint64           // see the type state
 	refuseUntil atomic.Int64            // unless it is closed, calls before this instant are refused
-	_           [40]byte                // keeps the window, which every end of a call writes, off this cache line
+	nextDue     atomic.Int64            // no call under way of a closed breaker becomes slow before this instant
+	running     atomic.Pointer[running] // nil as long as no version of the rule is about slow calls
+	_           [24]byte                // keeps the window, which every end of a call writes, off this cache line
 
 	window window
 
@@ -35,18 +37,18 @@ type breaker struct {
 	inForceAt clock.Instant // when the current version came into force
 
 	// These are for a half-open breaker.
-	probes    []clock.Instant // when the probes under way passed; noProbe where a place is free
-	underWay  int             // how many of them there are
-	endedWell int             // how many other probes have ended well
-	lastProbe clock.Instant   // when a probe was last asked for, or ended
+	probes     []probePlace
+	underWay   int           // how many probes are, of those that have not counted as bad
+	endedWell  int           // how many probes have ended well
+	endedBadly int           // how many were bad, or have timed out
+	lastProbe  clock.Instant // when a probe was last asked for, or ended
 
 	changes statechange.Queue
 }
 
 const (
-	past    = clock.Instant(math.MinInt64)
-	future  = clock.Instant(math.MaxInt64)
-	noProbe = past
+	past   = clock.Instant(math.MinInt64)
+	future = clock.Instant(math.MaxInt64)
 )
 
 func (b *breaker) present() state { return state(b.state.Load()) }
@@ -56,11 +58,15 @@ func newBreaker(l *limiter, now clock.Instant, forced string) *breaker {
 	b := &breaker{since: now, inForceAt: now, probes: l.spare}
 	b.changes.Grow(4)
 	l.spare = nil
+	b.nextDue.Store(int64(future))
+	if l.slowAfter > 0 {
+		b.running.Store(newRunning())
+	}
 	b.current.Store(l)
 	b.refuseUntil.Store(int64(past))
 	b.state.Store(uint64(closed.next(closed)))
 	b.window.recent.Store(frozen)
-	b.window.clear(now, l.bucket)
+	b.window.clear(now, l.bucket, l.last)
 	b.window.resume()
 	switch forced {
 	case Closed:
@@ -76,7 +82,8 @@ func newBreaker(l *limiter, now clock.Instant, forced string) *breaker {
 func (b *breaker) unlock() { b.changes.Unlock(&b.mu) }
 
 // admit decides on a call that Acquire could not decide on without a lock.
-func (b *breaker) admit(l *limiter, now clock.Instant) (t rule.Ticket, decision rule.Decision) {
+func (b *breaker) admit(l *limiter, c rule.Call) (t rule.Ticket, decision rule.Decision) {
+	now := c.Now
 	b.mu.Lock()
 	defer b.unlockFor(&t, now)
 	if !b.bringIntoForce(l, now) {
@@ -85,7 +92,7 @@ func (b *breaker) admit(l *limiter, now clock.Instant) (t rule.Ticket, decision 
 	b.timeOut(now)
 	switch s := b.present(); s.code() {
 	case closed:
-		return s.ticket(), rule.Pass
+		return b.admitClosed(l, c, s), rule.Pass
 	case forcedClosed:
 		return notCounted, rule.Pass
 	case forcedOpen:
@@ -96,7 +103,21 @@ func (b *breaker) admit(l *limiter, now clock.Instant) (t rule.Ticket, decision 
 		}
 		b.enter(halfOpen, now)
 	}
-	return b.probe(now)
+	return b.probe(c)
+}
+
+// admitClosed lets a call pass a closed breaker, and makes more slots for calls under way if all are
+// taken.
+func (b *breaker) admitClosed(l *limiter, c rule.Call, s state) rule.Ticket {
+	if l.slowAfter == 0 {
+		return s.ticket()
+	}
+	t, _ := b.watch(l, c, s)
+	if !isWatched(t) && !c.LongLived() {
+		b.running.Load().grow()
+		t, _ = b.watch(l, c, s)
+	}
+	return t
 }
 
 // unlockFor is unlock for a call. If the observer panics when it hears of a change, the call is not
@@ -113,7 +134,8 @@ func (b *breaker) unlockFor(t *rule.Ticket, now clock.Instant) {
 }
 
 // count counts the outcome of a call without a lock. It returns false when that needs a
-// lock: the breaker opens, the state has changed, or the outcome belongs to another bucket.
+// lock: the breaker opens, the state has changed, or the outcome does not fit into the word of
+// recent ones.
 func (b *breaker) count(t rule.Ticket, e rule.Exit) bool {
 	w := &b.window
 	for {
@@ -123,16 +145,20 @@ func (b *breaker) count(t rule.Ticket, e rule.Exit) bool {
 			return false
 		}
 		l := b.current.Load()
-		next := recent + oneCall
-		switch l.judge(e) {
-		case bad:
-			next += oneBad
-		case unknown:
+		o := l.judge(e)
+		if o == unknown {
 			return true
 		}
-		added := unpack(next)
-		if uint64(int64(e.Now)-w.start.Load()) >= uint64(l.bucket) || added.calls == mostCalls ||
-			l.opens(w.calls.Load()+added.calls, w.bad.Load()+added.bad) {
+		var next uint64
+		var total tally
+		var ok bool
+		if l.last > 0 {
+			w.touch(e.Now)
+			next, total, ok = w.addToBatch(recent, l.last, o)
+		} else {
+			next, total, ok = w.addToBucket(recent, l.bucket, e.Now, o)
+		}
+		if !ok || l.opens(total.calls, total.bad) {
 			return false
 		}
 		if w.recent.CompareAndSwap(recent, next) {
@@ -181,15 +207,17 @@ func (b *breaker) enter(code state, at clock.Instant) {
 	switch code {
 	case closed, forcedClosed, forcedOpen:
 		b.doublings = 0
-		b.window.clear(b.since, l.bucket)
+		b.window.clear(b.since, l.bucket, l.last)
 	case halfOpen:
-		for i := range b.probes {
-			b.probes[i] = noProbe
-		}
-		b.underWay, b.endedWell = 0, 0
+		clear(b.probes)
+		b.underWay, b.endedWell, b.endedBadly = 0, 0, 0
 	}
 	b.refuseUntil.Store(int64(b.refusal(code)))
 	b.state.Store(uint64(after))
+	if r := b.running.Load(); r != nil && before.code() == closed {
+		r.clear() // after the state was stored, see watch
+		b.nextDue.Store(int64(future))
+	}
 	if code == closed {
 		b.window.resume()
 	}
@@ -212,8 +240,9 @@ func (b *breaker) refusal(code state) clock.Instant {
 	case forcedOpen:
 		return future
 	case halfOpen:
-		if b.underWay > 0 && b.underWay+b.endedWell >= l.probes {
-			return b.due() // the breaker opens then
+		if b.underWay > 0 && !b.isPlaceFree() {
+			_, due := b.nextProbe()
+			return due // the breaker may open then
 		}
 	}
 	return past
@@ -230,6 +259,9 @@ func (b *breaker) bringIntoForce(l *limiter, now clock.Instant) bool {
 		return false
 	}
 	b.timeOut(now - 1)
+	if l.slowAfter > 0 && b.running.Load() == nil {
+		b.running.Store(newRunning())
+	}
 	if len(l.spare) > len(b.probes) {
 		copy(l.spare, b.probes)
 		b.probes = l.spare
@@ -237,17 +269,24 @@ func (b *breaker) bringIntoForce(l *limiter, now clock.Instant) bool {
 	l.spare = nil
 	isClosed := b.present().code() == closed
 	b.window.freeze()
-	if old.bucket != l.bucket || old.slowAfter != l.slowAfter {
-		b.window.clear(now, l.bucket) // the outcomes were judged or dated differently
+	switch {
+	case old.bucket != l.bucket || old.slowAfter != l.slowAfter:
+		b.window.clear(now, l.bucket, l.last) // the outcomes were judged or dated differently
+	case old.last != l.last:
+		b.window.resize(l.last)
 	}
 	b.current.Store(l)
 	b.inForceAt = max(b.inForceAt, now)
+	b.nextDue.Store(int64(future))
+	if isClosed && l.slowAfter > 0 {
+		b.nextDue.Store(int64(past)) // which calls under way are slow is looked up at once
+	}
 	b.updateRefusal()
 	if isClosed {
 		b.window.resume()
 	}
 	if b.present().code() == halfOpen {
-		b.closeIfProbed(now)
+		b.judgeProbes(now)
 	}
 	return true
 }
@@ -293,6 +332,10 @@ func (b *breaker) status(now clock.Instant) rule.Status {
 	var counted tally
 	if s.code() == closed {
 		counted = b.window.at(now)
+		if b.current.Load().inARow {
+			run := b.window.badRun()
+			counted = tally{run, run}
+		}
 	}
 	return rule.Status{
 		State:  s.name(),
@@ -301,7 +344,8 @@ func (b *breaker) status(now clock.Instant) rule.Status {
 }
 
 // forgetAfter is how long after it could have probed a breaker that nobody calls counts
-// as idle although it is not closed. Without it, failing resources that nobody calls any
+// as idle although it is not closed; and one that is closed although it has outcomes that do not
+// go as time passes. Without it, failing resources that nobody calls any
 // more would be kept for ever.
 const forgetAfter = 10 * time.Minute
 
@@ -311,7 +355,7 @@ func (b *breaker) idle(now clock.Instant) bool {
 	defer b.mu.Unlock()
 	switch b.present().code() {
 	case closed:
-		return b.window.at(now).calls == 0
+		return b.window.at(now).calls == 0 || b.window.isForgotten(now)
 	case open:
 		return now >= clock.Instant(b.refuseUntil.Load()).Add(forgetAfter)
 	case halfOpen:

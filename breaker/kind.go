@@ -20,8 +20,8 @@ func Kind() *rule.Type[Rule] {
 		New:      newLimiter,
 		Adopt:    adopt,
 		Gauges: []rule.Gauge{
-			{Name: "calls", Help: "Calls that have ended in the window of a closed breaker."},
-			{Name: "bad_calls", Help: "Calls among them that failed, or were slow if the rule is about slow calls."},
+			{Name: "calls", Help: "Calls in the window of a closed breaker; with consecutive, the failures in a row."},
+			{Name: "bad_calls", Help: "Calls among them that failed, or were slow if the rule is about slow calls; those that are still under way, too."},
 			{Name: "open_seconds", Help: "Seconds until an open breaker lets a probe pass; 0 if it is forced."},
 			{Name: "forced", Help: "1 while an operator forces the state, otherwise 0."},
 		},
@@ -38,25 +38,30 @@ func common(r *Rule) rule.Common {
 
 func fields() []rule.Field[Rule] {
 	own := []rule.Field[Rule]{
-		rule.ChoiceField("strategy", func(r *Rule) *Strategy { return &r.Strategy }, SlowRatio, ErrorRatio, ErrorCount).
-			Says("what opens it: a share of calls that are slow, a share that fail, or a number that fail"),
+		rule.ChoiceField("strategy", func(r *Rule) *Strategy { return &r.Strategy }, SlowRatio, ErrorRatio, ErrorCount, Consecutive).
+			Says("what opens it: a share of calls that are slow, a share that fail, a number that fail, or a number that fail in a row"),
 		rule.NumberField("threshold", func(r *Rule) *float64 { return &r.Threshold }).Given("strategy").
 			Required("is missing: write which share of bad calls opens the breaker, such as 0.5, or for errorCount how many").
-			Says("the share of bad calls that opens it, up to 1; errorCount: their number"),
+			Says("the share of bad calls that opens it, up to 1; errorCount and consecutive: their number"),
 		rule.DurationField("slowAfter", func(r *Rule) *time.Duration { return &r.SlowAfter }).Given("strategy").
 			Says("slowRatio: calls that take longer are slow").Otherwise("required with slowRatio"),
-		rule.DurationField("window", func(r *Rule) *time.Duration { return &r.Window }).
-			Says("the time whose calls count, in 10 buckets; they count when they end"),
-		rule.WholeField("minCalls", func(r *Rule) *int { return &r.MinCalls }).Given("strategy").
-			Says("it does not open before so many calls have ended in the window").Otherwise("20; with errorCount 1"),
+		rule.DurationOrCountField("window", "calls",
+			func(r *Rule) *time.Duration { return &r.Window }, func(r *Rule) *int { return &r.WindowCalls }).Given("strategy").
+			Says("the time whose calls count, in 10 buckets, or {calls: 100} for the last so many calls").
+			Otherwise("10s; none with consecutive"),
+		rule.WholeField("minCalls", func(r *Rule) *int { return &r.MinCalls }).Given("strategy", "window").
+			Says("it does not open before the window has so many calls").Otherwise("20, or all calls of a smaller window; with errorCount 1"),
 		rule.DurationField("openFor", func(r *Rule) *time.Duration { return &r.OpenFor }).
 			Says("how long it refuses all calls before it probes"),
 		rule.DurationField("maxOpenFor", func(r *Rule) *time.Duration { return &r.MaxOpenFor }).Given("openFor").
 			Says("openFor doubles after each failed probing, up to this").Otherwise("openFor: it does not double"),
 		rule.WholeField("probes", func(r *Rule) *int { return &r.Probes }).
 			Says("how many calls pass to probe, and must end well for it to close"),
+		rule.NumberField("probeThreshold", func(r *Rule) *float64 { return &r.ProbeThreshold }).
+			NotZero("must be from 0.001 to 1; leave it out for one bad probe to be too many").
+			Says("the share of bad probes that opens it again").Otherwise("one bad probe is too many"),
 		rule.DurationField("probeTimeout", func(r *Rule) *time.Duration { return &r.ProbeTimeout }).Given("window").
-			Says("a probe that has not ended by then counts as bad").Otherwise("the window"),
+			Says("a probe that has not ended by then counts as bad").Otherwise("the window, or 10s"),
 	}
 	list := append(rule.TargetFields(common), own...)
 	return append(list, rule.ScopeFields(common)...)
@@ -75,6 +80,12 @@ func examples() []rule.Example[Rule] {
 			"probes", "probeTimeout", "shadow",
 		},
 	}, {
+		About: "Half of the last 100 calls fail; it closes again if less than half of 10 probes do.",
+		Rule: Rule{
+			Resource: "search:query", Strategy: ErrorRatio, Threshold: 0.5, WindowCalls: 100, Probes: 10, ProbeThreshold: 0.5,
+		},
+		Fields: []string{"resource", "threshold", "window", "probes", "probeThreshold"},
+	}, {
 		About:  "A breaker for each host: most of its answers are slow.",
 		Rule:   Rule{Match: "host:*", Except: rule.StringsOf("host:localhost"), Strategy: SlowRatio, Threshold: 0.8, SlowAfter: 300 * time.Millisecond, Origin: "mobile"},
 		Fields: []string{"match", "except", "perResource", "strategy", "threshold", "slowAfter", "origin"},
@@ -83,32 +94,40 @@ func examples() []rule.Example[Rule] {
 
 func withDefaults(r Rule) Rule {
 	rule.SetDefault(&r.Strategy, ErrorRatio)
-	rule.SetDefault(&r.Window, DefaultWindow)
-	if r.Strategy == ErrorCount {
-		rule.SetDefault(&r.MinCalls, 1)
+	if r.Strategy != Consecutive {
+		if r.WindowCalls == 0 {
+			rule.SetDefault(&r.Window, DefaultWindow)
+		}
+		rule.SetDefault(&r.MinCalls, defaultMinCalls(r))
 	}
-	rule.SetDefault(&r.MinCalls, DefaultMinCalls)
 	rule.SetDefault(&r.OpenFor, DefaultOpenFor)
 	rule.SetDefault(&r.MaxOpenFor, r.OpenFor)
 	rule.SetDefault(&r.Probes, DefaultProbes)
 	rule.SetDefault(&r.ProbeTimeout, r.Window)
+	rule.SetDefault(&r.ProbeTimeout, DefaultWindow)
 	return r
+}
+
+func defaultMinCalls(r Rule) int {
+	switch {
+	case r.Strategy == ErrorCount:
+		return 1
+	case r.WindowCalls > 0:
+		return min(DefaultMinCalls, r.WindowCalls)
+	}
+	return DefaultMinCalls
 }
 
 func validate(r Rule) []rule.Fault {
 	var f rule.Faults
 	switch r.Strategy {
-	case SlowRatio, ErrorRatio, ErrorCount:
+	case SlowRatio, ErrorRatio, ErrorCount, Consecutive:
 		validateThreshold(&f, r)
 		validateSlowAfter(&f, r)
 	default:
-		f.Add("strategy", "is %q: must be %q, %q or %q", r.Strategy, SlowRatio, ErrorRatio, ErrorCount)
+		f.Add("strategy", "is %q: must be %q, %q, %q or %q", r.Strategy, SlowRatio, ErrorRatio, ErrorCount, Consecutive)
 	}
-	validateDuration(&f, "window", r.Window, MinWindow)
-	if rule.Within(r.Window, MinWindow, MaxDuration) && r.Window%Buckets != 0 {
-		f.Add("window", "is %v: must be a multiple of %v, for it has %d equal buckets", r.Window, time.Duration(Buckets), Buckets)
-	}
-	validateNumber(&f, "minCalls", r.MinCalls, MaxCalls)
+	validateWindow(&f, r)
 	validateDuration(&f, "openFor", r.OpenFor, MinOpenFor)
 	switch {
 	case r.MaxOpenFor == r.OpenFor: // what is wrong with both has been said of openFor
@@ -118,22 +137,59 @@ func validate(r Rule) []rule.Fault {
 		validateDuration(&f, "maxOpenFor", r.MaxOpenFor, MinOpenFor)
 	}
 	validateNumber(&f, "probes", r.Probes, MaxProbes)
+	if r.ProbeThreshold != 0 && !rule.Within(r.ProbeThreshold, MinRatio, 1) {
+		f.Add("probeThreshold", "is %v: must be a share of the probes from %v to 1", r.ProbeThreshold, MinRatio)
+	}
 	if r.ProbeTimeout != r.Window || rule.Within(r.Window, MinWindow, MaxDuration) { // else it has been said of the window
 		validateDuration(&f, "probeTimeout", r.ProbeTimeout, MinProbeTimeout)
 	}
 	return f
 }
 
+// validateWindow judges the calls that count, and how many there must be.
+func validateWindow(f *rule.Faults, r Rule) {
+	switch {
+	case r.Strategy == Consecutive:
+		if r.Window != 0 || r.WindowCalls != 0 {
+			f.Add("window", "has no effect with strategy %q, which looks at the calls since the last that was good: remove it", Consecutive)
+		}
+		if r.MinCalls != 0 {
+			f.Add("minCalls", "has no effect with strategy %q: remove it", Consecutive)
+		}
+		return
+	case r.WindowCalls != 0 && r.Window != 0:
+		f.Add("window", "is both a time, %v, and a number of calls, %d: must be one of them", r.Window, r.WindowCalls)
+	case r.WindowCalls != 0 && !rule.Within(r.WindowCalls, 1, MaxWindowCalls):
+		f.Add("window", "is {calls: %d}: must be from 1 to %d calls", r.WindowCalls, MaxWindowCalls)
+	case r.WindowCalls == 0:
+		validateDuration(f, "window", r.Window, MinWindow)
+		if rule.Within(r.Window, MinWindow, MaxDuration) && r.Window%Buckets != 0 {
+			f.Add("window", "is %v: must be a multiple of %v, for it has %d equal buckets", r.Window, time.Duration(Buckets), Buckets)
+		}
+	}
+	if rule.Within(r.WindowCalls, 1, MaxWindowCalls) && r.MinCalls > r.WindowCalls {
+		f.Add("minCalls", "is %d: must be at most the calls of the window, %d; it would never open", r.MinCalls, r.WindowCalls)
+		return
+	}
+	validateNumber(f, "minCalls", r.MinCalls, MaxCalls)
+}
+
 func validateThreshold(f *rule.Faults, r Rule) {
-	if r.Strategy != ErrorCount {
+	most := MaxCalls
+	switch r.Strategy {
+	case SlowRatio, ErrorRatio:
 		if !rule.Within(r.Threshold, MinRatio, 1) {
 			f.Add("threshold", "is %v: must be a share of the calls from %v to 1", r.Threshold, MinRatio)
 		}
 		return
+	case Consecutive:
+		most = MaxWindowCalls
 	}
-	if !rule.Within(r.Threshold, 1, MaxCalls) || r.Threshold != float64(int(r.Threshold)) {
-		f.Add("threshold", "is %v: must be a whole number of calls from 1 to %d with strategy %q",
-			r.Threshold, MaxCalls, ErrorCount)
+	switch {
+	case !rule.Within(r.Threshold, 1, float64(most)) || r.Threshold != float64(int(r.Threshold)):
+		f.Add("threshold", "is %v: must be a whole number of calls from 1 to %d with strategy %q", r.Threshold, most, r.Strategy)
+	case rule.Within(r.WindowCalls, 1, MaxWindowCalls) && r.Strategy == ErrorCount && r.Threshold > float64(r.WindowCalls):
+		f.Add("threshold", "is %v: must be at most the calls of the window, %d; it would never open", r.Threshold, r.WindowCalls)
 	}
 }
 

@@ -22,14 +22,20 @@ type limiter struct {
 	// calls.
 	num, den     uint64
 	slowAfter    time.Duration // 0 if the rule is about failures
-	bucket       time.Duration
+	bucket       time.Duration // 0 if the last calls count
+	last         int           // how many; 0 if a time counts
+	inARow       bool          // all of the last calls have to be bad
 	openFor      time.Duration
 	maxOpenFor   time.Duration
 	probes       int
 	probeTimeout time.Duration
 
+	// The breaker opens again at a share of bad probes of probeNum/probeDen or, if probeDen is 0, at the
+	// first.
+	probeNum, probeDen uint64
+
 	// spare is a table for the probes of this version, until it comes into force.
-	spare []clock.Instant
+	spare []probePlace
 }
 
 func newLimiter(r Rule, env rule.Env) rule.Limiter {
@@ -58,16 +64,23 @@ func compile(r Rule, env rule.Env) *limiter {
 		minCalls:     uint64(r.MinCalls),
 		slowAfter:    r.SlowAfter,
 		bucket:       r.Window / Buckets,
+		last:         r.WindowCalls,
 		openFor:      r.OpenFor,
 		maxOpenFor:   r.MaxOpenFor,
 		probes:       r.Probes,
 		probeTimeout: r.ProbeTimeout,
-		spare:        newProbes(r.Probes),
+		spare:        make([]probePlace, r.Probes),
 	}
-	if r.Strategy == ErrorCount {
+	switch r.Strategy {
+	case ErrorCount:
 		l.num = uint64(r.Threshold)
-	} else {
+	case Consecutive: // so many of the last so many
+		l.num, l.last, l.inARow = uint64(r.Threshold), int(r.Threshold), true
+	default:
 		l.num, l.den = fraction(r.Threshold)
+	}
+	if r.ProbeThreshold > 0 {
+		l.probeNum, l.probeDen = fraction(r.ProbeThreshold)
 	}
 	return l
 }
@@ -90,8 +103,21 @@ func (l *limiter) opens(calls, bad uint64) bool {
 	if l.den == 0 {
 		return bad >= l.num
 	}
-	high, low := bits.Mul64(bad, l.den)
-	thresholdHigh, thresholdLow := bits.Mul64(calls, l.num)
+	return reaches(bad, calls, l.num, l.den)
+}
+
+// failsProbing says whether so many bad probes are too many.
+func (l *limiter) failsProbing(bad, probes int) bool {
+	if l.probeDen == 0 || bad == 0 {
+		return bad > 0
+	}
+	return reaches(uint64(bad), uint64(probes), l.probeNum, l.probeDen)
+}
+
+// reaches says whether a part is at least num/den of all.
+func reaches(part, all, num, den uint64) bool {
+	high, low := bits.Mul64(part, den)
+	thresholdHigh, thresholdLow := bits.Mul64(all, num)
 	return high > thresholdHigh || high == thresholdHigh && low >= thresholdLow
 }
 
@@ -133,8 +159,12 @@ func (l *limiter) Acquire(c rule.Call) (rule.Ticket, rule.Decision) {
 	if b.current.Load() == l {
 		s, until := b.present(), clock.Instant(b.refuseUntil.Load())
 		switch code := s.code(); {
-		case code == closed:
+		case code == closed && l.slowAfter == 0:
 			return s.ticket(), rule.Pass
+		case code == closed && c.Now < clock.Instant(b.nextDue.Load()):
+			if t, ok := b.watch(l, c, s); ok && (isWatched(t) || c.LongLived() || b.running.Load().isLarge()) {
+				return t, rule.Pass
+			}
 		case code == open && c.Now < until: // what l.refuse would find out
 			return rule.RetryTicket(until.Sub(c.Now)), rule.Block
 		case c.Now < until:
@@ -143,7 +173,7 @@ func (l *limiter) Acquire(c rule.Call) (rule.Ticket, rule.Decision) {
 			return notCounted, rule.Pass
 		}
 	}
-	t, decision := b.admit(l, c.Now)
+	t, decision := b.admit(l, c)
 	if decision == rule.Block {
 		return l.refuse(c.Now)
 	}
@@ -157,15 +187,28 @@ func (l *limiter) refuse(now clock.Instant) (rule.Ticket, rule.Decision) {
 
 // Done counts the outcome of a call, unless the state has changed since the call passed.
 func (l *limiter) Done(t rule.Ticket, e rule.Exit) {
-	if !l.breaker.count(t, e) {
-		l.breaker.end(t, e)
+	b := l.breaker
+	if e.Now > clock.Instant(b.nextDue.Load()) { // what becomes slow at this instant may still end
+		b.look(e.Now - 1)
+	}
+	if isWatched(t) {
+		t = b.ended(t)
+	}
+	if !b.count(t, e) {
+		b.end(t, e)
 	}
 }
 
-// GiveBack frees the place of a probe. Other calls take nothing.
+// MarkLongLived has a call that is under way not become slow.
+func (l *limiter) MarkLongLived(t rule.Ticket) { l.breaker.markLongLived(t) }
+
+// GiveBack frees the place of a probe or the slot of a call. Other calls take nothing.
 func (l *limiter) GiveBack(now clock.Instant, t rule.Ticket, _ int32) {
-	if isProbe(t) {
+	switch {
+	case isProbe(t):
 		l.breaker.giveBack(t, now)
+	case isWatched(t):
+		l.breaker.running.Load().remove(t)
 	}
 }
 
@@ -176,7 +219,7 @@ func (l *limiter) RetryAfter(c rule.Call) time.Duration { return l.retryAfter(c.
 func (l *limiter) retryAfter(now clock.Instant) time.Duration {
 	b := l.breaker
 	s := b.present()
-	if s.code() == halfOpen && now >= clock.Instant(b.refuseUntil.Load()) {
+	if s.code() == closed && now >= clock.Instant(b.nextDue.Load()) || s.code() == halfOpen && now >= clock.Instant(b.refuseUntil.Load()) {
 		s = b.timedOut(now)
 	}
 	switch s.code() {
@@ -215,4 +258,5 @@ var (
 	_ rule.Finisher     = (*limiter)(nil)
 	_ rule.Activator    = (*limiter)(nil)
 	_ rule.Controllable = (*limiter)(nil)
+	_ rule.Watcher      = (*limiter)(nil)
 )

@@ -12,7 +12,8 @@ type Strategy string
 // The strategies.
 const (
 	// SlowRatio opens the breaker when too large a share of the calls is slow, which is
-	// longer than [Rule.SlowAfter]. Whether they failed does not matter. Long-lived calls, see
+	// longer than [Rule.SlowAfter]. A call that is still under way counts as slow as soon as it
+	// has taken longer. Whether they failed does not matter. Long-lived calls, see
 	// [rule.Exit], do not count.
 	SlowRatio Strategy = "slowRatio"
 	// ErrorRatio opens it when too large a share of the calls has failed. How long they
@@ -20,6 +21,8 @@ const (
 	ErrorRatio Strategy = "errorRatio"
 	// ErrorCount opens it when too many calls have failed.
 	ErrorCount Strategy = "errorCount"
+	// Consecutive opens it when so many calls in a row have failed, however long that takes.
+	Consecutive Strategy = "consecutive"
 )
 
 // The states of a breaker. [Closed] and [Open] can also be forced.
@@ -41,6 +44,7 @@ const (
 
 	MinRatio        = 0.001 // the least threshold of a ratio; the most is 1
 	MaxCalls        = 1_000_000_000
+	MaxWindowCalls  = 100_000 // an eighth of a byte each
 	MaxProbes       = 1000
 	MinWindow       = 10 * time.Millisecond
 	MinSlowAfter    = time.Microsecond
@@ -80,8 +84,8 @@ type Rule struct {
 	Strategy Strategy
 
 	// Threshold opens the breaker: the share of bad calls in the window, from
-	// [MinRatio] to 1, or with [ErrorCount] their number, a whole number from 1 to
-	// [MaxCalls]. Reaching it is enough: 5 bad calls of 10 reach 0.5. The comparison is
+	// [MinRatio] to 1, with [ErrorCount] their number, a whole number from 1 to
+	// [MaxCalls], or with [Consecutive] how many in a row, up to [MaxWindowCalls]. Reaching it is enough: 5 bad calls of 10 reach 0.5. The comparison is
 	// exact, by the decimal that Threshold is written as. Required.
 	Threshold float64
 
@@ -92,12 +96,16 @@ type Rule struct {
 	// Window is the time whose calls count. They count when they end, in ten equal
 	// buckets that are aligned to the Unix epoch: the present one and the nine before.
 	// Defaults to ten seconds; from [MinWindow] to [MaxDuration], and a multiple of
-	// ten nanoseconds.
+	// ten nanoseconds. A mistake with [Consecutive].
 	Window time.Duration
 
-	// MinCalls is how many calls must have ended in the window for the breaker to
-	// open, from 1 to [MaxCalls]. Defaults to 20; with [ErrorCount] to 1, so that the
-	// threshold alone decides.
+	// WindowCalls has the last so many calls count in place of those of a time, in the order
+	// in which they end. From 1 to [MaxWindowCalls]. It is "window: {calls: 100}" in documents.
+	WindowCalls int
+
+	// MinCalls is how many calls the window must have for the breaker to
+	// open, from 1 to [MaxCalls]. Defaults to 20, or to WindowCalls if that is less; with
+	// [ErrorCount] to 1, so that the threshold alone decides. A mistake with [Consecutive].
 	MinCalls int
 
 	// OpenFor is how long the breaker stays open, from [MinOpenFor] to [MaxDuration].
@@ -113,9 +121,14 @@ type Rule struct {
 	// for it to close. Defaults to 5; from 1 to [MaxProbes].
 	Probes int
 
-	// ProbeTimeout is how long a probe may take. The breaker opens at that instant if the
-	// probe is still under way. Defaults to the window; from [MinProbeTimeout] to
-	// [MaxDuration].
+	// ProbeThreshold is the share of the probes that has to be bad for the breaker to open
+	// again, from [MinRatio] to 1. Fewer bad ones do not keep it from closing. It is decided
+	// as soon as the probes that have not ended cannot change it. Left out, one bad probe opens it.
+	ProbeThreshold float64
+
+	// ProbeTimeout is how long a probe may take. It counts as bad at that instant if it
+	// is still under way. Defaults to the window, or to ten seconds if that is no time; from
+	// [MinProbeTimeout] to [MaxDuration].
 	ProbeTimeout time.Duration
 
 	// Origin restricts the rule to calls of that caller, see core.Origin;

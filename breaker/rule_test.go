@@ -68,7 +68,7 @@ func TestValidateFindsFaults(t *testing.T) {
 		},
 		"an unknown strategy": {
 			func(r *breaker.Rule) { r.Strategy, r.Threshold = "errors", 50 },
-			[]rule.Fault{{Field: "strategy", Message: `is "errors": must be "slowRatio", "errorRatio" or "errorCount"`}},
+			[]rule.Fault{{Field: "strategy", Message: `is "errors": must be "slowRatio", "errorRatio", "errorCount" or "consecutive"`}},
 		},
 		"slow, but not how slow": {
 			func(r *breaker.Rule) { r.Strategy = breaker.SlowRatio },
@@ -190,8 +190,10 @@ func TestDocumentsCanSayEveryField(t *testing.T) {
 		"maxOpenFor":   {Type: rule.Text, Text: "8s"},
 		"probes":       {Type: rule.Number, Text: "3"},
 		"probeTimeout": {Type: rule.Text, Text: "4s"},
-		"origin":       {Type: rule.Text, Text: "o"},
-		"shadow":       {Type: rule.Boolean, Text: "true"},
+
+		"probeThreshold": {Type: rule.Number, Text: "0.5"},
+		"origin":         {Type: rule.Text, Text: "o"},
+		"shadow":         {Type: rule.Boolean, Text: "true"},
 	}
 	draft := breaker.Kind().Draft()
 	for _, field := range breaker.Kind().Fields() {
@@ -204,7 +206,7 @@ func TestDocumentsCanSayEveryField(t *testing.T) {
 	assert.Equal(t, breaker.Rule{
 		Name: "n", Resource: "r", Match: "m*", Except: rule.StringsOf("mx"), Shared: true, Strategy: breaker.SlowRatio, Threshold: 0.25,
 		SlowAfter: 300 * ms, Window: time.Minute, MinCalls: 7, OpenFor: 2 * time.Second, MaxOpenFor: 8 * time.Second, Probes: 3,
-		ProbeTimeout: 4 * time.Second, Origin: "o", Shadow: true,
+		ProbeThreshold: 0.5, ProbeTimeout: 4 * time.Second, Origin: "o", Shadow: true,
 	}, draft.Value())
 	assert.Equal(t, `is "slow": did you mean "slowRatio"?`, draft.Set("strategy", rule.Value{Type: rule.Text, Text: "slow"}))
 }

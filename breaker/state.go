@@ -37,13 +37,15 @@ func (s state) name() string {
 
 // A ticket is how often the state had changed when the call passed and, of a probe, its
 // place in the high 16 bits, counted from 1. Tickets of calls that are no probes so are
-// small numbers, which the engine keeps at less cost.
+// small numbers, which the engine keeps at less cost. The ticket of a call that is watched
+// while it runs has a slot instead, see running.
 const (
 	placeShift  = 64 - codeBits
-	changesMask = 1<<placeShift - 1
+	changesMask = 1<<(placeShift-1) - 1
 )
 
-// notCounted is the ticket of calls that pass while the breaker is forced closed.
+// notCounted is the ticket of calls that pass while the breaker is forced closed, and of those that have
+// counted before their end.
 const notCounted rule.Ticket = 0
 
 // ticket returns the ticket of calls that a closed breaker lets pass.

@@ -7,21 +7,29 @@ import (
 	"github.com/penstock-go/penstock/clock"
 )
 
-// window counts the calls that have ended in the present bucket and the nine before.
+// window counts the calls that have ended in the present bucket and the nine before, or the
+// last so many calls.
 //
-// Outcomes of the present bucket are added to one atomic word without a lock, by
-// compare-and-swap. The holder of the breaker's mutex can freeze that word: its outcomes
-// move to the ring, swaps fail, and everything else may change. Resuming gives the word a
-// new stamp. So a swap succeeds only if nothing has changed since the word was read.
+// Recent outcomes are added to one atomic word without a lock, by compare-and-swap: of the
+// present bucket how many there are, of the last calls which. The holder of the breaker's
+// mutex can freeze that word: its outcomes move to the ring or the table, swaps fail, and
+// everything else may change. Resuming gives the word a new stamp. So a swap succeeds only if
+// nothing has changed since the word was read.
 type window struct {
-	recent atomic.Uint64 // the stamp, and outcomes that are not in the ring yet
+	recent atomic.Uint64 // the stamp, and outcomes that are not in the ring or the table yet
 
 	// These change only while recent is frozen.
 	start      atomic.Int64  // of the present bucket
-	calls, bad atomic.Uint64 // all that is in the ring
+	calls, bad atomic.Uint64 // all that is in the ring or the table
+	leaving    atomic.Uint64 // of the last calls: those that the next ones push out
+
+	// touched is an instant at which a call has ended, at most a minute before the latest. It is
+	// kept for the last calls only, of which none goes as time passes.
+	touched atomic.Int64
 
 	// The breaker's mutex guards the rest.
-	bucket  time.Duration  // the length of one
+	last    lastCalls
+	bucket  time.Duration  // the length of one; 0 for the last calls
 	present int64          // the number of the present bucket since the epoch
 	ring    [Buckets]tally // bucket n is at n modulo Buckets
 	stamp   uint64         // of recent
@@ -55,27 +63,43 @@ func (w *window) freeze() {
 	if recent&frozen != 0 {
 		return
 	}
+	if w.bucket == 0 {
+		w.flushBatch(recent)
+		return
+	}
 	w.add(w.present, unpack(recent))
 }
 
 // resume allows swaps again.
 func (w *window) resume() {
+	if w.bucket == 0 {
+		w.leaving.Store(w.last.leaving(batchBits))
+	}
 	w.stamp = (w.stamp + 1) & stampMask
 	w.recent.Store(w.stamp << stampShift)
 }
 
-// clear empties the window and sets the length of its buckets. It must be frozen.
-func (w *window) clear(now clock.Instant, bucket time.Duration) {
+// clear empties the window and sets what counts: a time in buckets of a length or, if that is 0, the
+// last so many calls. It must be frozen.
+func (w *window) clear(now clock.Instant, bucket time.Duration, last int) {
 	w.ring = [Buckets]tally{}
+	w.last = newLastCalls(last)
 	w.calls.Store(0)
 	w.bad.Store(0)
 	w.bucket = bucket
-	w.begin(w.number(now))
+	if bucket > 0 {
+		w.begin(w.number(now))
+	}
 }
 
 // count adds an outcome to a frozen window. It returns false, and adds nothing, if the
 // outcome is too old for the window.
 func (w *window) count(now clock.Instant, o outcome) bool {
+	if w.bucket == 0 {
+		w.touch(now)
+		w.push(o == bad)
+		return true
+	}
 	n := w.number(now)
 	if n > w.present {
 		w.advance(n)
@@ -89,6 +113,33 @@ func (w *window) count(now clock.Instant, o outcome) bool {
 	}
 	w.add(n, one)
 	return true
+}
+
+// touch notes that a call has ended.
+func (w *window) touch(now clock.Instant) {
+	if int64(now)-w.touched.Load() > int64(time.Minute) {
+		w.touched.Store(int64(now))
+	}
+}
+
+// addToBucket returns the word with one outcome more, and what the window then holds. It returns
+// false if the outcome is of another bucket than the present one, of that length, or the word is full.
+func (w *window) addToBucket(recent uint64, bucket time.Duration, now clock.Instant, o outcome) (next uint64, total tally, ok bool) {
+	next = recent + oneCall
+	if o == bad {
+		next += oneBad
+	}
+	added := unpack(next)
+	if uint64(int64(now)-w.start.Load()) >= uint64(bucket) || added.calls == mostCalls {
+		return 0, tally{}, false
+	}
+	return next, tally{w.calls.Load() + added.calls, w.bad.Load() + added.bad}, true
+}
+
+// isForgotten says whether the outcomes, which do not go as time passes, are so old that nobody
+// misses them.
+func (w *window) isForgotten(now clock.Instant) bool {
+	return w.bucket == 0 && now >= clock.Instant(w.touched.Load()).Add(forgetAfter+time.Minute)
 }
 
 // advance makes a later bucket the present one.
@@ -117,6 +168,13 @@ func (w *window) add(n int64, t tally) {
 
 // at returns what the window holds at an instant, and changes nothing.
 func (w *window) at(now clock.Instant) tally {
+	if w.bucket == 0 {
+		recent := w.recent.Load()
+		if recent&frozen != 0 {
+			recent = 0
+		}
+		return w.withBatch(recent, w.last.size)
+	}
 	var total tally
 	latest := max(w.number(now), w.present)
 	for n := latest - Buckets + 1; n <= w.present; n++ {

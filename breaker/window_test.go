@@ -15,7 +15,7 @@ func (w *window) addTo(recent uint64) bool { return w.recent.CompareAndSwap(rece
 func newWindow() *window {
 	w := &window{}
 	w.recent.Store(frozen)
-	w.clear(0, time.Second)
+	w.clear(0, time.Second, 0)
 	w.resume()
 	return w
 }

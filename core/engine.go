@@ -45,6 +45,7 @@ type Engine struct {
 	rejections atomic.Uint64 // documents rejected
 	journal    journal
 	events     eventLog
+	present    engineLoad
 
 	refusalLines, stateLines, warningLines, forcedLines lineBudget
 

@@ -316,6 +316,18 @@ func (g *Guard) MarkLongLived() {
 	}
 	if record.generation.Load() == g.generation() { // else a copy of the guard has exited
 		record.longLived = true
+		record.markLongLived()
+	}
+}
+
+// markLongLived tells the rules that look at calls under way.
+func (r *guardRecord) markLongLived() {
+	for i := range len(r.chain.steps) + len(r.chain.shadows) {
+		if slot := r.slot(i); slot.held {
+			if watcher, ok := r.chain.slotStep(i).limiter.(rule.Watcher); ok {
+				watcher.MarkLongLived(slot.ticket)
+			}
+		}
 	}
 }
 

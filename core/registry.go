@@ -30,6 +30,7 @@ type resource struct {
 
 	patterns *patternSet // of a name in the overflow: where its rules come from
 	recorded atomic.Pointer[recordedName]
+	load     atomic.Pointer[loadMeter] // nil until a guard is asked for the load
 
 	// registry.swapMu guards what follows, once others can find the resource.
 	attached   *attachments // nil while no rule in force names it

@@ -39,6 +39,10 @@ type Status struct {
 	Forced   []Forced `json:"forced,omitempty"`
 	Switches []Forced `json:"switches,omitempty"`
 
+	// Load is how loaded the resources are that guards were asked about, see
+	// [core.Engine.PresentLoad]; nil if none was.
+	Load *Load `json:"load,omitempty"`
+
 	// Signals are those of the system that rules in force read, by name.
 	Signals []Signal `json:"signals,omitempty"`
 
@@ -58,6 +62,12 @@ type Status struct {
 type ForcedKind struct {
 	Kind  rules.Kind `json:"kind"`
 	State string     `json:"state"`
+}
+
+// Load is how loaded a service is.
+type Load struct {
+	Level       string  `json:"level"`       // from "none" to "shedding"
+	Utilization float64 `json:"utilization"` // up to 1 the share of the places that are taken
 }
 
 // Signal tells what a signal of the system shows, such as how much of the processor is in
@@ -158,6 +168,9 @@ func StatusOf(engine *core.Engine) Status {
 	}
 	for _, forced := range of.ForcedKinds {
 		status.ForcedKinds = append(status.ForcedKinds, ForcedKind{forced.Kind, forced.State})
+	}
+	if load, ok := engine.PresentLoad(); ok {
+		status.Load = &Load{load.Level.String(), load.Utilization}
 	}
 	status.Forced, status.Switches = forcedOf(of.Forced, c), forcedOf(of.Switches, c)
 	for _, s := range of.Signals {

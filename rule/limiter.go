@@ -15,7 +15,8 @@ import (
 // on; Done of the others is called too.
 //
 // A limiter that can do more has the methods of [Queue], [Decider], [Forecaster], [Finisher],
-// [Settler], [Refunder], [Suspender], [LateReader], [SourceReader], [Prefetcher], [Activator], [Retirer], [Inheritor],
+// [Watcher], [Placed], [Settler], [Refunder], [Suspender], [LateReader], [SourceReader], [Prefetcher], [Activator], [Retirer],
+// [Inheritor],
 // [PassCounter], [Divided] or [Controllable] too.
 type Limiter interface {
 	// Acquire decides on a call. On Pass it has taken what the call needs, in one atomic
@@ -136,6 +137,16 @@ type Placed interface {
 	// PlaceNumber returns the fencing number of a call that passed at an instant, which is higher
 	// than those of calls that had its place before; false if the limit is none of the fleet.
 	PlaceNumber(start clock.Instant) (uint64, bool)
+}
+
+// Watcher is a Finisher that looks at calls while they are under way, such as one that counts a slow
+// call before it ends.
+type Watcher interface {
+	Finisher
+
+	// MarkLongLived says that a call which has the ticket has turned out to be long-lived, see
+	// [Call.LongLived]. Done follows, with [Exit.LongLived].
+	MarkLongLived(Ticket)
 }
 
 // Settler is a limiter that counts tokens and can correct what a call took.

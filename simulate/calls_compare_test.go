@@ -212,8 +212,10 @@ func drawIsolation(t *rapid.T, name string) isolation.Rule {
 
 func drawBreaker(t *rapid.T, name string) breaker.Rule {
 	r := breaker.Rule{
-		Name:         name,
-		Strategy:     rapid.SampledFrom([]breaker.Strategy{"", breaker.SlowRatio, breaker.ErrorRatio, breaker.ErrorCount}).Draw(t, "strategy"),
+		Name: name,
+		Strategy: rapid.SampledFrom([]breaker.Strategy{
+			"", breaker.SlowRatio, breaker.ErrorRatio, breaker.ErrorCount, breaker.Consecutive,
+		}).Draw(t, "strategy"),
 		Window:       milliseconds(t, "window", 10, 100, 300, 1000, 5000),
 		MinCalls:     rapid.SampledFrom([]int{0, 1, 2, 3, 5, 10}).Draw(t, "minCalls"),
 		OpenFor:      milliseconds(t, "openFor", 10, 50, 100, 500, 1000),
@@ -225,13 +227,20 @@ func drawBreaker(t *rapid.T, name string) breaker.Rule {
 		r.MaxOpenFor = r.OpenFor * time.Duration(rapid.SampledFrom([]int{1, 2, 3, 8}).Draw(t, "times"))
 	}
 	switch r.Strategy {
-	case breaker.ErrorCount:
+	case breaker.ErrorCount, breaker.Consecutive:
 		r.Threshold = float64(rapid.IntRange(1, 6).Draw(t, "count"))
 	case breaker.SlowRatio:
 		r.SlowAfter = milliseconds(t, "slowAfter", 1, 9, 10, 50, 99, 100)
 		fallthrough
 	default:
 		r.Threshold = rapid.SampledFrom([]float64{0.1, 0.3, 0.5, 0.7, 0.9, 1}).Draw(t, "threshold")
+	}
+	r.ProbeThreshold = rapid.SampledFrom([]float64{0, 0, 0.1, 0.5, 0.7, 1}).Draw(t, "probeThreshold")
+	switch {
+	case r.Strategy == breaker.Consecutive:
+		r.Window, r.MinCalls = 0, 0
+	case rapid.IntRange(0, 2).Draw(t, "of the last calls") == 0:
+		r.Window, r.WindowCalls = 0, rapid.SampledFrom([]int{10, 11, 50}).Draw(t, "calls")
 	}
 	r.Resource, r.Match, r.Shared, r.Origin = drawTarget(t)
 	return r

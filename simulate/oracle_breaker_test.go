@@ -17,16 +17,21 @@ type oracleCircuit struct {
 	resource string
 	state    string
 	epoch    int // how often the state has changed
-	outcomes map[int64]tally
+	outcomes []outcome
 	opened   int64
 	openFor  int64
 
-	probing   map[*tracedCall]int // the probes under way, by their numbers
-	probes    int                 // so far
+	running   map[*tracedCall]int // the calls under way that have not counted yet, by their numbers
+	probing   map[*tracedCall]int // likewise the probes
+	asked     int                 // so far
 	endedWell int
+	endedBad  int
 }
 
-type tally struct{ calls, bad int64 }
+type outcome struct {
+	at  int64
+	bad bool
+}
 
 // circuitTicket is what a call has of a breaker.
 type circuitTicket struct {
@@ -48,7 +53,7 @@ func (o *callOracle) circuitsOf(c *tracedCall, shadow bool) (list []*oracleCircu
 				resource = r.Match
 			}
 			o.circuits[key] = &oracleCircuit{
-				rule: r, resource: resource, state: breaker.Closed, outcomes: map[int64]tally{}, openFor: int64(r.OpenFor),
+				rule: r, resource: resource, state: breaker.Closed, running: map[*tracedCall]int{}, openFor: int64(r.OpenFor),
 			}
 		}
 		list = append(list, o.circuits[key])
@@ -66,9 +71,9 @@ func (b *oracleCircuit) change(o *callOracle, to string) {
 	})
 	b.state = to
 	b.epoch++
-	b.outcomes = map[int64]tally{}
-	b.probing = map[*tracedCall]int{}
-	b.endedWell = 0
+	b.outcomes = nil
+	b.running, b.probing = map[*tracedCall]int{}, map[*tracedCall]int{}
+	b.endedWell, b.endedBad = 0, 0
 	b.opened = o.now
 }
 
@@ -79,75 +84,128 @@ func (b *oracleCircuit) acquire(o *callOracle, c *tracedCall) (circuitTicket, bo
 	}
 	switch b.state {
 	case breaker.Closed:
+		b.asked++
+		b.running[c] = b.asked
+		b.comesUp(o, c, math.MaxInt64)
 		return circuitTicket{b, b.epoch, false}, true
 	case breaker.HalfOpen:
-		if len(b.probing)+b.endedWell < b.rule.Probes {
-			b.probes++
-			b.probing[c] = b.probes
-			o.add(oracleEvent{
-				at: o.now + int64(b.rule.ProbeTimeout), kind: oracleProbeTimeout, call: c, wait: b.probes, circuit: b, epoch: b.epoch,
-			})
+		if len(b.probing)+b.endedWell+b.endedBad < b.rule.Probes {
+			b.asked++
+			b.probing[c] = b.asked
+			b.comesUp(o, c, o.now+int64(b.rule.ProbeTimeout))
 			return circuitTicket{b, b.epoch, true}, true
 		}
 	}
 	return circuitTicket{}, false
 }
 
+// comesUp sets the timer of a call: it counts as bad then, or when it becomes slow.
+func (b *oracleCircuit) comesUp(o *callOracle, c *tracedCall, at int64) {
+	if b.rule.Strategy == breaker.SlowRatio {
+		at = min(at, o.now+int64(b.rule.SlowAfter)+1)
+	}
+	if at < math.MaxInt64 {
+		o.add(oracleEvent{at: at, kind: oracleProbeTimeout, call: c, wait: b.asked, circuit: b, epoch: b.epoch})
+	}
+}
+
+// over counts a call as bad that has not ended, if it has not counted yet.
+func (b *oracleCircuit) over(o *callOracle, c *tracedCall, number, epoch int) {
+	switch {
+	case epoch != b.epoch:
+	case b.probing[c] == number:
+		b.count(o, c, true, true)
+	case b.running[c] == number:
+		b.count(o, c, false, true)
+	}
+}
+
 func (b *oracleCircuit) giveBack(c *tracedCall, t circuitTicket) {
-	if t.probe && t.epoch == b.epoch {
+	if t.epoch == b.epoch {
 		delete(b.probing, c)
+		delete(b.running, c)
 	}
 }
 
 // ended judges a call that has ended. One that passed before the last change of state
-// counts for nothing.
+// counts for nothing, and one that has counted already does not count again.
 func (b *oracleCircuit) ended(o *callOracle, c *tracedCall, t circuitTicket) {
-	if t.epoch != b.epoch {
+	if t.epoch != b.epoch || b.probing[c]+b.running[c] == 0 {
 		return
 	}
 	bad := c.failed
 	if b.rule.Strategy == breaker.SlowRatio {
 		bad = o.now-c.passed > int64(b.rule.SlowAfter)
 	}
-	if t.probe {
-		delete(b.probing, c)
-		if bad {
-			b.reopen(o)
-			return
-		}
-		if b.endedWell++; b.endedWell == b.rule.Probes {
-			b.openFor = int64(b.rule.OpenFor)
-			b.change(o, breaker.Closed)
+	b.count(o, c, t.probe, bad)
+}
+
+func (b *oracleCircuit) count(o *callOracle, c *tracedCall, isProbe, bad bool) {
+	delete(b.probing, c)
+	delete(b.running, c)
+	switch {
+	case isProbe && bad:
+		b.endedBad++
+	case isProbe:
+		b.endedWell++
+	default:
+		b.outcomes = append(b.outcomes, outcome{o.now, bad})
+		if b.reached(o.now) {
+			b.change(o, breaker.Open)
 		}
 		return
 	}
-	bucket := int64(b.rule.Window) / 10
-	in := b.outcomes[o.now/bucket]
-	in.calls++
-	if bad {
-		in.bad++
+	most := 1 // of bad probes: with so many it opens
+	if share := b.rule.ProbeThreshold; share > 0 {
+		for ratOf(most, b.rule.Probes).Cmp(decimal(share)) < 0 {
+			most++
+		}
 	}
-	b.outcomes[o.now/bucket] = in
-	if b.reached(o.now / bucket) {
-		b.change(o, breaker.Open)
+	switch {
+	case b.endedBad >= most:
+		b.reopen(o)
+	case b.endedWell > b.rule.Probes-most:
+		b.openFor = int64(b.rule.OpenFor)
+		b.change(o, breaker.Closed)
 	}
 }
 
-// reached says whether the present bucket and the nine before reach the threshold.
-func (b *oracleCircuit) reached(present int64) bool {
-	var all tally
-	for n := present - 9; n <= present; n++ {
-		all.calls += b.outcomes[n].calls
-		all.bad += b.outcomes[n].bad
+func decimal(x float64) *big.Rat {
+	exact, _ := new(big.Rat).SetString(strconv.FormatFloat(x, 'f', -1, 64))
+	return exact
+}
+
+func ratOf(part, all int) *big.Rat { return big.NewRat(int64(part), int64(all)) }
+
+// reached says whether what counts reaches the threshold: the present bucket and the nine before, or
+// the last calls.
+func (b *oracleCircuit) reached(now int64) bool {
+	inARow := b.rule.Strategy == breaker.Consecutive
+	calls, bad, run := 0, 0, 0
+	for i, outcome := range b.outcomes {
+		if bucket := int64(b.rule.Window) / 10; bucket > 0 && now/bucket-outcome.at/bucket > 9 {
+			continue
+		}
+		if last := b.rule.WindowCalls; last > 0 && i < len(b.outcomes)-last {
+			continue
+		}
+		calls++
+		run++
+		if outcome.bad {
+			bad++
+		} else {
+			run = 0
+		}
 	}
-	if all.calls < int64(b.rule.MinCalls) {
+	switch {
+	case inARow:
+		return run >= int(b.rule.Threshold)
+	case calls < b.rule.MinCalls:
 		return false
+	case b.rule.Strategy == breaker.ErrorCount:
+		return bad >= int(b.rule.Threshold)
 	}
-	if b.rule.Strategy == breaker.ErrorCount {
-		return all.bad >= int64(b.rule.Threshold)
-	}
-	threshold, _ := new(big.Rat).SetString(strconv.FormatFloat(b.rule.Threshold, 'f', -1, 64))
-	return big.NewRat(all.bad, all.calls).Cmp(threshold) >= 0
+	return ratOf(bad, calls).Cmp(decimal(b.rule.Threshold)) >= 0
 }
 
 // reopen opens the breaker after a failed probing, for twice as long.

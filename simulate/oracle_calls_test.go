@@ -122,9 +122,7 @@ func (o *callOracle) process(e oracleEvent) {
 			o.endCall(e.call, true)
 		}
 	case oracleProbeTimeout:
-		if e.epoch == e.circuit.epoch && e.wait == e.circuit.probing[e.call] {
-			e.circuit.reopen(o)
-		}
+		e.circuit.over(o, e.call, e.wait, e.epoch)
 	case oracleReady:
 		if !e.call.done && !e.call.underWay {
 			o.walk(e.call)

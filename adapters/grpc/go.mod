@@ -10,10 +10,15 @@ require (
 	google.golang.org/protobuf v1.33.0
 )
 
-require google.golang.org/genproto/googleapis/rpc v0.0.0-20240318140521-94a12d6c2237
+require (
+	github.com/cncf/xds/go v0.0.0-20240318125728-8a4994d93e50
+	google.golang.org/genproto/googleapis/rpc v0.0.0-20240318140521-94a12d6c2237
+)
 
 require (
 	github.com/davecgh/go-spew v1.1.1 // indirect
+	github.com/envoyproxy/protoc-gen-validate v1.0.4 // indirect
+	github.com/golang/protobuf v1.5.4 // indirect
 	github.com/pmezard/go-difflib v1.0.0 // indirect
 	go.yaml.in/yaml/v4 v4.0.0 // indirect
 	golang.org/x/net v0.22.0 // indirect

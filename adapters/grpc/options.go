@@ -86,6 +86,11 @@ type Options struct {
 	// clients only. Defaults to [Answer].
 	Answer func(err error, trailer metadata.MD) outgoing.Answer
 
+	// ReportLoad has the load of the resources of calls measured, for [core.Engine.PresentLoad] and
+	// so for balancers, see package orcaload, and puts it into the contexts of handlers, which read
+	// it by [core.LoadFrom]. For servers only. Defaults to false: it costs an allocation a call.
+	ReportLoad bool
+
 	// TrustedProxies are the addresses of proxies in front of the server. The client
 	// of a call from one of them is the one that the metadata "x-forwarded-for" names,
 	// for the attributes "ip" and "ipPrefix": see [clientip.Options]. For servers only.

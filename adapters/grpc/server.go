@@ -20,6 +20,7 @@ func UnaryServerInterceptor(engine *core.Engine, options Options) grpc.UnaryServ
 		refusal, err := g.enter(ctx, &guard, info.FullMethod, request, p)
 		var reply any
 		if err == nil {
+			ctx = g.withLoad(ctx, &guard)
 			err = g.Call(from, &guard, func() (err error) {
 				reply, err = handler(guard.Context(ctx), request)
 				return err
@@ -50,6 +51,7 @@ func StreamServerInterceptor(engine *core.Engine, options Options) grpc.StreamSe
 			if info.IsServerStream {
 				guard.MarkLongLived()
 			}
+			ctx = g.withLoad(ctx, &guard)
 			err = g.Call(from, &guard, func() error { return handler(service, withContext(stream, guard.Context(ctx))) })
 			refusal, err = g.refusalIn(err)
 		}
@@ -58,4 +60,14 @@ func StreamServerInterceptor(engine *core.Engine, options Options) grpc.StreamSe
 		}
 		return err
 	}
+}
+
+// withLoad measures the load of the resource of a call that has passed, and returns the context for its
+// handler.
+func (g *gate) withLoad(ctx context.Context, guard *core.Guard) context.Context {
+	if !g.options.ReportLoad {
+		return ctx
+	}
+	guard.Load()
+	return guard.ContextWithLoad(ctx)
 }

@@ -74,6 +74,9 @@ func (c *Collector) scrape() series {
 	withoutSeries, overflow := summedUp(totals, snapshot.Resources)
 	c.overflow = max(c.overflow, overflow) // a call may be taken back
 	e.together(len(snapshot.Resources), withoutSeries, c.overflow)
+	if load, ok := c.engine.PresentLoad(); ok {
+		e.load(load)
+	}
 	e.rules(&snapshot)
 	e.signals(snapshot.Status.Signals)
 	e.fleet(snapshot.Status.Fleet)

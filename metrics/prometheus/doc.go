@@ -24,6 +24,8 @@
 //	penstock_resources                       gauge    resources that the engine keeps statistics of
 //	penstock_resources_without_series        gauge    those among them that are summed up as the resource "(other)"
 //	penstock_resources_overflow_calls_total  counter  calls of names beyond core.Config.MaxResources, which share statistics and limits
+//	penstock_resources_load                  gauge    how loaded those are that guards were asked about: core.Engine.PresentLoad; else missing
+//	penstock_resources_load_level            gauge    its level, from 0 for none to 4 for shedding
 //
 // Of each rule in force:
 //

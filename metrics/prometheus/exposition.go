@@ -101,6 +101,12 @@ func (e *exposition) together(known, withoutSeries int, overflow uint64) {
 	e.counter(f.overflow, float64(overflow), none)
 }
 
+// load exposes how loaded the service is.
+func (e *exposition) load(l core.Load) {
+	e.gauge(e.families.load, l.Utilization, labels(e.families.load))
+	e.gauge(e.families.loadLevel, float64(l.Level), labels(e.families.loadLevel))
+}
+
 // rulesOn exposes the state of the rules on resources that have their own series.
 func (e *exposition) rulesOn(totals []*core.ResourceTotals, resources []core.ResourceSnapshot) {
 	e.shared = make(map[rule.Key]bool)

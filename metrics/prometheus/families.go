@@ -35,6 +35,7 @@ type resourceFamilies struct {
 	passed, blocked, failed     *family
 	passedTokens, blockedTokens *family
 	inFlight, waiting           *family
+	load, loadLevel             *family
 	responseTime, wait          *family
 
 	resources, withoutSeries, overflow *family
@@ -131,6 +132,9 @@ func (m *familyMaker) resources() resourceFamilies {
 			"Response times of the calls that ended, without their time in a queue.", "resource"),
 		wait:      m.make("penstock_wait_seconds", "Times in a queue, however they ended.", "resource"),
 		resources: m.make("penstock_resources", "Resources that the engine keeps statistics of."),
+		load: m.make("penstock_resources_load",
+			"How loaded the resources are that guards were asked about: up to 1 the share of the places that are taken, up to 2 calls wait and are refused."),
+		loadLevel: m.make("penstock_resources_load_level", "The level of the load, from 0 for none to 4 for shedding."),
 		withoutSeries: m.make("penstock_resources_without_series",
 			"Resources without series of their own, which are summed up as the resource (other)."),
 		overflow: m.make("penstock_resources_overflow_calls_total",

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/penstock-go/penstock/breaker"
 	"github.com/penstock-go/penstock/cmd/penstock/internal/convert"
 	"github.com/penstock-go/penstock/flow"
 	"github.com/penstock-go/penstock/hotparam"
@@ -126,6 +127,26 @@ resilience4j:
 	c = convertFile("resilience4j:\n  bulkhead:\n    enabled: false\n    instances: {a: {maxConcurrentCalls: 3}}")
 	assert.Empty(t, c.Rules.Isolation)
 	assert.NotEmpty(t, hasKind(c, convert.Understood))
+}
+
+func TestResilience4jBreakersLookAtTheLastCalls(t *testing.T) {
+	c := convertFile(`
+resilience4j.circuitbreaker.instances:
+  a: {slidingWindowSize: 30, slowCallRateThreshold: 80, slowCallDurationThreshold: 2s, permittedNumberOfCallsInHalfOpenState: 4}
+  b: {slidingWindowType: TIME_BASED, slidingWindowSize: 30, failureRateThreshold: 20, minimumNumberOfCalls: 5}
+`)
+	assert.Empty(t, hasKind(c, convert.LeftOut))
+	a := breaker.Rule{
+		Resource: "a", Strategy: breaker.ErrorRatio, Threshold: 0.5, WindowCalls: 30, MinCalls: 30, OpenFor: time.Minute, Probes: 4,
+		ProbeThreshold: 0.5, ProbeTimeout: time.Minute,
+	}
+	slow, b := a, a
+	slow.Name, slow.Strategy, slow.SlowAfter, slow.Threshold, slow.ProbeThreshold = "a-slow", breaker.SlowRatio, 2*time.Second, 0.8, 0.8
+	b.Resource, b.Threshold, b.ProbeThreshold, b.WindowCalls, b.Window, b.MinCalls, b.Probes = "b", 0.2, 0.2, 0, 30*time.Second, 5, 10
+	assert.Equal(t, []breaker.Rule{a, slow, b}, c.Rules.Breaker)
+	document, err := c.YAML()
+	require.NoError(t, err)
+	assert.Contains(t, string(document), "window:\n      calls: 30\n")
 }
 
 func TestResilience4jLimitsThatAreNotUnderstoodAreNotWritten(t *testing.T) {

@@ -20,8 +20,9 @@ const (
 	noteR4jResource = "resilience4j: an instance is named where it is used; here a rule is for a resource: call the resource like the instance, " +
 		"or change resource"
 	noteR4jCycles = "resilience4j: all permissions come back at the start of each period, however many calls wait; here tokens flow in evenly"
-	noteR4jProbes = "resilience4j: half-open, it closes or opens by the rate of all permitted calls; here by whether each probe is good, and one " +
-		"that has not ended within probeTimeout counts as failed"
+	noteR4jProbes = "resilience4j: half-open, it waits for all permitted calls and then looks at their rate; here it closes or opens as soon as " +
+		"those that have not ended cannot change it, and one that has not ended within probeTimeout counts as failed"
+	noteR4jSlow   = "resilience4j: a slow call counts when it ends; here as soon as it has taken longer than slowAfter"
 	noteR4jErrors = "resilience4j: every exception is a failure unless recordExceptions or ignoreExceptions say otherwise; here what the adapter " +
 		"or the program calls one"
 )
@@ -234,14 +235,15 @@ func convertR4jBreaker(o *object, to *batch) {
 		OpenFor: o.duration("waitDurationInOpenState", time.Minute), Probes: o.whole("permittedNumberOfCallsInHalfOpenState", 10),
 		ProbeTimeout: o.duration("maxWaitDurationInHalfOpenState", 0),
 	}
+	made.ProbeThreshold = made.Threshold
 	slow := made
 	slow.Strategy, slow.Threshold = breaker.SlowRatio, o.number("slowCallRateThreshold", 100)/100
+	slow.ProbeThreshold = slow.Threshold
 	slow.SlowAfter = o.duration("slowCallDurationThreshold", time.Minute)
 	size, least := o.whole("slidingWindowSize", 100), o.whole("minimumNumberOfCalls", 100)
 	switch kind := strings.ToUpper(o.text("slidingWindowType")); kind {
 	case "", "COUNT_BASED":
-		least = min(least, size)
-		o.differ(o.at("slidingWindowSize"), "resilience4j looks at the last %d calls; here at those of a time: change window so that it has about as many", size)
+		made.WindowCalls, least = size, min(least, size)
 	case "TIME_BASED":
 		made.Window = seconds(size)
 	default:
@@ -251,7 +253,7 @@ func convertR4jBreaker(o *object, to *batch) {
 	if made.ProbeTimeout == 0 {
 		made.ProbeTimeout = max(made.Window, longProbe)
 	}
-	slow.Window, slow.MinCalls, slow.ProbeTimeout = made.Window, made.MinCalls, made.ProbeTimeout
+	slow.Window, slow.WindowCalls, slow.MinCalls, slow.ProbeTimeout = made.Window, made.WindowCalls, made.MinCalls, made.ProbeTimeout
 	o.reportR4j("failureRateThreshold", "waitDurationInOpenState", "permittedNumberOfCallsInHalfOpenState", "maxWaitDurationInHalfOpenState",
 		"slowCallRateThreshold", "slowCallDurationThreshold", "slidingWindowSize", "minimumNumberOfCalls", "slidingWindowType", "ringBufferSizeInClosedState",
 		"ringBufferSizeInHalfOpenState", "automaticTransitionFromOpenToHalfOpenEnabled", "recordExceptions", "ignoreExceptions")
@@ -266,6 +268,7 @@ func convertR4jBreaker(o *object, to *batch) {
 	}
 	to.breaker = append(to.breaker, converted[breaker.Rule]{made, o.source("")})
 	if o.has("slowCallRateThreshold", "slowCallDurationThreshold") {
+		o.note(noteR4jSlow)
 		slow.Name = fmt.Sprintf("%s-slow", o.resource)
 		to.breaker = append(to.breaker, converted[breaker.Rule]{slow, o.source("")})
 	}
