@@ -14,6 +14,7 @@ type Asker struct {
 	group   *Group        // nil if it is of none
 	denied  atomic.Uint64 // packedTokens: up to when so many tokens are denied
 	refused atomic.Int64  // tokens of calls that did not ask because of that
+	balance balance
 
 	// What follows is guarded by member.mu.
 	terms      Terms
@@ -188,6 +189,7 @@ func (q *asking) answered(now clock.Instant, reply *Reply) {
 	case a.outage.err != nil:
 		a.backIsUp(now)
 	}
+	a.learn(now, reply)
 	if reply.Bucket != a.bucket {
 		a.bucket, a.bucketFrom = reply.Bucket, q.asked
 	}

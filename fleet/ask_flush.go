@@ -61,7 +61,13 @@ func (a *Asker) flush(now clock.Instant) {
 	a.back, a.owed, a.charges = 0, 0, nil
 }
 
-func (f *flush) answered(clock.Instant, *Reply) {}
+func (f *flush) answered(now clock.Instant, reply *Reply) {
+	if f.paid.tokens == 0 {
+		f.asker.learnOfReturn(now, reply)
+		return
+	}
+	f.asker.learn(now, reply)
+}
 
 // unanswered has what was to be paid paid once more. What was to be handed back is lost: it
 // may have been.
@@ -104,6 +110,7 @@ func (a *Asker) correct(taken clock.Instant, n int64) {
 	case a.operation != AskFixedWindow || taken >= a.bucketFrom:
 		a.back -= n
 	}
+	a.balance.left.Add(-n)
 	a.pass(n)
 	a.flushSoon()
 	m.hasten(a.counted)

@@ -15,7 +15,7 @@ import (
 // on; Done of the others is called too.
 //
 // A limiter that can do more has the methods of [Queue], [Decider], [Forecaster], [Finisher],
-// [Settler], [Suspender], [LateReader], [SourceReader], [Prefetcher], [Activator], [Retirer], [Inheritor],
+// [Settler], [Balancer], [Suspender], [LateReader], [SourceReader], [Prefetcher], [Activator], [Retirer], [Inheritor],
 // [PassCounter], [Divided] or [Controllable] too.
 type Limiter interface {
 	// Acquire decides on a call. On Pass it has taken what the call needs, in one atomic
@@ -136,6 +136,16 @@ type Settler interface {
 	// Settle adds tokens to what a call took that passed at start, or gives some of
 	// them back if the number is negative. It never fails.
 	Settle(now, start clock.Instant, t Ticket, tokens int32)
+}
+
+// Balancer is a [Settler] that knows what is left of the limit from which a call took.
+type Balancer interface {
+	Settler
+
+	// Balance returns how many tokens are left at now of what a call took from that passed at
+	// start; below 0 if more were taken than the limit lets pass. known is false if that is not
+	// known. It takes nothing and must not allocate.
+	Balance(now, start clock.Instant, t Ticket) (left int64, known bool)
 }
 
 // LateReader is a limiter that can decide on most calls without the attribute that its

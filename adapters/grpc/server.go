@@ -20,8 +20,8 @@ func UnaryServerInterceptor(engine *core.Engine, options Options) grpc.UnaryServ
 		refusal, err := g.enter(ctx, &guard, info.FullMethod, request, p)
 		var reply any
 		if err == nil {
-			err = g.Call(from, &guard, func() (err error) {
-				reply, err = handler(guard.Context(ctx), request)
+			err = g.Serve(ctx, from, &guard, func(ctx context.Context) (err error) {
+				reply, err = handler(ctx, request)
 				return err
 			})
 			refusal, err = g.refusalIn(err)
@@ -50,7 +50,7 @@ func StreamServerInterceptor(engine *core.Engine, options Options) grpc.StreamSe
 			if info.IsServerStream {
 				guard.MarkLongLived()
 			}
-			err = g.Call(from, &guard, func() error { return handler(service, withContext(stream, guard.Context(ctx))) })
+			err = g.Serve(ctx, from, &guard, func(ctx context.Context) error { return handler(service, withContext(stream, ctx)) })
 			refusal, err = g.refusalIn(err)
 		}
 		if refusal != nil {
