@@ -123,7 +123,7 @@ func run(ctx context.Context, connect connect) (used [windows + 2]int, err error
 	var mu sync.Mutex
 	provider := &llmtest.Provider{
 		Speed: speed, Chunk: 10,
-		Answer: func(llmtest.Request) int { return max(1, int(mean*math.Exp(0.8*rand.NormFloat64()-0.32))) },
+		Answer: func(llmtest.Request) int { return lengthOfAnswer() },
 		Served: func(tokens int) {
 			mu.Lock()
 			defer mu.Unlock()
@@ -157,13 +157,19 @@ func run(ctx context.Context, connect connect) (used [windows + 2]int, err error
 	return used, nil
 }
 
+// lengthOfAnswer returns a random length.
+func lengthOfAnswer() int {
+	const sigma = 0.8
+	return max(1, int(mean*math.Exp(sigma*rand.NormFloat64()-sigma*sigma/2))) //nolint:gosec // guards no secret
+}
+
 // client has one stream after the other.
 func client(ctx context.Context, instance http.RoundTripper) {
 	body := fmt.Sprintf(`{"model":"m","stream":true,"max_tokens":%d,"messages":[{"role":"user","content":%q}]}`,
 		most, strings.Repeat(llmtest.Word, prompt))
 	for ctx.Err() == nil {
 		if err := stream(ctx, instance, body); errors.Is(err, core.ErrBlocked) {
-			time.Sleep(time.Duration(50+rand.IntN(100)) * time.Millisecond)
+			time.Sleep(time.Duration(50+rand.IntN(100)) * time.Millisecond) //nolint:gosec // guards no secret
 		}
 	}
 }
