@@ -218,7 +218,7 @@ func (b *answerBody) end(err error) {
 		if b.forget != nil {
 			b.forget()
 		}
-		if b.keeps && errors.Is(err, io.EOF) {
+		if errors.Is(err, io.EOF) && b.keeps { // not by Close, which may run beside Read
 			b.call.whole(b.buffer)
 		}
 		b.call.end(err != nil && !errors.Is(err, io.EOF) && b.call.request.Context().Err() == nil)
