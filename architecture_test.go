@@ -93,6 +93,7 @@ var sameLayer = map[string][]string{
 	"adapters/kratos": {
 		"adapters/nethttp", "adapters/clientip", "adapters/attribute", "adapters/priority", "adapters/outgoing", "adapters/rpc",
 	},
+	"adapters/llm":      {"adapters/outgoing"},
 	"adapters/redis":    {"adapters/attribute", "adapters/outgoing"},
 	"adapters/sql":      {"adapters/attribute", "adapters/outgoing"},
 	"adapters/fiber":    {"adapters/nethttp", "adapters/clientip", "adapters/attribute", "adapters/priority"},

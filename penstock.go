@@ -15,6 +15,8 @@ import (
 type (
 	// Guard stands for one call that was let through.
 	Guard = core.Guard
+	// Settlement says what is left of the limits of a call.
+	Settlement = core.Settlement
 	// BlockError says that a call was refused, by what, and when to try again.
 	BlockError = core.BlockError
 	// Option says something about one call.
@@ -111,6 +113,22 @@ func Origin(caller string) Option { return core.Origin(caller) }
 // Inbound says that the call comes from outside.
 func Inbound() Option { return core.Inbound() }
 
-// LoadFrom returns how loaded the resource of the call is that is made with the context, see
-// [core.Guard.ContextWithLoad].
+// LoadFrom returns how loaded the resource of the call is within which ctx was made. See
+// [core.LoadFrom].
 func LoadFrom(ctx context.Context) core.LoadLevel { return core.LoadFrom(ctx) }
+
+// GuardFrom returns the guard of the call within which ctx was made, such as that of the request
+// that an adapter guards; nil if there is none. See [core.GuardFrom].
+func GuardFrom(ctx context.Context) *Guard { return core.GuardFrom(ctx) }
+
+// Settle says what the call within which ctx was made has cost so far, in tokens, and returns what
+// is left of its limits. See [core.Settle].
+func Settle(ctx context.Context, n int) Settlement { return core.Settle(ctx, n) }
+
+// MarkIgnored says that the end of the call within which ctx was made tells nothing of what was
+// called. See [core.MarkIgnored].
+func MarkIgnored(ctx context.Context) bool { return core.MarkIgnored(ctx) }
+
+// WouldBlock returns the error with which a shadow rule would have refused the call within which
+// ctx was made, nil if none would. See [core.WouldBlock].
+func WouldBlock(ctx context.Context) *BlockError { return core.WouldBlock(ctx) }

@@ -124,7 +124,7 @@ func TestFieldsInTheDocsExist(t *testing.T) {
 	others := []string{ // of loads and unit tests, of what they compare with, and of other formats
 		"at", "attrs", "blocked", "calls", "each", "grpc", "http", "instances", "name", "passed", "rule", "tenant", "time", "to", "value",
 		"clusterMode", "count", "control", "darwin", "etcdserver", "scrape_native_histograms", "app", "endpoints", "line", "penstock",
-		"enabled", "shadow_mode", "slidingWindowType", "unlimited", "resources", "mean",
+		"enabled", "shadow_mode", "slidingWindowType", "unlimited", "resources", "mean", "cost", "estimate", "actual", "shape",
 	}
 	seen := 0
 	eachText(t, func(path, text string) {

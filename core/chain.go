@@ -333,20 +333,6 @@ func (c *chain) longest(but int, wait time.Duration, q *request, opts []Option, 
 	return wait
 }
 
-// settle adds tokens to those that a call took of every rule that counts them, see
-// [Guard.Settle].
-func (c *chain) settle(g *Guard, now clock.Instant, tokens int32) {
-	if record := g.extras.record; record != nil {
-		record.settle(c, now, g.start, tokens)
-		return
-	}
-	for i := range c.steps {
-		if s := &c.steps[i]; s.settler != nil {
-			s.settler.Settle(now, g.start, g.ticket(c, i), tokens)
-		}
-	}
-}
-
 // slotStep returns the step whose ticket is in slot i of a guardRecord: those of the chain
 // come first, then its shadow rules.
 func (c *chain) slotStep(i int) *step {

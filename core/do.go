@@ -4,7 +4,8 @@ import (
 	"context"
 )
 
-// Do runs fn as a guarded call of the resource, with [Guard.Context]. If the call is refused, Do returns that
+// Do runs fn as a guarded call of the resource, with a context in which [GuardFrom] finds its
+// guard, see also [Guard.Context]. If the call is refused, Do returns that
 // error and does not run fn; else it returns the error of fn. [Config.IsFailure] decides
 // whether that error is a failure. A panic of fn is a failure, and is passed on.
 func (e *Engine) Do(ctx context.Context, resource string, fn func(context.Context) error, opts ...Option) error {
@@ -22,8 +23,11 @@ func Call[T any](ctx context.Context, e *Engine, resource string, fn func(contex
 		return none, err
 	}
 	guard.mark(failed) // unless fn returns
-	defer guard.Exit()
-	value, err := fn(guard.Context(ctx))
-	guard.ended(err)
+	call := e.contexts.New(ctx, &guard)
+	defer call.guard.Exit()
+	defer call.End()
+	value, err := fn(call)
+	call.End()
+	call.guard.ended(err)
 	return value, err
 }

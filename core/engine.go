@@ -31,9 +31,10 @@ type Engine struct {
 	lists       *list.Registry
 	signals     signals
 	fleet       fleetMember
-	seed        uint64    // of what limiters choose at random; 0 for none
-	records     sync.Pool // of *guardRecord
-	ticketLists sync.Pool // of *[]rule.Ticket, for calls of many rules
+	seed        uint64       // of what limiters choose at random; 0 for none
+	contexts    CallContexts // of functions that Do runs
+	records     sync.Pool    // of *guardRecord
+	ticketLists sync.Pool    // of *[]rule.Ticket, for calls of many rules
 
 	// generation numbers the rule set in force; a call acts by one generation
 	// throughout. It is what swaps a set as a whole: see plan.

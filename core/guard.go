@@ -1,7 +1,6 @@
 package core
 
 import (
-	"math"
 	"sync/atomic"
 
 	"github.com/penstock-go/penstock/clock"
@@ -74,6 +73,7 @@ type guardExtras struct {
 	record     *guardRecord // that the extras are of; nil for guards without one
 	outer      *outerCall   // of a call to which those within it are linked, see Guard.Context; else nil
 	longLived  bool         // only of guards with a record
+	decided    bool         // likewise: the outcome is, whatever is marked later
 }
 
 // newGuard returns the guard of a call that has passed.
@@ -145,7 +145,7 @@ func (c *chain) recordedGuard(r *resource, q *request, opts []Option, tickets []
 	if len(c.shadows) > 0 {
 		c.askShadows(q, opts, record)
 	}
-	record.longLived = q.LongLived()
+	record.longLived, record.decided = q.LongLived(), false
 	return newGuard(r, q.Now, &record.guardExtras, record.word(), uint32(q.Tokens))
 }
 
@@ -182,7 +182,7 @@ func (c *chain) askShadows(q *request, opts []Option, record *guardRecord) {
 // same time as Exit.
 func (g *Guard) WouldBlock() *BlockError {
 	switch {
-	case g.extras == nil:
+	case g == nil || g.extras == nil:
 		return nil
 	case g.extras.record != nil:
 		return g.extras.record.wouldBlock(g.generation())
@@ -198,7 +198,7 @@ func (g *Guard) generation() uint32 { return atomic.LoadUint32(&g.state.word) >>
 // what was called: a circuit breaker does not count it. nil marks nothing. It must not
 // run at the same time as Exit, and does nothing after it.
 func (g *Guard) Fail(err error) {
-	if g.resource == nil || err == nil {
+	if g == nil || g.resource == nil || err == nil {
 		return
 	}
 	if g.resource.engine.isFailure(err) {
@@ -212,7 +212,7 @@ func (g *Guard) Fail(err error) {
 // adapter by what was answered: [Config.IsFailure] is not asked. It must not run at the
 // same time as Exit, and does nothing after it.
 func (g *Guard) MarkFailed() {
-	if g.resource != nil {
+	if g != nil && g.resource != nil {
 		g.mark(failed)
 	}
 }
@@ -223,7 +223,7 @@ func (g *Guard) MarkFailed() {
 // place of an earlier Fail or MarkFailed. It must not run at the same time as Exit, and
 // does nothing after it.
 func (g *Guard) MarkIgnored() {
-	if g.resource != nil {
+	if g != nil && g.resource != nil {
 		g.mark(ignored)
 	}
 }
@@ -235,38 +235,11 @@ func (g *Guard) ended(err error) {
 	}
 }
 
-// mark sets the state unless the call has exited.
+// mark sets the state unless the call has exited, or its outcome is decided.
 func (g *Guard) mark(state uint32) {
-	if present := atomic.LoadUint32(&g.state.word); present&stateMask != exited {
+	if present := atomic.LoadUint32(&g.state.word); present&stateMask != exited && !g.isDecided() {
 		atomic.CompareAndSwapUint32(&g.state.word, present, present&^stateMask|state)
 	}
-}
-
-// Settle says what the call really cost, in tokens, where that is known only now: the
-// rules that count tokens go on as if it had taken so many, of which it took
-// [Tokens] when it entered. What it cost more counts from now on, over the limit or
-// into debt if need be; what it cost less is given back, as of the moment at which it
-// was taken. A throttle gives nothing back, as the calls behind have waited already;
-// rules that relate the resource to others stay with what was taken.
-//
-// It can be called several times; the last one counts. A number below 0 is 0. It must
-// not run at the same time as Exit, and does nothing after it.
-func (g *Guard) Settle(n int) {
-	if g.resource == nil || atomic.LoadUint32(&g.state.word)&stateMask == exited {
-		return
-	}
-	tokens := int32(min(max(n, 0), math.MaxInt32))
-	added := tokens - g.tokens()
-	if g.extras.chain == nil || added == 0 {
-		return
-	}
-	if record := g.extras.record; record != nil && record.generation.Load() != g.generation() {
-		return // a copy of the guard has exited
-	}
-	g.charge(tokens)
-	now := g.resource.engine.clock.Now()
-	g.recordSettle(now, tokens)
-	g.extras.chain.settle(g, now, added)
 }
 
 // tokens returns what the call is charged with.
@@ -296,7 +269,7 @@ func (g *Guard) moveToRecord() *guardRecord {
 	for i := range chain.steps {
 		*record.slot(i) = ticketSlot{g.ticket(chain, i), true}
 	}
-	record.outer, record.longLived = g.extras.outer, false
+	record.outer, record.longLived, record.decided = g.extras.outer, false, false
 	g.extras, g.state.rest = &record.guardExtras, uint32(tokens)
 	atomic.StoreUint32(&g.state.word, record.word()|atomic.LoadUint32(&g.state.word)&stateMask)
 	return record
@@ -307,7 +280,7 @@ func (g *Guard) moveToRecord() *guardRecord {
 // connection that is taken over. It must not run at the same time as Exit, and does nothing
 // after it.
 func (g *Guard) MarkLongLived() {
-	if g.resource == nil || atomic.LoadUint32(&g.state.word)&stateMask == exited {
+	if g == nil || g.resource == nil || atomic.LoadUint32(&g.state.word)&stateMask == exited {
 		return
 	}
 	record := g.extras.record
@@ -334,7 +307,7 @@ func (r *guardRecord) markLongLived() {
 // Exit ends the call. Only the first Exit counts, whichever goroutine it comes
 // from; further ones do nothing.
 func (g *Guard) Exit() {
-	if g.resource == nil {
+	if g == nil || g.resource == nil {
 		return
 	}
 	e := g.resource.engine
@@ -610,14 +583,5 @@ func (r *guardRecord) leaveShadows(q *request, count int) {
 	defer r.leaveShadows(q, count-1)
 	if slot := r.slot(len(r.chain.steps) + count - 1); slot.held {
 		r.chain.shadows[count-1].limiter.GiveBack(q.Now, slot.ticket, q.Tokens)
-	}
-}
-
-// settle adds tokens to what the call took of the rules that count them.
-func (r *guardRecord) settle(c *chain, now, start clock.Instant, tokens int32) {
-	for i := range len(c.steps) + len(c.shadows) {
-		if s, slot := c.slotStep(i), r.slot(i); s.settler != nil && slot.held {
-			s.settler.Settle(now, start, slot.ticket, tokens)
-		}
 	}
 }

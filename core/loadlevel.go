@@ -44,22 +44,16 @@ func (g *Guard) Load() LoadLevel {
 	return g.resource.loadMeter().at(g.resource, g.start)
 }
 
-type loadKey struct{}
-
-// ContextWithLoad returns a context from which [LoadFrom] reads the load of the resource of the call. It
-// allocates. The guard may be handed on, and exit.
-func (g *Guard) ContextWithLoad(ctx context.Context) context.Context {
-	if g.resource == nil {
-		return ctx
-	}
-	return context.WithValue(ctx, loadKey{}, g.resource)
-}
-
-// LoadFrom returns the present load of the resource of the call that is made with the context, see
-// [Guard.ContextWithLoad]; [LoadNone] if there is none.
+// LoadFrom returns the present load of the resource of the call within which ctx was made, see
+// [GuardFrom]; [LoadNone] if there is none.
 func LoadFrom(ctx context.Context) LoadLevel {
-	r, ok := ctx.Value(loadKey{}).(*resource)
-	if !ok {
+	c := callOf(ctx)
+	if c == nil {
+		return LoadNone
+	}
+	defer c.mu.Unlock()
+	r := c.guard.resource
+	if r == nil {
 		return LoadNone
 	}
 	return r.loadMeter().at(r, r.engine.clock.Now())

@@ -120,7 +120,8 @@ func TestLoadOfTenSituations(t *testing.T) {
 
 func TestLoadReadsWithoutAllocations(t *testing.T) {
 	p := newLoadedPool(t).ask()
-	ctx := p.guards[0].ContextWithLoad(context.Background())
+	var contexts core.CallContexts
+	ctx := contexts.New(context.Background(), p.guards[0])
 	assert.Zero(t, testing.AllocsPerRun(1000, func() {
 		g, _ := p.engine.Entry(context.Background(), "r")
 		_ = g.Load()
@@ -142,7 +143,8 @@ func TestLoadOfTheEngineIsTheHighestOfThoseThatWereAsked(t *testing.T) {
 	assert.True(t, asked)
 	assert.InDelta(t, 1, load.Utilization, 0.001)
 	assert.Equal(t, core.LoadModerate, load.Level)
-	assert.Equal(t, core.LoadModerate, core.LoadFrom(p.guards[0].ContextWithLoad(context.Background())))
+	var contexts core.CallContexts
+	assert.Equal(t, core.LoadModerate, core.LoadFrom(contexts.New(context.Background(), p.guards[0])))
 	p.clock.Advance(2 * time.Minute)
 	_, asked = p.engine.PresentLoad()
 	assert.False(t, asked, "nobody asks any more")
@@ -167,7 +169,7 @@ func TestContextWithoutALoadHasNone(t *testing.T) {
 	t.Parallel()
 	var none core.Guard
 	assert.Equal(t, core.LoadNone, none.Load())
-	assert.Equal(t, core.LoadNone, core.LoadFrom(none.ContextWithLoad(context.Background())))
+	assert.Equal(t, core.LoadNone, core.LoadFrom(context.Background()))
 }
 
 func TestLevelsSayWhichWorkBegins(t *testing.T) {

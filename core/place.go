@@ -1,6 +1,10 @@
 package core
 
-import "github.com/penstock-go/penstock/rule"
+import (
+	"context"
+
+	"github.com/penstock-go/penstock/rule"
+)
 
 // Place returns the fencing number of the place that the call has of a limit on calls under way in
 // the whole fleet, the first one if there are several; false if it has none. A store that remembers
@@ -19,4 +23,14 @@ func (g *Guard) Place() (number uint64, ok bool) {
 		}
 	}
 	return 0, false
+}
+
+// Place is [Guard.Place] for the call within which ctx was made, see [GuardFrom].
+func Place(ctx context.Context) (number uint64, ok bool) {
+	c := callOf(ctx)
+	if c == nil {
+		return 0, false
+	}
+	defer c.mu.Unlock()
+	return c.guard.Place()
 }

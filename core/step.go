@@ -18,6 +18,7 @@ type step struct {
 	queue       rule.Queue        // nil if calls cannot wait
 	finisher    rule.Finisher     // nil if it need not learn how calls end
 	settler     rule.Settler      // nil if it counts no tokens
+	balancer    rule.Balancer     // nil if it does not know what is left of them
 	prefetcher  rule.Prefetcher   // nil if it has nothing to prefetch
 	late        rule.LateReader   // nil if it cannot decide without the attribute
 	suspends    rule.Suspender    // nil if it need not know that the call waits for another rule
@@ -54,6 +55,7 @@ func newStep(entry *plannedEntry) step {
 	s.queue, _ = limiter.(rule.Queue)
 	s.finisher, _ = limiter.(rule.Finisher)
 	s.settler, _ = limiter.(rule.Settler)
+	s.balancer, _ = limiter.(rule.Balancer)
 	s.late, _ = limiter.(rule.LateReader)
 	s.suspends, _ = limiter.(rule.Suspender)
 	s.sources, _ = limiter.(rule.SourceReader)

@@ -19,6 +19,7 @@ require (
 	github.com/penstock-go/penstock v0.2.0
 	github.com/penstock-go/penstock/adapters/gin v0.2.0
 	github.com/penstock-go/penstock/adapters/grpc v0.2.0
+	github.com/penstock-go/penstock/adapters/llm v0.2.0
 	github.com/penstock-go/penstock/cmd/penstock v0.2.0
 	github.com/penstock-go/penstock/console v0.2.0
 	github.com/penstock-go/penstock/datasource/etcd v0.2.0

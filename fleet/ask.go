@@ -14,6 +14,7 @@ type Asker struct {
 	group   *Group        // nil if it is of none
 	denied  atomic.Uint64 // packedTokens: up to when so many tokens are denied
 	refused atomic.Int64  // tokens of calls that did not ask because of that
+	balance balance
 
 	// What follows is guarded by member.mu.
 	terms      Terms
@@ -30,14 +31,12 @@ type Asker struct {
 	underWay   int           // calls that wait for an answer
 	lost       int           // calls without an answer since the last one that has one
 	back       int64         // tokens to be handed back
-	refunds    bool          // tokens of Refund are among them
 	owed       int64         // tokens that passed without an answer
 	charges    []charge      // others, which passed before now
 	flushing   bool          // it is in the list of those that have something to hand back or to pay
 	bucket     int64         // the last [Reply.Bucket]
 	bucketFrom clock.Instant // when it was first known
-	left       int64         // tokens of a fixed window that the last reply left
-	leftUntil  clock.Instant // when that window ends
+	leftUntil  clock.Instant // when the fixed window ends of which the last reply told
 }
 
 // Answer is the answer to one call.
@@ -191,6 +190,7 @@ func (q *asking) answered(now clock.Instant, reply *Reply) {
 	case a.outage.err != nil:
 		a.backIsUp(now)
 	}
+	a.learn(now, reply)
 	if reply.Bucket != a.bucket {
 		a.bucket, a.bucketFrom = reply.Bucket, q.asked
 	}
@@ -200,9 +200,6 @@ func (q *asking) answered(now clock.Instant, reply *Reply) {
 			a.flushSoon()
 		}
 		return
-	}
-	if a.operation == AskFixedWindow && reply.Reset > 0 {
-		a.left, a.leftUntil = reply.Remaining, now.Add(reply.Reset)
 	}
 	answer := Answer{Limit: reply.Limit, Remaining: reply.Remaining, Reset: reply.Reset}
 	if reply.Granted >= int64(q.n) {

@@ -10,9 +10,8 @@ import (
 
 // flush is a request that hands back tokens, or pays for some that passed.
 type flush struct {
-	asker   *Asker
-	paid    charge
-	refunds bool // hands back tokens of [Asker.Refund]
+	asker *Asker
+	paid  charge
 }
 
 // charge is tokens that are to be paid as of when they passed.
@@ -50,8 +49,7 @@ func (a *Asker) flush(now clock.Instant) {
 	if a.back > 0 {
 		back := request
 		back.Want = -a.back
-		a.member.request(now, back, &flush{asker: a, refunds: a.refunds}, a.group != nil)
-		a.refunds = false
+		a.member.request(now, back, &flush{asker: a}, a.group != nil)
 	}
 	if a.owed > 0 {
 		a.charges = append(a.charges, charge{now, a.owed})
@@ -63,11 +61,13 @@ func (a *Asker) flush(now clock.Instant) {
 	a.back, a.owed, a.charges = 0, 0, nil
 }
 
-// answered forgets what was denied before tokens were handed back.
-func (f *flush) answered(now clock.Instant, _ *Reply) {
-	if f.refunds {
-		f.asker.denied.Store(uint64(pack(now, false, 0)))
+// answered learns what is left of the limit.
+func (f *flush) answered(now clock.Instant, reply *Reply) {
+	if f.paid.tokens == 0 {
+		f.asker.learnOfReturn(now, reply)
+		return
 	}
+	f.asker.learn(now, reply)
 }
 
 // unanswered has what was to be paid paid once more. What was to be handed back is lost: it
@@ -111,6 +111,7 @@ func (a *Asker) correct(taken clock.Instant, n int64) {
 	case a.operation != AskFixedWindow || taken >= a.bucketFrom:
 		a.back -= n
 	}
+	a.balance.left.Add(-n)
 	a.pass(n)
 	a.flushSoon()
 	m.hasten(a.counted)

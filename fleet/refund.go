@@ -22,7 +22,6 @@ func (a *Asker) Refund(now clock.Instant, n int32) {
 		a.passes.add(-tokens)
 	}
 	a.back = min(a.back+tokens, MaxTokens) // whatever clients say, the request is one that the store takes
-	a.refunds = true
 	a.flushSoon()
 	m.hasten(a.counted)
 }

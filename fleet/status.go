@@ -225,7 +225,7 @@ func (a *Asker) known(now clock.Instant) (left int64, lasts time.Duration, known
 	if a.leftUntil <= now || a.operation != AskFixedWindow {
 		return 0, 0, false
 	}
-	return a.left, a.leftUntil.Sub(now), true
+	return max(0, a.balance.left.Load()), a.leftUntil.Sub(now), true
 }
 
 func (a *Asker) usage(now clock.Instant) Use {

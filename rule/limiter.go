@@ -15,9 +15,8 @@ import (
 // on; Done of the others is called too.
 //
 // A limiter that can do more has the methods of [Queue], [Decider], [Forecaster], [Finisher],
-// [Watcher], [Placed], [Settler], [Refunder], [Suspender], [LateReader], [SourceReader], [Prefetcher], [Activator], [Retirer],
-// [Inheritor],
-// [PassCounter], [Divided] or [Controllable] too.
+// [Watcher], [Placed], [Settler], [Balancer], [Refunder], [Suspender], [LateReader], [SourceReader], [Prefetcher],
+// [Activator], [Retirer], [Inheritor], [PassCounter], [Divided] or [Controllable] too.
 type Limiter interface {
 	// Acquire decides on a call. On Pass it has taken what the call needs, in one atomic
 	// step with the decision: two calls must never both get the last token. Otherwise it
@@ -167,6 +166,16 @@ type Refunder interface {
 	// first that have counted the longest, and no more than count at its instant. So whatever
 	// is given back, no more is left than if nobody had called.
 	Refund(Call)
+}
+
+// Balancer is a [Settler] that knows what is left of the limit from which a call took.
+type Balancer interface {
+	Settler
+
+	// Balance returns how many tokens are left at now of what a call took from that passed at
+	// start; below 0 if more were taken than the limit lets pass. known is false if that is not
+	// known. It takes nothing and must not allocate.
+	Balance(now, start clock.Instant, t Ticket) (left int64, known bool)
 }
 
 // LateReader is a limiter that can decide on most calls without the attribute that its

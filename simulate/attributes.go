@@ -96,6 +96,7 @@ const (
 	randomDealing
 	randomNetwork
 	randomVisits
+	randomCosts
 )
 
 // limiterSeed returns the seed of what the limiters of an instance choose at random. It is

@@ -19,6 +19,7 @@ type call struct {
 	due      time.Duration // when that event is
 	woken    bool          // it is among those to proceed with
 	fails    bool          // when it ends
+	cost     int           // that is settled then, -1 for none
 
 	arrived, passed time.Duration // passed: or was refused
 	serviceTime     time.Duration // of a call that no server serves
@@ -49,6 +50,7 @@ func (s *simulation) nextCall() *call {
 		s.arrivals.pop()
 	}
 	c.options, c.attrs = c.stream.callOptions(c.number)
+	c.cost = c.stream.costs.next()
 	return c
 }
 
@@ -59,7 +61,7 @@ func (s *simulation) retry(c *call) {
 		return
 	}
 	s.queue.add(queuedEvent{at: at, kind: retryArrives, call: &call{
-		stream: c.stream, arrived: at, number: c.number, retry: c.retry + 1, options: c.options, attrs: c.attrs,
+		stream: c.stream, arrived: at, number: c.number, retry: c.retry + 1, options: c.options, attrs: c.attrs, cost: c.cost,
 	}})
 }
 
@@ -251,6 +253,9 @@ func (c *call) hasLength() bool { return c.server != nil || c.serviceTime > 0 }
 
 // endCall ends a call that has passed.
 func (s *simulation) endCall(c *call, failure error) {
+	if c.cost >= 0 {
+		c.guard.Settle(c.cost)
+	}
 	c.guard.Fail(failure)
 	c.guard.Exit()
 	c.guard = nil

@@ -10,8 +10,8 @@ import (
 // commonOptions returns the options that all calls of a stream have in common.
 func commonOptions(of Stream) []core.Option {
 	var options []core.Option
-	if of.Tokens > 0 {
-		options = append(options, core.Tokens(of.Tokens))
+	if of.Tokens > 0 || of.Cost != nil {
+		options = append(options, core.Tokens(tokensOf(of)))
 	}
 	if of.Origin != "" {
 		options = append(options, core.Origin(of.Origin))

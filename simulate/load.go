@@ -85,6 +85,10 @@ type Stream struct {
 	// Tokens is how many tokens each call takes. Defaults to 1.
 	Tokens int
 
+	// Cost is what calls cost where that is known only at their end, in place of Tokens. Defaults
+	// to nothing that is settled.
+	Cost *Cost
+
 	// Origin is who calls. Defaults to nobody in particular.
 	Origin string
 

@@ -16,6 +16,7 @@ type stream struct {
 	options  []core.Option  // the same for all calls
 	nested   []core.Option  // of what they ask of servers that have a guard
 	tokens   int            // that a call takes
+	costs    costs          // that calls settle at their end
 	shared   []*sharedLimit // that are for its calls
 	priority string
 	attrs    []attribute
@@ -40,7 +41,8 @@ func newStream(load Load, index int, rows *rows, instances []*instance) stream {
 		dealer:   newDealer(load, index, instances),
 		options:  commonOptions(of),
 		nested:   commonOptions(Stream{Priority: of.Priority}),
-		tokens:   max(1, of.Tokens),
+		tokens:   tokensOf(of),
+		costs:    newCosts(load, index),
 		priority: of.Priority,
 		attrs:    newAttributes(load, index),
 		timeout:  of.Timeout,

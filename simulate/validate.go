@@ -78,6 +78,10 @@ func (s Stream) validate(check checker) {
 	}
 	check(s.Tokens >= 0 && s.Tokens <= math.MaxInt32, "tokens",
 		"is %d: must be from 1 to %d", s.Tokens, math.MaxInt32)
+	if s.Cost != nil {
+		check(s.Tokens == 0, "tokens", "has no effect beside cost: remove it")
+		s.Cost.validate(check)
+	}
 	check(s.ServiceTime >= 0 && s.ServiceTime <= MaxDuration, "serviceTime",
 		"is %v: must be from 0s to %v", s.ServiceTime, MaxDuration)
 	check(s.Fails >= 0 && s.Fails <= 1, "fails", "is %v: must be a share from 0 to 1", s.Fails)

@@ -175,7 +175,7 @@ type httpTest = conformanceTest[*HTTPHarness]
 func httpTests() []httpTest {
 	return slices.Concat(
 		httpNameTests(), httpRefusalTests(), httpOptionTests(), httpPriorityTests(), httpOutcomeTests(),
-		httpStreamTests(), httpWaitTests(), httpLimitTests(), httpDirectTests(),
+		httpStreamTests(), httpWaitTests(), httpContextTests(), httpLimitTests(), httpDirectTests(),
 	)
 }
 

@@ -123,6 +123,9 @@ func requireFailures(t *testing.T, suite, mistake string, tests []string) {
 // httpMistakes are mistakes of adapters, with tests that each fails.
 func httpMistakes() map[string][]string {
 	return map[string][]string{
+		"keeps the guard for itself": {
+			"handlers reach the guard of their request", "what a handler ignores is ignored whatever it answers",
+		},
 		"hands the context of the caller on":    {"requests whose handlers wait are not under way for an adaptive rule"},
 		"names by path":                         {"names come from routes", "no path or method becomes a name"},
 		"answers OPTIONS":                       {"unserved requests are answered as without a guard"},
@@ -184,6 +187,9 @@ func httpMistakes() map[string][]string {
 // rpcMistakes are mistakes of adapters for remote calls, with tests that each fails.
 func rpcMistakes() map[string][]string {
 	return map[string][]string{
+		"keeps the guard for itself": {
+			"handlers reach the guard of their call", "what a handler ignores is ignored whatever it replies",
+		},
 		"hands the context of the caller on": {"calls whose handlers wait are not under way for an adaptive rule"},
 		"ignores methods":                    {"names are those of methods"},
 		"ignores Resource":                   {"Resource names calls", "calls without a resource are not guarded"},

@@ -207,7 +207,7 @@ type rpcTest = conformanceTest[*RPCHarness]
 // rpcTests returns all tests of the suite.
 func rpcTests() []rpcTest {
 	return slices.Concat(
-		rpcRefusalTests(), rpcOptionTests(), rpcPriorityTests(), rpcOutcomeTests(), rpcWaitTests(), rpcClientTests(),
+		rpcRefusalTests(), rpcOptionTests(), rpcPriorityTests(), rpcOutcomeTests(), rpcWaitTests(), rpcContextTests(), rpcClientTests(),
 		rpcDirectTests(),
 	)
 }

@@ -332,6 +332,16 @@ func (g *toyGuard) serve(w *toyWriter, r *http.Request, guard *core.Guard) (err 
 	if g.makes("allocates") {
 		_ = fmt.Sprint(strings.Split(strings.Repeat("a b ", 100), " "))
 	}
+	inner := r
+	if !g.makes("hands the context of the caller on") {
+		with, call := new(nethttp.Requests).Enter(r, guard, 0, false)
+		if guard = call.Guard(); !g.makes("keeps the guard for itself") {
+			inner = with
+		} else if guard.HasContext() {
+			inner = r.WithContext(guard.Context(r.Context()))
+		}
+		defer call.End()
+	}
 	returned := false
 	if !g.makes("forgets Exit") {
 		defer func() {
@@ -355,11 +365,7 @@ func (g *toyGuard) serve(w *toyWriter, r *http.Request, guard *core.Guard) (err 
 		}
 	}()
 	if g.makes("cuts bodies") {
-		r.Body = http.MaxBytesReader(w, r.Body, 1<<20)
-	}
-	inner := r
-	if !g.makes("hands the context of the caller on") {
-		inner = nethttp.WithCall(r, guard)
+		inner.Body = http.MaxBytesReader(w, inner.Body, 1<<20)
 	}
 	err = g.next(w, inner)
 	if inner != r {

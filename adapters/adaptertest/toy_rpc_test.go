@@ -417,7 +417,17 @@ func (g *toyGate) serve(ctx context.Context, guard *core.Guard, next toyInvoker)
 		guard.Exit()
 		return next(ctx)
 	}
-	defer guard.Exit()
+	inner := ctx
+	if !g.makes("hands the context of the caller on") {
+		call := new(core.CallContexts).New(ctx, guard)
+		if guard = call.Guard(); !g.makes("keeps the guard for itself") {
+			inner = call
+		} else {
+			inner = guard.Context(ctx)
+		}
+		defer call.End()
+	}
+	defer func() { guard.Exit() }()
 	returned := false
 	defer func() {
 		if !returned && g.makes("swallows panics") {
@@ -429,10 +439,6 @@ func (g *toyGate) serve(ctx context.Context, guard *core.Guard, next toyInvoker)
 		}
 		g.mark(ctx, guard, err)
 	}()
-	inner := ctx
-	if !g.makes("hands the context of the caller on") {
-		inner = guard.Context(ctx)
-	}
 	err = next(inner)
 	returned = true
 	return err

@@ -38,8 +38,8 @@ func (g *serverInterceptor) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc 
 			return nil, err
 		}
 		var response connect.AnyResponse
-		err := g.Call(from, &guard, func() (err error) {
-			response, err = next(guard.Context(ctx), request)
+		err := g.Serve(ctx, from, &guard, func(ctx context.Context) (err error) {
+			response, err = next(ctx, request)
 			return err
 		})
 		if err != nil {
@@ -66,7 +66,7 @@ func (g *serverInterceptor) WrapStreamingHandler(next connect.StreamingHandlerFu
 		if c.Spec.StreamType&connect.StreamTypeServer != 0 {
 			guard.MarkLongLived()
 		}
-		err := g.Call(from, &guard, func() error { return next(guard.Context(ctx), conn) })
+		err := g.Serve(ctx, from, &guard, func(ctx context.Context) error { return next(ctx, conn) })
 		if err != nil {
 			return g.passOn(c, err)
 		}

@@ -72,6 +72,7 @@ type middleware struct {
 	attributes attributes
 	attribute  func(c *echo.Context, key string) rule.Attribute // a method of attributes
 	priorities *nethttp.Priorities
+	requests   nethttp.Requests
 }
 
 func (m *middleware) handle(c *echo.Context, next echo.HandlerFunc) error {
@@ -92,26 +93,29 @@ func (m *middleware) handle(c *echo.Context, next echo.HandlerFunc) error {
 	if err != nil {
 		return m.refuse(c, err, origin, opts)
 	}
-	runtime.Gosched()  // as nethttp does: requests that wait for a processor come to their rules first
-	defer guard.Exit() // also if the ResponseWriter or Failure panics
+	runtime.Gosched() // as nethttp does: requests that wait for a processor come to their rules first
+	before := c.Request()
+	with, call := m.requests.Enter(before, &guard, p, known)
+	defer call.Guard().Exit() // also if the ResponseWriter or Failure panics
 	m.answers.SetPassed(c.Response().Header(), resource, origin, opts...)
-	if known || guard.HasContext() {
-		before := c.Request()
-		c.SetRequest(nethttp.WithCall(before, &guard))
-		if known {
-			c.SetRequest(nethttp.WithPriority(c.Request(), p))
+	c.SetRequest(with)
+	defer func() {
+		nethttp.HandBack(c.Request(), before)
+		if c.Request() == with {
+			c.SetRequest(before)
 		}
-		defer func() { nethttp.HandBack(c.Request(), before) }()
-	}
-	return m.serve(c, next, resource, &guard)
+	}()
+	return m.serve(c, next, resource, call)
 }
 
 // serve runs the handlers of a call that passed.
-func (m *middleware) serve(c *echo.Context, next echo.HandlerFunc, resource string, guard *core.Guard) (err error) {
+func (m *middleware) serve(c *echo.Context, next echo.HandlerFunc, resource string, call *core.CallContext) (err error) {
 	w := m.writers.Get().(*writer)
 	*w = writer{ResponseWriter: c.Response(), GuardedCall: nethttp.GuardedCall{Engine: m.engine, Resource: resource}, ctx: c.Request().Context()}
 	returned := false
 	defer func() {
+		call.End()
+		guard := call.Guard()
 		nethttp.MarkLongLived(guard, w.Header(), w.takenOver || w.status == http.StatusSwitchingProtocols)
 		switch {
 		case returned:

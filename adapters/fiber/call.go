@@ -13,10 +13,11 @@ import (
 // handlers find it, and so that fasthttp closes it when the request has ended. Calls are
 // pooled, but for those that last longer than the handler.
 type call struct {
+	*core.CallContext // nil before the call has passed
+
 	ctx      fiber.Ctx
 	engine   *core.Engine
 	resource string
-	guard    core.Guard
 	parent   context.Context // of the request, when the call began
 	outer    *call           // the guarded call around this one, nil if there is none
 	refused  bool            // the response passes a refusal on
@@ -38,10 +39,16 @@ func (c *call) Close() error {
 	for ; c != nil; c = c.outer {
 		if c.lasting {
 			c.lasting = false
-			c.guard.Exit()
+			c.exit()
 		}
 	}
 	return nil
+}
+
+// exit ends the guarded call.
+func (c *call) exit() {
+	c.CallContext.End()
+	c.Guard().Exit()
 }
 
 // isGuarded reports whether a middleware further out already guards the request as a call of

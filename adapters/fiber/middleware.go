@@ -1,6 +1,7 @@
 package penstockfiber
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -71,6 +72,7 @@ type middleware struct {
 	byRoute     bool // requests are named by their routes
 	warned      atomic.Bool
 	calls       sync.Pool // of *call
+	contexts    core.CallContexts
 	writers     sync.Pool // of *responseWriter
 
 	attributes attributes
@@ -92,9 +94,8 @@ func (m *middleware) handle(c fiber.Ctx) error {
 	opts := append(few[:0], core.Inbound(), core.Attributes(m.attribute, guarded))
 	origin := strings.Clone(m.callOptions.OriginOf(c)) // it may be memory that fiber reuses
 	p, known := m.priority(c)
-	var err error
 	opts = m.callOptions.Append(opts, c, origin, p)
-	guarded.guard, err = m.engine.Entry(guarded.parent, resource, opts...)
+	guard, err := m.engine.Entry(guarded.parent, resource, opts...)
 	if err != nil {
 		defer m.put(guarded) // the options have it
 		return m.refuse(c, err, origin, opts)
@@ -106,13 +107,18 @@ func (m *middleware) handle(c fiber.Ctx) error {
 		w.setFields()
 		m.writers.Put(w)
 	}
-	if known || guarded.guard.HasContext() {
-		ctx := guarded.guard.Context(guarded.parent)
-		if known {
-			ctx = core.ContextWithPriority(ctx, p)
-		}
-		c.SetContext(ctx)
+	guarded.CallContext = m.contexts.New(guarded.parent, &guard)
+	with := context.Context(guarded.CallContext)
+	if known {
+		with = core.ContextWithPriority(with, p)
 	}
+	parent := guarded.parent
+	c.SetContext(with)
+	defer func() {
+		if c.Context() == with {
+			c.SetContext(parent)
+		}
+	}()
 	return m.serve(guarded)
 }
 
@@ -152,11 +158,12 @@ func (m *middleware) serve(call *call) (err error) {
 	defer func() {
 		switch {
 		case returned:
-			nethttp.MarkOutcome(&call.guard, m.options.Failure, statusOf(c, err), call.cause(err))
+			status, cause := statusOf(c, err), call.cause(err)
+			call.With(func(guard *core.Guard) { nethttp.MarkOutcome(guard, m.options.Failure, status, cause) })
 		case nethttp.Canceled(c.Context()), nethttp.Canceled(call.parent):
-			call.guard.MarkIgnored()
+			call.With((*core.Guard).MarkIgnored)
 		default:
-			call.guard.MarkFailed()
+			call.With((*core.Guard).MarkFailed)
 		}
 	}()
 	err = c.Next()
@@ -171,15 +178,15 @@ func (m *middleware) serve(call *call) (err error) {
 func (m *middleware) end(call *call) {
 	request := call.ctx.RequestCtx()
 	if request.Hijacked() || nethttp.IsEventStream(string(request.Response.Header.ContentType())) {
-		call.guard.MarkLongLived()
+		call.With((*core.Guard).MarkLongLived)
 	}
 	switch {
 	case request.LastTimeoutErrorResponse() != nil: // the handler still runs, and uses the request and the call
-		call.guard.Exit()
+		call.exit()
 	case request.Hijacked(), request.Response.IsBodyStream():
 		call.lasting = true
 	default:
-		call.guard.Exit()
+		call.exit()
 		call.remove()
 		m.put(call)
 	}

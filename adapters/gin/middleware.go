@@ -58,6 +58,7 @@ type middleware struct {
 	attributes attributes
 	attribute  func(c *gin.Context, key string) rule.Attribute // a method of attributes
 	priorities *nethttp.Priorities
+	requests   nethttp.Requests
 	methods    *routeMethods // nil if requests are not named by their routes
 }
 
@@ -77,26 +78,29 @@ func (m *middleware) handle(c *gin.Context) {
 		m.refuse(c, err, origin, opts)
 		return
 	}
-	runtime.Gosched()  // as nethttp does: requests that wait for a processor come to their rules first
-	defer guard.Exit() // also if the ResponseWriter or Failure panics
+	runtime.Gosched() // as nethttp does: requests that wait for a processor come to their rules first
+	before := c.Request
+	with, call := m.requests.Enter(before, &guard, p, known)
+	defer call.Guard().Exit() // also if the ResponseWriter or Failure panics
 	m.answers.SetPassed(c.Writer.Header(), resource, origin, opts...)
-	if known || guard.HasContext() {
-		before := c.Request
-		c.Request = nethttp.WithCall(before, &guard)
-		if known {
-			c.Request = nethttp.WithPriority(c.Request, p)
+	c.Request = with
+	defer func() {
+		nethttp.HandBack(c.Request, before)
+		if c.Request == with {
+			c.Request = before
 		}
-		defer func() { nethttp.HandBack(c.Request, before) }()
-	}
-	m.serve(c, resource, &guard)
+	}()
+	m.serve(c, resource, call)
 }
 
 // serve runs the handlers of a call that passed.
-func (m *middleware) serve(c *gin.Context, resource string, guard *core.Guard) {
+func (m *middleware) serve(c *gin.Context, resource string, call *core.CallContext) {
 	w := m.writers.Get().(*writer)
 	*w = writer{ResponseWriter: c.Writer, GuardedCall: nethttp.GuardedCall{Engine: m.engine, Resource: resource}, ctx: c.Request.Context()}
 	before, returned := len(c.Errors), false
 	defer func() {
+		call.End()
+		guard := call.Guard()
 		nethttp.MarkLongLived(guard, w.Header(), w.takenOver || w.Status() == http.StatusSwitchingProtocols)
 		switch {
 		case returned:

@@ -87,8 +87,7 @@ type Options struct {
 	Answer func(err error, trailer metadata.MD) outgoing.Answer
 
 	// ReportLoad has the load of the resources of calls measured, for [core.Engine.PresentLoad] and
-	// so for balancers, see package orcaload, and puts it into the contexts of handlers, which read
-	// it by [core.LoadFrom]. For servers only. Defaults to false: it costs an allocation a call.
+	// so for balancers, see package orcaload. For servers only. Defaults to false.
 	ReportLoad bool
 
 	// TrustedProxies are the addresses of proxies in front of the server. The client

@@ -20,9 +20,9 @@ func UnaryServerInterceptor(engine *core.Engine, options Options) grpc.UnaryServ
 		refusal, err := g.enter(ctx, &guard, info.FullMethod, request, p)
 		var reply any
 		if err == nil {
-			ctx = g.withLoad(ctx, &guard)
-			err = g.Call(from, &guard, func() (err error) {
-				reply, err = handler(guard.Context(ctx), request)
+			g.measureLoad(&guard)
+			err = g.Serve(ctx, from, &guard, func(ctx context.Context) (err error) {
+				reply, err = handler(ctx, request)
 				return err
 			})
 			refusal, err = g.refusalIn(err)
@@ -51,8 +51,8 @@ func StreamServerInterceptor(engine *core.Engine, options Options) grpc.StreamSe
 			if info.IsServerStream {
 				guard.MarkLongLived()
 			}
-			ctx = g.withLoad(ctx, &guard)
-			err = g.Call(from, &guard, func() error { return handler(service, withContext(stream, guard.Context(ctx))) })
+			g.measureLoad(&guard)
+			err = g.Serve(ctx, from, &guard, func(ctx context.Context) error { return handler(service, withContext(stream, ctx)) })
 			refusal, err = g.refusalIn(err)
 		}
 		if refusal != nil {
@@ -62,12 +62,9 @@ func StreamServerInterceptor(engine *core.Engine, options Options) grpc.StreamSe
 	}
 }
 
-// withLoad measures the load of the resource of a call that has passed, and returns the context for its
-// handler.
-func (g *gate) withLoad(ctx context.Context, guard *core.Guard) context.Context {
-	if !g.options.ReportLoad {
-		return ctx
+// measureLoad measures the load of the resource of a call that has passed, if it is reported.
+func (g *gate) measureLoad(guard *core.Guard) {
+	if g.options.ReportLoad {
+		guard.Load()
 	}
-	guard.Load()
-	return guard.ContextWithLoad(ctx)
 }

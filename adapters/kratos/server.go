@@ -34,8 +34,8 @@ func Server(engine *core.Engine, options Options) middleware.Middleware {
 				return nil, err
 			}
 			var reply any
-			err := g.Call(from, &guard, func() (err error) {
-				reply, err = next(guard.Context(ctx), request)
+			err := g.Serve(ctx, from, &guard, func(ctx context.Context) (err error) {
+				reply, err = next(ctx, request)
 				return err
 			})
 			if err != nil {

@@ -121,34 +121,31 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	// Other requests that wait for a processor go first. Else those that take long to compute
 	// would run one after the other, and the rest would wait where no rule sees them.
 	runtime.Gosched()
-	defer guard.Exit() // also if the ResponseWriter or Failure panics
+	entered := false
+	defer func() {
+		if !entered { // the ResponseWriter has panicked
+			guard.Exit()
+		}
+	}()
 	h.answers.SetPassed(w.Header(), resource, origin, opts...)
-	if known || guard.HasContext() {
-		h.serveCopy(w, r, resource, &guard, p, known)
-		return
-	}
-	h.serve(w, r, resource, &guard)
-}
-
-// serveCopy runs the handler with a copy of the request, whose context has the call and, if it is
-// known, the priority.
-func (h *handler) serveCopy(
-	w http.ResponseWriter, r *http.Request, resource string, guard *core.Guard, p rule.Priority, known bool,
-) {
-	with := WithCall(r, guard)
+	recorder, watched := record(w, GuardedCall{Engine: h.engine, Resource: resource}, r)
+	with := recorder.call.enter(r, &guard)
+	entered = true
+	defer recorder.call.Guard().Exit() // also if Failure panics
 	if known {
 		with = WithPriority(with, p)
 	}
 	defer HandBack(with, r)
-	h.serve(w, with, resource, guard)
+	h.serve(recorder, watched, with, resource)
 }
 
 // serve runs the handler for a call that passed.
-func (h *handler) serve(w http.ResponseWriter, r *http.Request, resource string, guard *core.Guard) {
-	recorder, watched := record(recorder{ResponseWriter: w, GuardedCall: GuardedCall{Engine: h.engine, Resource: resource}, request: r})
+func (h *handler) serve(recorder *recorder, watched http.ResponseWriter, r *http.Request, resource string) {
 	pattern, returned := r.Pattern, false
 	defer func() {
-		MarkLongLived(guard, w.Header(), recorder.takenOver || recorder.status == http.StatusSwitchingProtocols)
+		recorder.call.End()
+		guard := recorder.call.Guard()
+		MarkLongLived(guard, watched.Header(), recorder.takenOver || recorder.status == http.StatusSwitchingProtocols)
 		switch {
 		case returned:
 			status, err := recorder.answered()

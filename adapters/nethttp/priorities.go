@@ -43,21 +43,6 @@ func WithPriority(r *http.Request, p rule.Priority) *http.Request {
 	return r.WithContext(core.ContextWithPriority(r.Context(), p))
 }
 
-// WithCall returns a request whose context is that of a call which has passed, see
-// [core.Guard.Context]. It is the request itself if the call needs none. It is for adapters.
-func WithCall(r *http.Request, guard *core.Guard) *http.Request {
-	if !guard.HasContext() {
-		return r
-	}
-	return r.WithContext(guard.Context(r.Context()))
-}
-
-// HandBack sets in a request what handlers may have set in a copy of it, and those further out look
-// for: the pattern, and the form, whose temporary files the server removes. It is for adapters.
-func HandBack(with, r *http.Request) {
-	r.Pattern, r.MultipartForm = with.Pattern, with.MultipartForm
-}
-
 // passOnPriority returns a request with the priority of its context in the header field, and
 // without the field if the context has none: what is there may come from a caller who is not
 // trusted, as with a reverse proxy.

@@ -16,7 +16,8 @@ import (
 type recorder struct {
 	http.ResponseWriter
 	GuardedCall
-	request *http.Request
+	request *http.Request // that came
+	call    guardedCall
 
 	status    int  // 0 until the header is written
 	canceled  bool // the client had disconnected by then
@@ -30,24 +31,28 @@ func (r *recorder) PassRefusal() { r.refused = true }
 
 // record returns the recorder, and the writer for the handler, which has the same
 // optional interfaces as the original.
-func record(r recorder) (*recorder, http.ResponseWriter) {
-	w := r.ResponseWriter
+func record(w http.ResponseWriter, of GuardedCall, r *http.Request) (*recorder, http.ResponseWriter) {
 	_, flushes := w.(http.Flusher)
 	_, hijacks := w.(http.Hijacker)
 	switch {
 	case flushes && hijacks:
-		f := &flushHijackRecorder{flushRecorder{r}}
-		return &f.recorder, f
+		f := new(flushHijackRecorder)
+		return f.begin(w, of, r), f
 	case flushes:
-		f := &flushRecorder{r}
-		return &f.recorder, f
+		f := new(flushRecorder)
+		return f.begin(w, of, r), f
 	case hijacks:
-		h := &hijackRecorder{r}
-		return &h.recorder, h
+		h := new(hijackRecorder)
+		return h.begin(w, of, r), h
 	}
 	plain := new(recorder)
-	*plain = r
-	return plain, plain
+	return plain.begin(w, of, r), plain
+}
+
+// begin sets what is known when the call begins, and returns the recorder.
+func (r *recorder) begin(w http.ResponseWriter, of GuardedCall, request *http.Request) *recorder {
+	r.ResponseWriter, r.GuardedCall, r.request = w, of, request
+	return r
 }
 
 // Unwrap serves http.ResponseController.

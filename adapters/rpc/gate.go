@@ -34,6 +34,8 @@ type Gate struct {
 
 	// Failure returns whether a call that ended with err, never nil, counts as failed.
 	Failure func(err error) bool
+
+	contexts core.CallContexts
 }
 
 // Enter enters a call. It returns the error of [core.Engine.Entry], and the refusal if that
@@ -59,6 +61,16 @@ func (g *Gate) Call(from Caller, guard *core.Guard, call func() error) error {
 	err := call()
 	failure = err
 	return err
+}
+
+// Serve is Call for a call that a server serves within ctx: the function gets the context of the
+// call, in which [core.GuardFrom] finds the guard. The guard must not be used after it.
+func (g *Gate) Serve(ctx context.Context, from Caller, guard *core.Guard, call func(context.Context) error) error {
+	c := g.contexts.New(ctx, guard)
+	return g.Call(from, c.Guard(), func() error {
+		defer c.End()
+		return call(c)
+	})
 }
 
 // Mark marks how a call ended that ended with err: as failed, or as one that does not count

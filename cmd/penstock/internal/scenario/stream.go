@@ -31,6 +31,7 @@ func (r *reader) longStream(n *yaml.Node) stream {
 		field{"from", func(n *yaml.Node) { s.From = r.duration(n, "from") }},
 		field{"until", func(n *yaml.Node) { s.Until = r.positive(n, "until") }},
 		field{"tokens", func(n *yaml.Node) { s.Tokens = r.tokens(n) }},
+		field{"cost", func(n *yaml.Node) { s.Cost = r.cost(n, nested) }},
 		field{"origin", func(n *yaml.Node) { s.Origin = r.text(n, "origin") }},
 		field{"inbound", func(n *yaml.Node) { s.Inbound = r.boolean(n, "inbound") }},
 		field{"priority", func(n *yaml.Node) { s.Priority = r.text(n, "priority") }},
@@ -47,6 +48,25 @@ func (r *reader) longStream(n *yaml.Node) stream {
 		maps.Copy(s.fields, nested)
 	}
 	return s
+}
+
+// cost reads what calls cost that is known only at their end.
+func (r *reader) cost(n *yaml.Node, nested given) *simulate.Cost {
+	c := new(simulate.Cost)
+	found := r.mapping(n, "cost",
+		field{"estimate", func(n *yaml.Node) { c.Estimate = r.whole(n, "cost.estimate") }},
+		field{"actual", func(n *yaml.Node) {
+			found := r.mapping(n, "cost.actual",
+				field{"mean", func(n *yaml.Node) { c.Actual.Mean = r.number(n, "cost.actual.mean") }},
+				field{"shape", func(n *yaml.Node) { c.Actual.Shape = simulate.CostShape(r.text(n, "cost.actual.shape")) }},
+				field{"sigma", func(n *yaml.Node) { c.Actual.Sigma = r.number(n, "cost.actual.sigma") }},
+				field{"max", func(n *yaml.Node) { c.Actual.Max = r.whole(n, "cost.actual.max") }},
+			)
+			nested.add("cost.actual", n, found)
+		}},
+	)
+	nested.add("cost", n, found)
+	return c
 }
 
 // argsRemoved is the message about a field of earlier versions.

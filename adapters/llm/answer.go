@@ -1,0 +1,112 @@
+package llm
+
+import (
+	"encoding/json"
+	"mime"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/penstock-go/penstock/adapters/outgoing"
+)
+
+// Answer returns what a response of a provider, or the error instead of one, says of it: what
+// [outgoing.HTTPAnswer] says, and
+//
+//   - retry-after-ms, as Retry-After in milliseconds;
+//   - x-ratelimit-reset-requests and -tokens, durations such as 6m0s or seconds, if the field
+//     x-ratelimit-remaining-… is 0;
+//   - anthropic-ratelimit-…-reset of requests, tokens, input-tokens and output-tokens, instants of
+//     RFC 3339, if anthropic-ratelimit-…-remaining is 0;
+//   - a status of 529, with which Anthropic says that it is overloaded, is [outgoing.Rejected];
+//   - x-should-retry: false forbids retries.
+func Answer(response *http.Response, err error, now time.Time) outgoing.Answer {
+	a := outgoing.HTTPAnswer(response, err, now)
+	if err != nil || response == nil {
+		return a
+	}
+	const overloaded = 529
+	header := response.Header
+	if response.StatusCode == overloaded {
+		a.Result = outgoing.Rejected
+		if s, err := strconv.Atoi(header.Get("Retry-After")); err == nil && s > 0 {
+			a.RetryAfter = max(a.RetryAfter, time.Duration(min(s, maxSeconds))*time.Second)
+		}
+	}
+	if a.Result == outgoing.Rejected {
+		if ms, err := strconv.ParseFloat(header.Get("Retry-After-Ms"), 64); err == nil && ms > 0 {
+			a.RetryAfter = max(a.RetryAfter, time.Duration(min(ms, maxSeconds*1e3)*float64(time.Millisecond)))
+		}
+	}
+	for _, of := range []string{"requests", "tokens"} {
+		if isZero(header.Get("X-Ratelimit-Remaining-" + of)) {
+			a.RetryAfter = max(a.RetryAfter, durationOf(header.Get("X-Ratelimit-Reset-"+of)))
+		}
+	}
+	if date, err := http.ParseTime(header.Get("Date")); err == nil {
+		now = date // by the clock of the provider
+	}
+	for _, of := range []string{"requests", "tokens", "input-tokens", "output-tokens"} {
+		if isZero(header.Get("Anthropic-Ratelimit-" + of + "-Remaining")) {
+			if at, err := time.Parse(time.RFC3339, header.Get("Anthropic-Ratelimit-"+of+"-Reset")); err == nil {
+				a.RetryAfter = max(a.RetryAfter, at.Sub(now))
+			}
+		}
+	}
+	if header.Get("X-Should-Retry") == "false" {
+		a.NoRetry = true
+	}
+	return a
+}
+
+// maxSeconds is more than any pause that is obeyed.
+const maxSeconds = 24 * 60 * 60
+
+func isZero(number string) bool {
+	n, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
+	return err == nil && n <= 0
+}
+
+// durationOf reads a duration such as 6m0s, or seconds; 0 if it is neither.
+func durationOf(text string) time.Duration {
+	if d, err := time.ParseDuration(text); err == nil {
+		return max(0, d)
+	}
+	if s, err := strconv.ParseFloat(text, 64); err == nil && s > 0 {
+		return time.Duration(min(s, maxSeconds) * float64(time.Second))
+	}
+	return 0
+}
+
+// isStream says whether a response is a stream of events.
+func isStream(header http.Header) bool {
+	kind, _, err := mime.ParseMediaType(header.Get("Content-Type"))
+	return err == nil && kind == "text/event-stream"
+}
+
+// isServed says whether a provider has served a call, so that it costs something.
+func isServed(status int) bool { return status >= 200 && status < 300 }
+
+// whole takes an answer that is not streamed.
+func (c *call) whole(body []byte) {
+	var e event
+	if err := json.Unmarshal(body, &e); err != nil {
+		c.mu.Lock()
+		c.unread("the answer is not JSON of a known shape")
+		c.mu.Unlock()
+		return
+	}
+	c.answered(e.wholeText())
+	u := e.usages()
+	if u == nil {
+		if c.report.Style != embeddings && e.wholeText() == "" {
+			c.mu.Lock()
+			c.unread("the answer has no usage and no text of a known shape")
+			c.mu.Unlock()
+		}
+	} else {
+		c.reported(u)
+	}
+	c.finish()
+}

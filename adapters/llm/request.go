@@ -1,0 +1,195 @@
+package llm
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// The styles of calls.
+const (
+	chat       = "chat"
+	responses  = "responses"
+	embeddings = "embeddings"
+	messages   = "messages"
+)
+
+// styleOf returns the style of a request, "" if it is none that is known. It allocates nothing.
+func styleOf(r *http.Request) string {
+	if r.Method != http.MethodPost || r.URL == nil {
+		return ""
+	}
+	switch path := r.URL.Path; {
+	case strings.HasSuffix(path, "/completions"):
+		return chat
+	case strings.HasSuffix(path, "/messages"):
+		return messages
+	case strings.HasSuffix(path, "/responses"):
+		return responses
+	case strings.HasSuffix(path, "/embeddings"):
+		return embeddings
+	}
+	return ""
+}
+
+// prompt is what a request says of what it will cost.
+type prompt struct {
+	model   string
+	stream  bool
+	most    int    // tokens of the answer, 0 if the request does not say
+	answers int    // how many answers are wanted
+	text    string // of the prompt; "" without Options.Count
+	bytes   int    // its length
+	unread  string // why the body was not read
+	asked   bool   // the request says itself whether it wants the usage
+}
+
+// readPrompt reads the body of a request up to a bound, and returns it with what it says. The body of
+// the request is to be replaced by rest.
+func readPrompt(r *http.Request, most int, withText bool) (p prompt, body []byte, rest io.ReadCloser, err error) {
+	if r.Body == nil || r.Body == http.NoBody {
+		return prompt{answers: 1, unread: "the request has no body"}, nil, http.NoBody, nil
+	}
+	body, err = io.ReadAll(io.LimitReader(r.Body, int64(most)+1))
+	if err != nil {
+		return prompt{}, nil, nil, err
+	}
+	switch {
+	case len(body) > most:
+		p = prompt{answers: 1, bytes: max(int(min(r.ContentLength, 1<<31-1)), len(body)), unread: "the request is too long"}
+		return p, nil, &joined{io.MultiReader(bytes.NewReader(body), r.Body), r.Body}, nil
+	case r.Header.Get("Content-Encoding") != "":
+		p = prompt{answers: 1, bytes: len(body), unread: "the request is compressed"}
+	default:
+		p = parsePrompt(body, withText)
+	}
+	return p, body, &joined{bytes.NewReader(body), r.Body}, nil
+}
+
+// joined is a reader with the Close of another one.
+type joined struct {
+	io.Reader
+	io.Closer
+}
+
+// requestBody is what the bodies of all styles have.
+type requestBody struct {
+	Model         string          `json:"model"`
+	Stream        bool            `json:"stream"`
+	N             int             `json:"n"`
+	MaxTokens     int             `json:"max_tokens"`
+	MaxCompletion int             `json:"max_completion_tokens"`
+	MaxOutput     int             `json:"max_output_tokens"`
+	StreamOptions json.RawMessage `json:"stream_options"`
+	Messages      json.RawMessage `json:"messages"`
+	Prompt        json.RawMessage `json:"prompt"`
+	Input         json.RawMessage `json:"input"`
+	System        json.RawMessage `json:"system"`
+	Instructions  json.RawMessage `json:"instructions"`
+	Tools         json.RawMessage `json:"tools"`
+}
+
+func parsePrompt(body []byte, withText bool) prompt {
+	var b requestBody
+	if err := json.Unmarshal(body, &b); err != nil {
+		return prompt{answers: 1, bytes: len(body), unread: "the request is not JSON of a known shape"}
+	}
+	p := prompt{
+		model: bounded(b.Model), stream: b.Stream, answers: max(1, min(b.N, 128)), //nolint:mnd // as many as providers allow
+		most: max(b.MaxTokens, b.MaxCompletion, b.MaxOutput, 0), asked: len(b.StreamOptions) > 0,
+	}
+	var text strings.Builder
+	for _, part := range []json.RawMessage{b.Messages, b.Prompt, b.Input, b.System, b.Instructions, b.Tools} {
+		p.bytes += lengthOf(part, &text, withText)
+	}
+	if p.bytes == 0 {
+		p.bytes, p.unread = len(body), "the request has no prompt of a known shape"
+	}
+	p.text = text.String()
+	return p
+}
+
+// bounded bounds the name of a model, which clients choose.
+func bounded(name string) string {
+	if len(name) > maxModelName {
+		name = strings.ToValidUTF8(name[:maxModelName], "")
+	}
+	return name
+}
+
+// lengthOf returns the length of all texts in a JSON value, without those that are no language, and
+// appends them to text.
+func lengthOf(raw json.RawMessage, text *strings.Builder, withText bool) (length int) {
+	if len(raw) == 0 {
+		return 0
+	}
+	var value any
+	if json.Unmarshal(raw, &value) != nil {
+		return 0
+	}
+	texts(value, func(s string) {
+		length += len(s)
+		if withText {
+			text.WriteString(s)
+			text.WriteByte('\n')
+		}
+	})
+	return length
+}
+
+// texts calls f for each text in a value.
+func texts(value any, f func(string)) {
+	switch v := value.(type) {
+	case string:
+		f(v)
+	case []any:
+		for _, element := range v {
+			texts(element, f)
+		}
+	case map[string]any:
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			switch key {
+			case "role", "type", "id", "call_id", "tool_call_id", "tool_use_id", "url", "image_url", "data", "signature", "file_data":
+				continue // of pictures and files the length says nothing
+			}
+			texts(v[key], f)
+		}
+	}
+}
+
+// keyOf returns what is made of the API key of a request, "" if there is none.
+func keyOf(header http.Header) string {
+	key := header.Get("Authorization")
+	for _, name := range []string{"X-Api-Key", "Api-Key"} {
+		if key == "" {
+			key = header.Get(name)
+		}
+	}
+	if _, token, ok := strings.Cut(key, " "); ok {
+		key = token
+	}
+	if key == "" {
+		return ""
+	}
+	const enoughBytes = 12
+	sum := sha256.Sum256([]byte(key))
+	return hex.EncodeToString(sum[:enoughBytes])
+}
+
+// askForUsage returns a body that asks for the usage at the end of the stream.
+func askForUsage(body []byte) []byte {
+	const question = `{"stream_options":{"include_usage":true},`
+	_, rest, ok := bytes.Cut(body, []byte("{"))
+	if !ok {
+		return body
+	}
+	return append([]byte(question), rest...)
+}
+
+func newReader(body []byte) io.Reader { return bytes.NewReader(body) }

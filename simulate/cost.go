@@ -1,0 +1,109 @@
+package simulate
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+)
+
+// Cost is what calls cost in tokens where that is known only at their end: they take an estimate, and
+// settle what they really cost when they end, see [core.Guard.Settle].
+type Cost struct {
+	// Estimate is how many tokens a call takes when it enters. Must be 1 or more.
+	Estimate int
+
+	// Actual is what calls really cost.
+	Actual ActualCost
+}
+
+// ActualCost is how the real costs of calls are distributed. They are rounded, and at least 0.
+type ActualCost struct {
+	// Mean is what calls cost on average. More than 0.
+	Mean float64
+
+	// Shape says how the costs differ. Defaults to [FixedCost].
+	Shape CostShape
+
+	// Sigma is the standard deviation of the logarithm of costs. [LognormalCost] only, from 0 to
+	// 3; 0 stands for 1.
+	Sigma float64
+
+	// Max bounds the costs. Defaults to no bound. The mean is that before it.
+	Max int
+}
+
+// CostShape says how costs differ.
+type CostShape string
+
+// The shapes of costs.
+const (
+	FixedCost       CostShape = "fixed"       // all are the mean
+	UniformCost     CostShape = "uniform"     // from 0 to twice the mean
+	ExponentialCost CostShape = "exponential" // many small ones
+	LognormalCost   CostShape = "lognormal"   // a few large ones
+)
+
+func costShapes() []string {
+	return []string{string(FixedCost), string(UniformCost), string(ExponentialCost), string(LognormalCost)}
+}
+
+const maxSigma = 3
+
+func (c *Cost) validate(check checker) {
+	check(c.Estimate >= 1 && c.Estimate <= math.MaxInt32, "cost.estimate", "is %d: must be from 1 to %d", c.Estimate, math.MaxInt32)
+	a := &c.Actual
+	check(a.Mean > 0 && a.Mean <= math.MaxInt32, "cost.actual.mean", "is %v: must be more than 0 and at most %d", a.Mean, math.MaxInt32)
+	check(a.Shape == "" || slices.Contains(costShapes(), string(a.Shape)), "cost.actual.shape",
+		"is %.60q: must be %s", a.Shape, strings.Join(costShapes(), ", "))
+	check(a.Sigma >= 0 && a.Sigma <= maxSigma, "cost.actual.sigma", "is %v: must be from 0 to %d", a.Sigma, maxSigma)
+	check(a.Sigma == 0 || a.Shape == LognormalCost, "cost.actual.sigma", "has no effect with this shape: remove it")
+	check(a.Max >= 0 && a.Max <= math.MaxInt32, "cost.actual.max", "is %d: must be from 1 to %d", a.Max, math.MaxInt32)
+}
+
+// costs are the costs of the calls of a stream, one after the other.
+type costs struct {
+	of     *ActualCost // nil if calls settle nothing
+	random *rand.Rand
+}
+
+func newCosts(load Load, index int) costs {
+	of := load.Streams[index].Cost
+	if of == nil {
+		return costs{}
+	}
+	return costs{&of.Actual, newRandom(load.Seed, randomCosts, index, 0)}
+}
+
+// next returns what the next call costs, -1 if it settles nothing.
+func (c costs) next() int {
+	if c.of == nil {
+		return -1
+	}
+	cost := c.of.Mean
+	switch c.of.Shape {
+	case UniformCost:
+		cost *= 2 * c.random.Float64()
+	case ExponentialCost:
+		cost *= c.random.ExpFloat64()
+	case LognormalCost:
+		sigma := c.of.Sigma
+		if sigma == 0 {
+			sigma = 1
+		}
+		cost *= math.Exp(sigma*c.random.NormFloat64() - sigma*sigma/2)
+	}
+	n := int(min(math.Round(cost), math.MaxInt32))
+	if c.of.Max > 0 {
+		n = min(n, c.of.Max)
+	}
+	return n
+}
+
+// tokensOf returns how many tokens a call of a stream takes when it enters.
+func tokensOf(of Stream) int {
+	if of.Cost != nil {
+		return of.Cost.Estimate
+	}
+	return max(1, of.Tokens)
+}
