@@ -165,6 +165,9 @@ func (b *Budget) grant(now clock.Instant, p *pending, reply *Reply) int64 {
 		b.fullWants++
 		b.explore(reply.Granted == p.want && reply.Delay == 0)
 		isAll := p.want >= b.most.Load() && b.demand.perSecond() > b.fleetRate() // and not enough
+		if reply.Granted < p.want && p.want > 1 {
+			b.shortAt = now
+		}
 		if reply.Granted < p.want || isAll || b.mode == ModeLease && reply.Delay > 0 {
 			b.fullWants = 0
 		}
