@@ -62,6 +62,7 @@ type control struct {
 	granted     average
 	passes      passLog // of windows
 	portion     portion
+	crowd       crowd
 	steady      float64       // tokens per second that passed when the store last answered
 	steadyAt    clock.Instant // when that was
 	passedTotal int64

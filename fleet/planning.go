@@ -207,6 +207,9 @@ func (b *Budget) want(now clock.Instant) (want int64, ahead time.Duration) {
 	if want, ahead = b.wantWithoutBound(now); b.outage.isBounding() {
 		want = min(want, b.bounded(now))
 	}
+	if b.crowd.is(now) {
+		want = min(want, b.leftOfPart(now))
+	}
 	return want, ahead
 }
 

@@ -51,7 +51,7 @@ func (s *Store) askSlidingLog(now int64, r *fleet.Request) fleet.Reply {
 	default:
 		reply.Retry = micros(enoughLeftAt(v.log, used+r.Want-limit) + window - now)
 	}
-	reply.Remaining = max(0, limit-sum(v.log))
+	reply.Remaining = limit - sum(v.log)
 	if len(v.log) == 0 {
 		delete(s.values, k)
 	} else {

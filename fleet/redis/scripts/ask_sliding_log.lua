@@ -6,7 +6,8 @@
 -- ARGV     limit (tokens), window (µs), want (tokens; below 0 returns some), keep (ms), owed
 --          (tokens that passed, which count as far as the limit has so many left), how long ago
 --          they passed (µs)
--- Returns  granted tokens, retry (µs, -1: never), the limit, what is left of it, the time until
+-- Returns  granted tokens, retry (µs, -1: never), the limit, what is left of it (below 0 if more is
+--          used, since others have a greater limit), the time until
 --          nothing counts any more (µs)
 
 local key = KEYS[1]
@@ -120,4 +121,4 @@ local reset = 0
 if last then
   reset = at + window - now
 end
-return {granted, retry, limit, math.max(0, limit - used), reset}
+return {granted, retry, limit, limit - used, reset}
