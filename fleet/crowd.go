@@ -19,7 +19,7 @@ type crowd struct {
 
 // see takes what the store says is used of a window. More by up to slack is what instances owe.
 func (c *crowd) see(now clock.Instant, terms *Terms, used, slack float64) {
-	if c.until <= now {
+	if c.until <= now || used <= terms.Limit && terms.Buckets > 1 { // a fixed one begins with nothing
 		*c = crowd{}
 	}
 	if used > terms.Limit+slack && terms.Limit > 0 {
