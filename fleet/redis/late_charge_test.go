@@ -30,6 +30,6 @@ func TestChargeOfLongAgoBehindManyCallsCountsLess(t *testing.T) {
 	owed := both(fleet.Request{Owed: 400, Age: 600 * time.Millisecond}) // the hundredth last call was 149 ms ago
 	assert.EqualValues(t, 1000-150-400*400/851, owed.Remaining)
 	short := both(fleet.Request{Owed: 400, Age: 120 * time.Millisecond}) // fewer calls came since
-	assert.EqualValues(t, owed.Remaining-400, short.Remaining)
+	assert.Equal(t, owed.Remaining-400, short.Remaining)
 	assert.Equal(t, owed.Remaining-400, both(fleet.Request{Owed: 1, Age: time.Hour}).Remaining, "next to nothing of it counts")
 }
