@@ -64,11 +64,11 @@ func (g *gate) spread() *nethttp.Spread {
 
 // refusalsOf returns the errors that a refusal becomes, each of which has a wait of its own.
 func (g *gate) refusalsOf(block *core.BlockError) []*entryError {
-	const waits = 16
-	errs := make([]*entryError, 1, waits)
+	waits := 1
 	if _, known := rpc.RetryAfter(block); known && g.spread() != nil {
-		errs = errs[:waits]
+		waits = 16
 	}
+	errs := make([]*entryError, waits)
 	for i := range errs {
 		errs[i] = &entryError{cause: block, hideRules: !g.options.ShowRules, spread: g.spread()}
 	}
