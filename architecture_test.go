@@ -86,7 +86,9 @@ var sameLayer = map[string][]string{
 	// The adapters have in common how they find clients and bound what those choose.
 	"adapters/nethttp": {"adapters/clientip", "adapters/attribute", "adapters/priority", "adapters/outgoing"},
 	"adapters/gin":     {"adapters/nethttp", "adapters/clientip", "adapters/attribute", "adapters/priority"},
-	"adapters/grpc":    {"adapters/clientip", "adapters/attribute", "adapters/priority", "adapters/outgoing", "adapters/rpc"},
+	"adapters/grpc": {
+		"adapters/nethttp", "adapters/clientip", "adapters/attribute", "adapters/priority", "adapters/outgoing", "adapters/rpc",
+	},
 	"adapters/connect": {
 		"adapters/nethttp", "adapters/clientip", "adapters/attribute", "adapters/priority", "adapters/outgoing", "adapters/rpc",
 	},

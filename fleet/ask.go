@@ -27,6 +27,7 @@ type Asker struct {
 	passed     average
 	passes     passLog // of windows
 	portion    portion
+	crowd      crowd
 	outage     outage
 	underWay   int           // calls that wait for an answer
 	lost       int           // calls without an answer since the last one that has one
@@ -61,6 +62,7 @@ type asking struct {
 	asker *Asker
 	n     int32
 	asked clock.Instant
+	limit float64      // by which it asked
 	done  func(Answer) // nil when it was called
 }
 
@@ -88,6 +90,11 @@ func (a *Asker) Ask(now clock.Instant, n int32, done func(Answer)) {
 		answer := Answer{Retry: min(a.outage.next(now, &a.passes), a.outage.until).Sub(now)}
 		m.unlock(now)
 		done(answer)
+		return
+	}
+	if wait := a.waitForPart(now, int64(n)); wait > 0 && !a.outage.active && m.running {
+		m.unlock(now)
+		done(Answer{Retry: wait})
 		return
 	}
 	if !m.running || a.place < 0 || a.outage.active && (a.outage.err == nil || now < a.outage.askAt) {
@@ -201,7 +208,8 @@ func (q *asking) answered(now clock.Instant, reply *Reply) {
 		}
 		return
 	}
-	answer := Answer{Limit: reply.Limit, Remaining: reply.Remaining, Reset: reply.Reset}
+	a.seeCrowd(now, reply)
+	answer := Answer{Reset: reply.Reset}
 	if reply.Granted >= int64(q.n) {
 		answer.Allowed, answer.Wait = true, reply.Delay
 		a.pass(int64(q.n))
@@ -209,10 +217,11 @@ func (q *asking) answered(now clock.Instant, reply *Reply) {
 	} else {
 		answer.Retry = reply.Retry
 		end := now.Add(min(reply.Retry, forever) + 1<<unitShift)
-		if reply.Retry > 0 {
+		if reply.Retry > 0 && q.limit >= a.crowd.terms(now, a.terms).Limit {
 			a.denied.Store(uint64(pack(end, false, int64(q.n))))
 		}
 	}
+	answer.Limit, answer.Remaining = a.quota(now, reply)
 	a.measurePortion(now, q.asked, reply)
 	q.answer(answer)
 }
@@ -242,7 +251,7 @@ func (m *Member) sendAsks(now clock.Instant) {
 	for _, p := range m.partitions {
 		for len(p.asks) > 0 && m.maySendMore(p) {
 			q := p.nextAsk()
-			batch := m.request(now, q.request(), q, q.asker.group != nil)
+			batch := m.request(now, q.request(now), q, q.asker.group != nil)
 			batch.deadline = min(batch.deadline, q.asked.Add(m.config.Timeout))
 		}
 		if !m.connection.out && m.maySendMore(p) {
@@ -259,6 +268,8 @@ func (p *partition) nextAsk() *asking {
 	return first
 }
 
-func (q *asking) request() Request {
-	return Request{Operation: q.asker.operation, Terms: q.asker.terms, Want: int64(q.n), Keep: maxLife}
+func (q *asking) request(now clock.Instant) Request {
+	terms := q.asker.crowd.terms(now, q.asker.terms)
+	q.limit = terms.Limit
+	return Request{Operation: q.asker.operation, Terms: terms, Want: int64(q.n), Keep: maxLife}
 }

@@ -124,6 +124,7 @@ func (a *Asker) Change(terms Terms, operation Operation, onOutage OnOutage, now 
 	defer m.unlock(now)
 	a.count(now)
 	if terms != a.terms || operation != a.operation {
+		a.crowd = crowd{}
 		a.denied.Store(uint64(pack(now, false, 0)))
 	}
 	isOther := !terms.hasWindowsOf(&a.terms) || operation != a.operation

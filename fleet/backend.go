@@ -188,6 +188,6 @@ type Reply struct {
 
 	// Of Ask operations, as redis-cell tells it:
 	Limit     int64         // the most that can pass at once
-	Remaining int64         // what could pass now
+	Remaining int64         // what could pass now; of windows below 0 if more is used, by others with a greater limit
 	Reset     time.Duration // until nothing is used any more
 }

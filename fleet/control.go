@@ -62,6 +62,7 @@ type control struct {
 	granted     average
 	passes      passLog // of windows
 	portion     portion
+	crowd       crowd
 	steady      float64       // tokens per second that passed when the store last answered
 	steadyAt    clock.Instant // when that was
 	passedTotal int64
@@ -73,6 +74,7 @@ type control struct {
 	jitter       time.Duration // by which tokens of the next bucket are asked for earlier
 	spareRate    float64       // tokens per second that a bucket is thought to have for this instance, see explore
 	retryAt      clock.Instant // before which the store grants nothing
+	shortAt      clock.Instant // when the store granted less than was asked for
 	seen         string        // the last [Reply.State]
 	tells        bool          // the store is to learn from it
 	left         float64       // of a window, tokens that it had left when the store last answered

@@ -56,6 +56,37 @@ func TestInstancesWithEvenDemandPassTheSame(t *testing.T) {
 	}
 }
 
+// Of a window, instances that ask first have no more than the others in the long run. Chance alone
+// makes a difference of a twentieth between 8 instances.
+func TestInstancesWithEvenDemandPassTheSameOfAWindow(t *testing.T) {
+	t.Parallel()
+	skipLong(t)
+	const lasts, most = 30 * time.Second, 2000.0 // calls per second that are tried with two seeds
+	for _, test := range []struct {
+		limit   float64
+		window  time.Duration
+		buckets int
+	}{
+		{1000, time.Second, 10}, {5000, 5 * time.Second, 10}, {1000, time.Second, 1},
+	} {
+		for _, load := range []struct{ times, most float64 }{{1.2, 1.2}, {2, 1.2}, {8, 1.5}} {
+			t.Run(fmt.Sprintf("%v in %v, %d buckets/load %.1f", test.limit, test.window, test.buckets, load.times), func(t *testing.T) {
+				t.Parallel()
+				perSecond := test.limit / test.window.Seconds()
+				terms := fleet.Terms{Key: "flow/a", Limit: test.limit, Window: test.window, Buckets: test.buckets}
+				for seed := range uint64(1 + min(1, int(most/(load.times*perSecond)))) {
+					w := newWorld(7+seed, 2*ms)
+					w.join(terms, fleet.ModeWindow, fleet.OutageLast, even(8, load.times*perSecond)...)
+					w.run(3*time.Second + lasts)
+					passed := w.shares(3*time.Second, 3*time.Second+lasts)
+					ratio := float64(slices.Max(passed)) / float64(slices.Min(passed))
+					assert.LessOrEqual(t, ratio, load.most, "%v", passed)
+				}
+			})
+		}
+	}
+}
+
 // An instance that has most of the demand is not held to its even share.
 func TestInstanceWithMostOfTheDemandPassesMost(t *testing.T) {
 	t.Parallel()

@@ -22,7 +22,7 @@ func (b *Budget) Change(terms Terms, onOutage OnOutage, now clock.Instant) {
 	defer m.unlock(now)
 	b.count(now)
 	if terms != b.terms {
-		b.isFull, b.retryAt, b.bucketEnd = false, 0, 0
+		b.isFull, b.retryAt, b.bucketEnd, b.crowd = false, 0, 0, crowd{}
 	}
 	if b.mode == ModeWindow && (terms.Window != b.terms.Window || terms.Buckets != b.terms.Buckets) {
 		b.passes = b.passes.resized(terms.Window, terms.Buckets, now)

@@ -130,10 +130,13 @@ func (b *Budget) ceiling() float64 {
 	switch {
 	case b.mode == ModeWindow && b.terms.Buckets > 1:
 		share = max(share, b.bucketTokens/float64(max(1, b.member.count))/b.bucketLength().Seconds())
+		if b.isAheadOfOthers() {
+			growth = 1
+		}
 		growth = max(growth, b.bucketTokens/max(1, b.bucketTokens-b.free))
 	case b.isFull:
 		return 0
-	case b.mode == ModeLease:
+	case b.mode == ModeLease || b.terms.Buckets == 1:
 		// Not more than what passed without end: whoever has more than others would ask for more.
 		const chance = 1.5
 		return max(share, b.spareRate, min(growth*b.passed.perSecond(), chance*share))
@@ -204,6 +207,9 @@ func (b *Budget) want(now clock.Instant) (want int64, ahead time.Duration) {
 	if want, ahead = b.wantWithoutBound(now); b.outage.isBounding() {
 		want = min(want, b.bounded(now))
 	}
+	if b.crowd.is(now) {
+		want = min(want, b.leftOfPart(now))
+	}
 	return want, ahead
 }
 
@@ -258,6 +264,28 @@ func (b *Budget) asksLate() bool {
 	return !b.isFull && b.member.lead()-tick < b.bucketLength()/8
 }
 
+// isAheadOfOthers says whether the window has less than instances ask for, and more passed here of
+// late than others may have had: then this one asks for no more, and the others catch up. It is not
+// said of one that has most of the demand.
+func (b *Budget) isAheadOfOthers() bool {
+	const most = 2.5
+	passed, even := b.passed.perSecond(), b.even()
+	return b.asksLate() && b.looked.Sub(b.shortAt) < b.terms.Window && even < passed && passed < most*even
+}
+
+// deference is how much later than others an instance asks for tokens of a bucket that has begun
+// because more than an even share passed there of late: the others find theirs, and it finds what
+// they leave, however much that is.
+func (b *Budget) deference() time.Duration {
+	const sharpness = 20
+	longest := min(6*time.Millisecond, b.bucketLength()/16)
+	passed, even := b.passed.perSecond(), b.even()
+	if passed <= even {
+		return 0
+	}
+	return time.Duration(min(1, sharpness*(passed/even-1)) * float64(longest))
+}
+
 // prefetchAt returns from when on tokens of the next bucket of a window are asked for: just in
 // time, so that what is left of the present one can go back with the same request. Who does
 // not get all that it wants asks when the bucket has begun: then what others have handed back
@@ -271,7 +299,7 @@ func (b *Budget) prefetchAt(now clock.Instant) clock.Instant {
 		b.bucketEnd = b.bucketEnd.Add((late/length + 1) * length)
 	}
 	if b.asksLate() {
-		begun := b.bucketEnd.Add(b.member.lead() - tick - b.member.roundTrip() + b.jitter)
+		begun := b.bucketEnd.Add(b.member.lead() - tick - b.member.roundTrip() + b.jitter + b.deference())
 		if earlier := begun.Add(-b.bucketLength()); earlier > now {
 			return earlier
 		}

@@ -13,6 +13,7 @@ type pending struct {
 	budget *Budget
 	sent   clock.Instant
 	want   int64
+	limit  float64 // by which it asks
 	owed   int64
 	before []int64 // of owed, in the buckets before
 	ahead  bool    // asks for tokens of the next bucket of a window
@@ -61,7 +62,7 @@ func (b *Budget) probe(now clock.Instant) (Request, *pending) {
 	}
 	b.requests--
 	b.outage.askAt = now.Add(b.member.jitter(maxProbeWait))
-	p := &pending{budget: b, sent: now, want: want}
+	p := &pending{budget: b, sent: now, want: want, limit: b.terms.Limit}
 	b.pending = append(b.pending, p)
 	return b.request(want), p
 }
@@ -91,6 +92,7 @@ func (b *Budget) isRare() bool { return b.target(b.member.lead()+period) == 0 }
 func (b *Budget) pay(now clock.Instant, want int64) (Request, *pending) {
 	back := b.back.take(now)
 	request := b.request(want)
+	request.Terms = b.crowd.terms(now, b.terms)
 	request.Back, request.BackTo = back.tokens, back.origin.bucket
 	request.Owed, request.OwedBefore = b.owed-sum(b.owedBefore), b.owedBefore
 	if b.tells {
@@ -99,7 +101,7 @@ func (b *Budget) pay(now clock.Instant, want int64) (Request, *pending) {
 	if need := float64(b.largeNow()) - b.terms.Burst; need > 0 && b.mode != ModeWindow {
 		request.Queue = max(request.Queue, min(maxLife, seconds(need/b.fleetRate())))
 	}
-	p := &pending{budget: b, sent: now, want: want, owed: b.owed, before: b.owedBefore, tells: b.tells}
+	p := &pending{budget: b, sent: now, want: want, limit: request.Terms.Limit, owed: b.owed, before: b.owedBefore, tells: b.tells}
 	b.owed, b.owedBefore, b.owedSent = 0, nil, b.owedSent+b.owed
 	b.pending = append(b.pending, p)
 	return request, p
@@ -139,7 +141,7 @@ func (p *pending) answered(now clock.Instant, reply *Reply) {
 	if reply.Granted > 0 && reply.Delay <= 0 {
 		b.beginBucket(reply.Bucket, now)
 	}
-	b.learn(reply.State, p.tells)
+	b.learn(now, reply.State, p.tells)
 	b.steady, b.steadyAt = b.passedOfLate(), now
 	paid := p.owed
 	if p.failed { // it was taken for lost, and what it paid is owed once more, or paid
@@ -165,6 +167,9 @@ func (b *Budget) grant(now clock.Instant, p *pending, reply *Reply) int64 {
 		b.fullWants++
 		b.explore(reply.Granted == p.want && reply.Delay == 0)
 		isAll := p.want >= b.most.Load() && b.demand.perSecond() > b.fleetRate() // and not enough
+		if reply.Granted < p.want && p.want > 1 {
+			b.shortAt = now
+		}
 		if reply.Granted < p.want || isAll || b.mode == ModeLease && reply.Delay > 0 {
 			b.fullWants = 0
 		}
@@ -172,7 +177,7 @@ func (b *Budget) grant(now clock.Instant, p *pending, reply *Reply) int64 {
 		b.isFull = b.fullWants >= 3 && isEnough || b.fullWants > 0 && b.isRare()
 		b.jitter = time.Duration(b.member.random.Int64N(int64(4 * time.Millisecond)))
 		b.retryAt = 0
-		if reply.Granted == 0 {
+		if reply.Granted == 0 && p.limit >= b.crowd.terms(now, b.terms).Limit {
 			b.retryAt = retryAt(now, reply.Retry)
 		}
 	}

@@ -116,8 +116,9 @@ func (b *Budget) measurePortion(now clock.Instant, reply *Reply) {
 }
 
 // learn takes the state that a reply tells, and whether the store has lost what it knew.
-func (b *Budget) learn(state string, wasTold bool) {
+func (b *Budget) learn(now clock.Instant, state string, wasTold bool) {
 	if w, ok := parseWindow(state); ok && b.mode == ModeWindow {
+		b.seeCrowd(now, &w)
 		b.left = max(0, b.terms.Limit-float64(w.used()))
 		b.isKnown, b.free, b.bucketTokens = true, b.left, b.left
 		if w.buckets > 1 {

@@ -62,7 +62,8 @@
 //
 //   - refused by a rule: by its reason ResourceExhausted (too many calls in a time),
 //     Unavailable (too many calls at once, or what is called fails) or PermissionDenied.
-//     The details are a RetryInfo, if the rule knows the time, and with
+//     The details are a RetryInfo, if the rule knows the time, of a server a little longer and
+//     different for each call, see Options.Spread, and with
 //     ResourceExhausted a QuotaFailure with the resource as its subject and the rule in
 //     its description, if Options.ShowRules is set.
 //   - the context ended while the call waited: Canceled or DeadlineExceeded.

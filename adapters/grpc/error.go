@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/protoadapt"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/penstock-go/penstock/adapters/nethttp"
 	"github.com/penstock-go/penstock/adapters/rpc"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/rule"
@@ -33,6 +34,7 @@ func Error(err error) error {
 type entryError struct {
 	cause     error
 	hideRules bool
+	spread    *nethttp.Spread               // of the wait; nil if that is told as it is
 	status    atomic.Pointer[status.Status] // nil until it is asked for
 }
 
@@ -45,7 +47,7 @@ func (e *entryError) GRPCStatus() *status.Status {
 	made := e.status.Load()
 	if made == nil {
 		if block := rpc.RefusalIn(e.cause); block != nil {
-			made = refused(block, e.hideRules)
+			made = refused(block, e.hideRules, e.spread)
 		} else {
 			made = status.New(codes.Code(rpc.EntryCode(e.cause)), e.cause.Error())
 		}
@@ -54,7 +56,7 @@ func (e *entryError) GRPCStatus() *status.Status {
 	return made
 }
 
-func refused(block *core.BlockError, hideRules bool) *status.Status {
+func refused(block *core.BlockError, hideRules bool, spread *nethttp.Spread) *status.Status {
 	after, known := rpc.RetryAfter(block)
 	message := block.Error()
 	var details []protoadapt.MessageV1
@@ -67,6 +69,9 @@ func refused(block *core.BlockError, hideRules bool) *status.Status {
 		}}})
 	}
 	if known {
+		if spread != nil {
+			after = spread.Wait(after)
+		}
 		details = append(details, &errdetails.RetryInfo{RetryDelay: durationpb.New(after)})
 	}
 	plain := status.New(codes.Code(rpc.RefusalCode(block)), message)

@@ -2,12 +2,14 @@ package penstockgrpc
 
 import (
 	"context"
+	"math/rand/v2"
 	"strings"
 
 	"google.golang.org/grpc/metadata"
 
 	"github.com/penstock-go/penstock"
 	"github.com/penstock-go/penstock/adapters/attribute"
+	"github.com/penstock-go/penstock/adapters/nethttp"
 	"github.com/penstock-go/penstock/adapters/priority"
 	"github.com/penstock-go/penstock/adapters/rpc"
 	"github.com/penstock-go/penstock/core"
@@ -21,8 +23,8 @@ const optionCount = 7
 type gate struct {
 	rpc.Gate
 	options  Options
-	refusals *rpc.Refusals[*entryError]
-	noRetry  metadata.MD // the trailer that forbids retries; shared by calls
+	refusals *rpc.Refusals[[]*entryError] // of each some with different waits
+	noRetry  metadata.MD                  // the trailer that forbids retries; shared by calls
 
 	attribute func(ctx context.Context, key string) rule.Attribute
 	clients   *serverAttributes // nil at clients
@@ -43,15 +45,34 @@ func newGate(engine *core.Engine, options Options, inbound bool) *gate {
 	}
 	g := &gate{options: options, attribute: clientAttribute, noRetry: metadata.MD{pushbackKey: {"-1"}}}
 	g.Gate = rpc.Gate{Engine: engine, Inbound: inbound, CodeOf: codeOf, NewError: newError, Failure: options.Failure}
-	g.refusals = rpc.NewRefusals(func(block *core.BlockError) *entryError {
-		return &entryError{cause: block, hideRules: !options.ShowRules}
-	})
+	g.refusals = rpc.NewRefusals(g.refusalsOf)
 	g.priorityKey, g.trust = strings.ToLower(options.PriorityKey), priority.NewTrust(options.PriorityCallers)
 	if inbound {
 		g.clients = newServerAttributes(options.clients())
 		g.attribute = g.clients.of
 	}
 	return g
+}
+
+// spread is how the waits of refused calls differ, nil if they do not: clients know theirs.
+func (g *gate) spread() *nethttp.Spread {
+	if !g.Inbound || g.options.Spread.Share < 0 {
+		return nil
+	}
+	return &g.options.Spread
+}
+
+// refusalsOf returns the errors that a refusal becomes, each of which has a wait of its own.
+func (g *gate) refusalsOf(block *core.BlockError) []*entryError {
+	waits := 1
+	if _, known := rpc.RetryAfter(block); known && g.spread() != nil {
+		waits = 16
+	}
+	errs := make([]*entryError, waits)
+	for i := range errs {
+		errs[i] = &entryError{cause: block, hideRules: !g.options.ShowRules, spread: g.spread()}
+	}
+	return errs
 }
 
 // enter enters a call. If the call is not to be guarded, the guard stays the zero
@@ -101,7 +122,8 @@ func (g *gate) answer(ctx context.Context, fullMethod string, block *core.BlockE
 	case answer != nil:
 		return answer
 	case err == error(block): //nolint:errorlint // not that of a throttle, which wraps one
-		return g.refusals.Of(block)
+		errs := g.refusals.Of(block)
+		return errs[rand.IntN(len(errs))] //nolint:gosec // which of the waits it is need not be secret
 	}
 	return &entryError{cause: err, hideRules: !g.options.ShowRules}
 }

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/grpc/metadata"
 
 	"github.com/penstock-go/penstock/adapters/clientip"
+	"github.com/penstock-go/penstock/adapters/nethttp"
 	"github.com/penstock-go/penstock/adapters/outgoing"
 	"github.com/penstock-go/penstock/adapters/priority"
 	"github.com/penstock-go/penstock/core"
@@ -129,6 +130,11 @@ type Options struct {
 	// refusals tell the client not to retry: see the package documentation. For
 	// servers only. Defaults to 0: no refused call is retried.
 	MaxPushback time.Duration
+
+	// Spread has clients that are refused together come back one after the other, by a
+	// RetryInfo and a pushback that differ. For servers only. Defaults to up to a fifth more than
+	// the wait, see [nethttp.Spread].
+	Spread nethttp.Spread
 
 	// ShowRules tells callers the names of rules and resources: the message of a refusal
 	// and its QuotaFailure name them. On a

@@ -19,7 +19,7 @@ import (
 const pushbackKey = "grpc-retry-pushback-ms"
 
 // pushback returns the trailer of a refused call: not to retry, unless the wait is
-// within MaxPushback and the deadline of the call. That of an injected fault has none: a
+// within MaxPushback and the deadline of the call: then it differs, see Spread. That of an injected fault has none: a
 // server that fails says nothing either.
 func (g *gate) pushback(ctx context.Context, refusal *core.BlockError) metadata.MD {
 	if refusal.Reason == rule.Injected {
@@ -29,6 +29,9 @@ func (g *gate) pushback(ctx context.Context, refusal *core.BlockError) metadata.
 	deadline, limited := ctx.Deadline()
 	if !known || after > g.options.MaxPushback || limited && after >= time.Until(deadline) {
 		return g.noRetry
+	}
+	if later := g.options.Spread.Wait(after); !limited || later < time.Until(deadline) {
+		after = later
 	}
 	return metadata.MD{pushbackKey: {strconv.FormatInt(int64((after+time.Millisecond-1)/time.Millisecond), 10)}}
 }
@@ -46,7 +49,7 @@ func (g *gate) refusalIn(err error) (*core.BlockError, error) {
 	}
 	block := rpc.RefusalIn(refused.cause)
 	if block != nil && (refused.hideRules || !g.options.ShowRules) {
-		err = &entryError{cause: err, hideRules: !g.options.ShowRules}
+		err = &entryError{cause: err, hideRules: !g.options.ShowRules, spread: g.spread()}
 	}
 	return block, err
 }

@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	penstockgrpc "github.com/penstock-go/penstock/adapters/grpc"
+	"github.com/penstock-go/penstock/adapters/nethttp"
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/flow"
@@ -122,7 +123,7 @@ func TestPushbackIsTheWaitIfItIsKnownAndShort(t *testing.T) {
 		{"after the deadline", 2 * time.Hour, 3 * time.Hour, time.Hour, "-1"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			client := guard(t, atServer, newEngine(t), penstockgrpc.Options{MaxPushback: test.longest}, refusesOnce(test.wait))
+			client := guard(t, atServer, newEngine(t), penstockgrpc.Options{MaxPushback: test.longest, Spread: nethttp.Spread{Share: -1}}, refusesOnce(test.wait))
 			ctx := t.Context()
 			if test.deadline > 0 {
 				limited, cancel := context.WithTimeout(ctx, test.deadline)

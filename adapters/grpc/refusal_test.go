@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	penstockgrpc "github.com/penstock-go/penstock/adapters/grpc"
+	"github.com/penstock-go/penstock/adapters/nethttp"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/flow"
 )
@@ -67,7 +68,7 @@ func TestRefusalHasTheRetryDelay(t *testing.T) {
 		guard, err := engine.Entry(t.Context(), s.method)
 		require.NoError(t, err)
 		guard.Exit()
-		inside, outside := refuse(t, at, s, engine, penstockgrpc.Options{})
+		inside, outside := refuse(t, at, s, engine, penstockgrpc.Options{Spread: nethttp.Spread{Share: -1}})
 
 		var block *core.BlockError
 		require.ErrorAs(t, inside, &block)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/penstock-go/penstock/adapters/adaptertest"
 	penstockgrpc "github.com/penstock-go/penstock/adapters/grpc"
+	"github.com/penstock-go/penstock/adapters/nethttp"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/rule"
 )
@@ -95,6 +96,7 @@ func serveSuite(t *testing.T, s adaptertest.RPCServer) adaptertest.RPCClient {
 func suiteOptions(o *adaptertest.RPCOptions, values func(context.Context, string) []string) penstockgrpc.Options {
 	call := func(ctx context.Context, method string) adaptertest.RPCCall { return suiteCall{ctx, method, values} }
 	options := penstockgrpc.Options{
+		Spread:      nethttp.Spread{Share: -1}, // the suite knows each wait
 		PriorityKey: o.PriorityKey, PriorityCallers: o.PriorityCallers, TrustedProxies: o.TrustedProxies,
 		UseForwarded: o.UseForwarded, IPv6Prefix: o.IPv6Prefix, Failure: o.Failure, ShowRules: o.ShowRules,
 		Throttle: o.Throttle, RetryBudgets: o.RetryBudgets,

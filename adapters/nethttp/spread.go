@@ -48,6 +48,17 @@ func (s Spread) withDefaults() Spread {
 	return s
 }
 
+// Wait returns how long one of the clients is to wait, of those that have to wait for after: up to
+// Share more, at random. For adapters whose answers tell waits that are no whole seconds.
+func (s Spread) Wait(after time.Duration) time.Duration {
+	s = s.withDefaults()
+	if s.Share < 0 || after <= 0 {
+		return after
+	}
+	more := min(s.Share*float64(after), float64(max(0, s.Most)), float64(math.MaxInt64-after)/2)
+	return after + time.Duration(min(max(0, s.Random()), 1)*more)
+}
+
 // valuesOf returns the values of Retry-After for a refusal, in order; nil if it is not known when
 // such a call passes.
 func (s *Spread) valuesOf(block *core.BlockError) []string {

@@ -55,7 +55,7 @@ func (s *Store) askFixedWindow(now int64, r *fleet.Request) fleet.Reply {
 	case present != stored:
 		s.put(now, k, &value{fixed: present}, left, r.Keep)
 	}
-	reply.Remaining = max(0, limit-present.count)
+	reply.Remaining = limit - present.count
 	if present.count > 0 {
 		reply.Reset = micros(left)
 	}

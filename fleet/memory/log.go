@@ -32,9 +32,10 @@ func (s *Store) askSlidingLog(now int64, r *fleet.Request) fleet.Reply {
 	v.log = recent(v.log, now, window)
 	used := sum(v.log)
 	if owed := min(r.Owed, limit-used); owed > 0 {
-		v.log = insert(v.log, pass{at: now - min(r.Age.Microseconds(), window-1), n: owed})
-		s.put(now, k, v, window, r.Keep)
-		used += owed
+		if v.log = insert(v.log, pass{at: now - min(r.Age.Microseconds(), window-1), n: owed}, now-window); sum(v.log) > used {
+			s.put(now, k, v, window, r.Keep)
+		}
+		used = sum(v.log)
 	}
 
 	reply := fleet.Reply{Limit: limit}
@@ -51,7 +52,7 @@ func (s *Store) askSlidingLog(now int64, r *fleet.Request) fleet.Reply {
 	default:
 		reply.Retry = micros(enoughLeftAt(v.log, used+r.Want-limit) + window - now)
 	}
-	reply.Remaining = max(0, limit-sum(v.log))
+	reply.Remaining = limit - sum(v.log)
 	if len(v.log) == 0 {
 		delete(s.values, k)
 	} else {
@@ -82,15 +83,21 @@ func sum(log []pass) (tokens int64) {
 // maxMoved is how many passes a pass may be put before that is older.
 const maxMoved = 100
 
-// insert adds a pass by its time, but not before more than maxMoved others.
-func insert(log []pass, p pass) []pass {
+// insert adds a pass by its time, but not before more than maxMoved others: then it counts for
+// longer, and as many tokens less. What was at gone does not count any more.
+func insert(log []pass, p pass, gone int64) []pass {
 	at := len(log)
 	for at > 0 && log[at-1].at > p.at {
 		if len(log)-at == maxMoved {
-			p.at = log[at-1].at
+			later := log[at-1].at
+			p.n = int64(math.Floor(float64(p.n) * float64(p.at-gone) / float64(later-gone)))
+			p.at = later
 			break
 		}
 		at--
+	}
+	if p.n == 0 {
+		return log
 	}
 	return slices.Insert(log, at, p)
 }

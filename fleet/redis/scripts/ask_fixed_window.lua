@@ -6,7 +6,8 @@
 --          the window that tokens are returned to (µs, 0: the present one), keep (ms), owed (tokens
 --          that passed, which count as far as the limit has so many left), when windows begin that
 --          are not all as long (µs, in order, with commas), "" if all are
--- Returns  granted tokens, retry (µs, -1: never), the limit, what is left of it, the time until
+-- Returns  granted tokens, retry (µs, -1: never), the limit, what is left of it (below 0 if more is
+--          used, since others have a greater limit), the time until
 --          nothing counts any more (µs), when the window began (µs)
 
 local limit, window, want = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
@@ -68,4 +69,4 @@ if count > 0 then
 elseif text then
   redis.call('DEL', KEYS[1])
 end
-return {granted, retry, limit, math.max(0, limit - count), reset, begins}
+return {granted, retry, limit, limit - count, reset, begins}

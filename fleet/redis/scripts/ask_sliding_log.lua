@@ -6,7 +6,8 @@
 -- ARGV     limit (tokens), window (µs), want (tokens; below 0 returns some), keep (ms), owed
 --          (tokens that passed, which count as far as the limit has so many left), how long ago
 --          they passed (µs)
--- Returns  granted tokens, retry (µs, -1: never), the limit, what is left of it, the time until
+-- Returns  granted tokens, retry (µs, -1: never), the limit, what is left of it (below 0 if more is
+--          used, since others have a greater limit), the time until
 --          nothing counts any more (µs)
 
 local key = KEYS[1]
@@ -45,7 +46,8 @@ if last then
   used = last - first + tokens
 end
 
--- What passed before now comes before the elements that are later, but for more than 100 of them.
+-- What passed before now comes before the elements that are later, but for more than 100 of them:
+-- then it counts for longer, and as many tokens less.
 local owed = math.min(tonumber(ARGV[5]), limit - used)
 if owed > 0 then
   local passed, total = now - math.min(tonumber(ARGV[6]), window - 1), last or 0
@@ -53,21 +55,25 @@ if owed > 0 then
   local from = #later + 1
   while from > 1 and tonumber(later[from - 1]) > passed do
     if #later - from == 199 then
-      passed = tonumber(later[from - 1])
+      local at = tonumber(later[from - 1])
+      owed = math.floor(owed * (passed + window - now) / (at + window - now))
+      passed = at
       break
     end
     from = from - 2
     total = tonumber(string.sub(later[from], 1, 16)) - tonumber(string.sub(later[from], 18))
   end
-  for i = from, #later, 2 do
-    redis.call('ZREM', key, later[i])
+  if owed > 0 then
+    for i = from, #later, 2 do
+      redis.call('ZREM', key, later[i])
+    end
+    add(total + owed, owed, passed)
+    for i = from, #later, 2 do
+      add(tonumber(string.sub(later[i], 1, 16)) + owed, tonumber(string.sub(later[i], 18)), tonumber(later[i + 1]))
+    end
+    redis.call('PEXPIRE', key, life)
+    used = used + owed
   end
-  add(total + owed, owed, passed)
-  for i = from, #later, 2 do
-    add(tonumber(string.sub(later[i], 1, 16)) + owed, tonumber(string.sub(later[i], 18)), tonumber(later[i + 1]))
-  end
-  redis.call('PEXPIRE', key, life)
-  used = used + owed
   last, own, at, text = element('-1')
   first, tokens, leaves = element('0')
 end
@@ -120,4 +126,4 @@ local reset = 0
 if last then
   reset = at + window - now
 end
-return {granted, retry, limit, math.max(0, limit - used), reset}
+return {granted, retry, limit, limit - used, reset}
