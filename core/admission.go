@@ -58,7 +58,7 @@ func (r *resource) admit(ctx context.Context, q *request, opts []Option) (g Guar
 		a.recordGivenUp(ctx, opts, err)
 		return Guard{}, err
 	}
-	r.engine.reportPass(ctx, &a.request)
+	r.env.reportPass(ctx, &a.request)
 	g = a.guard(opts)
 	a.record(ctx, opts, a.passed, nil)
 	return
@@ -67,14 +67,14 @@ func (r *resource) admit(ctx context.Context, q *request, opts []Option) (g Guar
 // run waits until the call has passed, or returns why it may not.
 func (a *admission) run(ctx context.Context, opts []Option) error {
 	for {
-		engine := a.resource.engine
-		switched := *engine.rules.switched.Load() // before the rules are looked at
+		env := a.resource.env
+		switched := *env.switched.Load() // before the rules are looked at
 		after, err := a.proceed(ctx, opts)
 		if err != nil || a.passed != nil {
 			return err
 		}
-		err = engine.pause(ctx, a.Now, after, a.wait.woken, switched)
-		a.Now = engine.clock.Now()
+		err = env.pause(ctx, a.Now, after, a.wait.woken, switched)
+		a.Now = env.clock.Now()
 		if err == nil {
 			err = ctx.Err() // it may have ended while the call was woken
 		}
@@ -86,7 +86,7 @@ func (a *admission) run(ctx context.Context, opts []Option) error {
 
 // reportWait reports the wait of a call to the observer, if it waited.
 func (a *admission) reportWait(ctx context.Context, err error) {
-	if report := a.resource.engine.observer.Waited; report != nil && a.wait.node != nil {
+	if report := a.resource.env.observer.Waited; report != nil && a.wait.node != nil {
 		report(ctx, Wait{Resource: a.name, Duration: max(0, a.Now.Sub(a.wait.since)), Err: err})
 	}
 }
@@ -135,7 +135,7 @@ func (a *admission) proceed(ctx context.Context, opts []Option) (after time.Dura
 			a.held.giveBack(&a.request, 0, len(c.steps))
 		case rule.Stale: // a rule has seen a later instant, or is a newer one
 			a.held.giveBack(&a.request, 0, len(c.steps))
-			a.Now = max(a.Now, a.seen, a.resource.engine.clock.Now())
+			a.Now = max(a.Now, a.seen, a.resource.env.clock.Now())
 		}
 	}
 }
@@ -298,8 +298,8 @@ func (a *admission) end() {
 
 func (a *admission) beginWait(ctx context.Context) {
 	a.held.suspend(a.Now)
-	if a.waiter == nil || a.held.chain.steps[a.waitsAt].suspends == nil || !a.Inbound() { // else it is within no other, as a rule
-		a.resource.engine.noteWait(a.Now)
+	if a.waiter == nil || a.held.chain.rules[a.waitsAt].suspends == nil || !a.Inbound() { // else it is within no other, as a rule
+		a.resource.env.noteWait(a.Now)
 	}
 	if a.wait.node == nil {
 		a.wait.node, a.wait.since = &a.resource.node, a.Now
@@ -330,7 +330,7 @@ func (a *admission) patienceOf(ctx context.Context, s *step) rule.Patience {
 	if a.wait.node != nil {
 		p.Since = a.wait.since
 	}
-	if patience := a.resource.engine.patience(ctx, !s.waits(&a.request)); patience < endless {
+	if patience := a.resource.env.patience(ctx, !s.waits(&a.request)); patience < endless {
 		p.Until = a.Now.Add(patience)
 	}
 	if a.noWait && s.decides > 0 {
@@ -344,7 +344,7 @@ const endless = time.Duration(math.MaxInt64)
 
 // patience returns how long a call can wait: until the deadline of its context; 0 with
 // NoWait.
-func (e *Engine) patience(ctx context.Context, noWait bool) time.Duration {
+func (e *callEnv) patience(ctx context.Context, noWait bool) time.Duration {
 	if noWait {
 		return 0
 	}
@@ -359,7 +359,7 @@ func (e *Engine) patience(ctx context.Context, noWait bool) time.Duration {
 
 // waitError returns why the wait of a call has to end: the error of its context, or
 // ErrClosed; nil if it can go on.
-func (e *Engine) waitError(ctx context.Context) error {
+func (e *callEnv) waitError(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -371,7 +371,7 @@ func (e *Engine) waitError(ctx context.Context) error {
 
 // pause waits until wake or switched receives, until d has passed since now, unless d is 0, or
 // until the context or the engine ends: then it returns that error.
-func (e *Engine) pause(ctx context.Context, now clock.Instant, d time.Duration, wake, switched <-chan struct{}) error {
+func (e *callEnv) pause(ctx context.Context, now clock.Instant, d time.Duration, wake, switched <-chan struct{}) error {
 	var over <-chan time.Time
 	if d > 0 {
 		timer := clock.TimerAt(e.clock, now.Add(d))

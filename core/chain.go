@@ -16,6 +16,8 @@ import (
 // A chain never changes, except that it notes that it was used, and what refused last. The zero value
 // lets all calls pass.
 type chain struct {
+	passedRules
+
 	isEmpty    bool // there are no rules, and no observer of calls
 	isOneStep  bool // there is nothing but one step, which has one key at the most and injects no faults
 	isFollowed bool // shadow rules, rules with related or an observer are asked once the call has passed
@@ -23,17 +25,12 @@ type chain struct {
 	steps    []step
 	shadows  []step
 	counters []rule.PassCounter // of rules on other resources that count the passes
-	tickets  bool               // steps need their tickets when the call ends, or by Guard.Settle
 	injects  bool               // a step or a shadow injects faults: calls get a number
-	suspends bool               // a step or a shadow has to know that a call waits within the call
-	ends     []end              // of steps that learn how calls end, the last first
 
-	forecasts   int          // the index of the first step that is a rule.Forecaster
-	decidesLast bool         // from there on there are several, for none of which calls wait
+	decidesLast bool         // from forecasts on there are several, for none of which calls wait
 	pends       bool         // a call may give back what it took of a limit that resources share
 	refusedLast atomic.Int32 // if decidesLast: the step, counted from 1, that refused last
 
-	extras   guardExtras    // of guards that need no others
 	recorded []*recordedKey // attributes of calls that are recorded
 
 	named   []*evidence // of the rules for the one origin that the chain is for
@@ -48,12 +45,6 @@ func (c *chain) noteOrigin() {
 			e.fromOrigin.Store(true)
 		}
 	}
-}
-
-// end is a step that learns how calls end.
-type end struct {
-	finisher rule.Finisher
-	step     int // its index
 }
 
 // waitOrder is the order of rules of one phase: those that know nothing of later calls, and of the
@@ -82,17 +73,24 @@ func waitOrderOf(limiter rule.Limiter) waitOrder {
 // the calls that pass: these go the way on which more than the rules is asked, so that the others need
 // not look whether there is one.
 func (c *chain) finish(observed bool) {
-	c.forecasts = len(c.steps)
+	c.asked, c.forecasts = len(c.steps), len(c.steps)
+	c.rules = make([]passedRule, 0, len(c.steps)+len(c.shadows))
+	for i := range c.steps {
+		c.add(c.steps[i].limiter, c.steps[i].forecaster != nil)
+	}
 	for i := range slices.Backward(c.steps) {
-		s := &c.steps[i]
-		if s.finisher != nil {
-			c.ends = append(c.ends, end{s.finisher, i})
+		s, of := &c.steps[i], &c.rules[i]
+		if of.finisher != nil {
+			c.finishes, c.finisher = true, i
 		}
-		isInstant := s.forecaster != nil && s.queue == nil // its ticket is the instant at which the call passes
-		c.tickets = c.tickets || s.finisher != nil || s.settler != nil && !isInstant
-		if s.forecaster != nil {
+		isInstant := of.forecasts && s.queue == nil // its ticket is the instant at which the call passes
+		c.tickets = c.tickets || of.finisher != nil || of.settler != nil && !isInstant
+		if of.forecasts {
 			c.forecasts = i
 		}
+	}
+	for i := range c.shadows {
+		c.add(c.shadows[i].limiter, c.shadows[i].forecaster != nil)
 	}
 	c.decidesLast = len(c.steps)-c.forecasts > 1
 	for i := c.forecasts; i < len(c.steps); i++ {
@@ -102,14 +100,12 @@ func (c *chain) finish(observed bool) {
 		c.pends = c.pends || s.mayGiveBack
 	}
 	for i := range len(c.steps) + len(c.shadows) {
-		s := c.slotStep(i)
-		c.injects = c.injects || s.injects
-		c.suspends = c.suspends || s.suspends != nil && s.finisher != nil
+		c.injects = c.injects || c.slotStep(i).injects
 	}
 	c.isFollowed = observed || len(c.shadows)+len(c.counters) > 0
 	c.isEmpty = len(c.steps) == 0 && !c.isFollowed
 	c.isOneStep = len(c.steps) == 1 && !c.isFollowed && !c.injects && len(c.steps[0].keys) <= 1
-	c.extras.chain = c
+	c.extras.passed = &c.passedRules
 	c.recorded = c.keysToRecord()
 }
 
@@ -279,18 +275,6 @@ func (c *chain) prefetching() *step {
 	return nil
 }
 
-// giveBack returns the tickets of the steps from one on and before another, the last first, also
-// those behind one that panics.
-func (c *chain) giveBack(from, to int, q *request, tickets []rule.Ticket) {
-	if from >= to {
-		return
-	}
-	if from+1 < to {
-		defer c.giveBack(from, to-1, q, tickets)
-	}
-	c.steps[to-1].limiter.GiveBack(q.Now, tickets[to-1], q.Tokens)
-}
-
 // indexOf returns the step of a limiter, by the first of its versions; -1 if there is
 // none.
 func (c *chain) indexOf(first rule.Limiter) int {
@@ -331,20 +315,6 @@ func (c *chain) longest(but int, wait time.Duration, q *request, opts []Option, 
 		}
 	}
 	return wait
-}
-
-// settle adds tokens to those that a call took of every rule that counts them, see
-// [Guard.Settle].
-func (c *chain) settle(g *Guard, now clock.Instant, tokens int32) {
-	if record := g.extras.record; record != nil {
-		record.settle(c, now, g.start, tokens)
-		return
-	}
-	for i := range c.steps {
-		if s := &c.steps[i]; s.settler != nil {
-			s.settler.Settle(now, g.start, g.ticket(c, i), tokens)
-		}
-	}
 }
 
 // slotStep returns the step whose ticket is in slot i of a guardRecord: those of the chain

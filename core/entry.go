@@ -100,8 +100,8 @@ func (r *resource) enterLongChain(ctx context.Context, q *request, opts []Option
 	var few [inlineSlots]rule.Ticket
 	tickets := few[:]
 	if len(c.steps) > len(few) {
-		list := r.engine.newTicketList(len(c.steps))
-		defer r.engine.ticketLists.Put(list)
+		list := r.env.newTicketList(len(c.steps))
+		defer r.env.ticketLists.Put(list)
 		tickets = *list
 	}
 	switch said, decision := r.tryPass(q, opts, c, tickets); decision {
@@ -113,7 +113,7 @@ func (r *resource) enterLongChain(ctx context.Context, q *request, opts []Option
 				c.giveBack(0, len(c.steps), q, tickets)
 			}
 		}()
-		r.engine.reportPass(ctx, q)
+		r.env.reportPass(ctx, q)
 		g = c.guard(r, q, opts, tickets[:len(c.steps)])
 		handed = true
 		r.record(ctx, c, q.Now, q.Tokens, opts, verdict{})
@@ -201,7 +201,7 @@ func (r *resource) stopAtStep(ctx context.Context, q *request, opts []Option, c 
 // of its own.
 func (r *resource) pass(now clock.Instant, tokens int32) bool {
 	r.node.Pass(now, tokens)
-	if r.evicted.Load() && !r.stillOverflows() {
+	if r.evicted.Load() && !r.env.names.stillOverflows(r) {
 		r.node.TakeBack(now, tokens)
 		return false
 	}

@@ -9,7 +9,7 @@ import (
 
 // planner makes the plan of one resource from the rules that apply to it.
 type planner struct {
-	engine   *Engine
+	limiters *limiterMaker
 	resource string
 	switches *switchTable   // what is switched
 	states   []*ruleState   // of all rules
@@ -62,7 +62,7 @@ func (p *planner) add(of planned, target rule.Target) {
 		waiting: waitOrderOf(of.limiter.Limiter), breadth: breadthOf(&target),
 	}
 	switch {
-	case of.off && of.rule.Fleet() && p.engine.fleet.member != nil:
+	case of.off && of.rule.Fleet() && p.limiters.fleet != nil:
 		p.unasked = append(p.unasked, entry) // or it would take tokens of the fleet
 	case of.off, target.Shadow:
 		p.shadows = append(p.shadows, entry)
@@ -136,5 +136,5 @@ func (p *planner) chain(c *chain, origin string) {
 			c.shadows = append(c.shadows, newStep(entry))
 		}
 	}
-	c.finish(p.engine.observesPasses())
+	c.finish(p.limiters.observesPasses())
 }

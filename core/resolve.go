@@ -93,7 +93,7 @@ func (e *Engine) addRule(c *ruleChange, r rule.Rule, before *removedRule) *activ
 	r = r.Uncompiled() // what is compiled of it is of this version
 	a := newActiveRule(r, e.rules.forcedKind(r.Key().Kind), e.exempt)
 	if a.sharesLimiter {
-		env := limiterEnv{e, c.version, c.now}
+		env := limiterEnv{&e.limiters, c.version, c.now}
 		if before == nil || !env.restore(a, before) {
 			a.shared = env.newLimiter(a, r, a.sharedName(), a.transitions)
 		} else if limiter, ok := a.shared.Limiter.(rule.Controllable); ok {

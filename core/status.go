@@ -43,7 +43,7 @@ func (e *Engine) Status() Status {
 }
 
 // Status is the engine's side of [Sink].
-func (f *followedSource) Status() SourceStatus {
+func (f sourceSink) Status() SourceStatus {
 	f.engine.noteMatched()
 	f.engine.rules.mu.Lock()
 	defer f.engine.rules.mu.Unlock()
@@ -63,7 +63,7 @@ func (f *followedSource) status(unmatched unmatchedOfSources) SourceStatus {
 }
 
 // Document is the engine's side of [Sink].
-func (f *followedSource) Document(name string) (DocumentStatus, bool) {
+func (f sourceSink) Document(name string) (DocumentStatus, bool) {
 	f.engine.rules.mu.Lock()
 	defer f.engine.rules.mu.Unlock()
 	d, ok := f.source.Document(name)
