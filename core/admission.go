@@ -30,6 +30,7 @@ type admission struct {
 	refusedBy rule.Limiter // the queue that ended its wait, by its first version
 	refusedAs rule.Ticket  // with this ticket
 	wait      wait
+	passesAt  clock.Instant // when it would pass the queue that it joined last, if that is a rule.Forecaster
 	seen      clock.Instant // the latest instant that a step returned with Stale
 
 	passed *chain // nil until it has
@@ -52,20 +53,31 @@ func (r *resource) admit(ctx context.Context, q *request, opts []Option) (g Guar
 	var a admission
 	a.begin(r, q)
 	defer a.end()
-	err = a.run(ctx, opts)
-	a.reportWait(ctx, err)
-	if err != nil {
+	if err = a.run(ctx, opts); err != nil {
 		a.recordGivenUp(ctx, opts, err)
 		return Guard{}, err
 	}
-	r.env.reportPass(ctx, &a.request)
+	g = a.hand(ctx, opts)
+	return
+}
+
+// hand returns the guard of the call, which has passed, and reports it.
+func (a *admission) hand(ctx context.Context, opts []Option) (g Guard) {
+	a.resource.env.reportPass(ctx, &a.request)
 	g = a.guard(opts)
 	a.record(ctx, opts, a.passed, nil)
 	return
 }
 
-// run waits until the call has passed, or returns why it may not.
+// run waits until the call has passed, or returns why it may not, and reports the wait.
 func (a *admission) run(ctx context.Context, opts []Option) error {
+	err := a.pass(ctx, opts)
+	a.reportWait(ctx, err)
+	return err
+}
+
+// pass is run without the report.
+func (a *admission) pass(ctx context.Context, opts []Option) error {
 	for {
 		env := a.resource.env
 		switched := *env.switched.Load() // before the rules are looked at
@@ -181,6 +193,9 @@ func (a *admission) stopAt(ctx context.Context, opts []Option, c *chain, said an
 		} else if c.steps[said.which].waits(&a.request) {
 			if err := ctx.Err(); err != nil {
 				return said.decision, err
+			}
+			if c.steps[said.which].forecaster != nil {
+				a.passesAt = clock.Instant(said.ticket)
 			}
 			if said = a.join(ctx, opts, c, said.which); said.decision == rule.Wait {
 				return rule.Wait, nil

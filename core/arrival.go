@@ -59,9 +59,7 @@ func (a *Arrival) Proceed() (after time.Duration, done bool) {
 	switch {
 	case err != nil:
 	case a.admission.passed != nil:
-		env.reportPass(a.ctx, &a.admission.request)
-		a.guard = a.admission.guard(a.opts)
-		a.admission.record(a.ctx, a.opts, a.admission.passed, nil)
+		a.guard = a.admission.hand(a.ctx, a.opts)
 	default:
 		err = env.waitError(a.ctx)
 		a.done = err != nil
