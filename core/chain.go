@@ -74,7 +74,7 @@ func waitOrderOf(limiter rule.Limiter) waitOrder {
 // not look whether there is one.
 func (c *chain) finish(observed bool) {
 	c.asked, c.forecasts = len(c.steps), len(c.steps)
-	c.rules = make([]passedRule, 0, len(c.steps)+len(c.shadows))
+	c.rules = slices.Grow(c.rules, len(c.steps)+len(c.shadows))
 	for i := range c.steps {
 		c.add(c.steps[i].limiter, c.steps[i].forecaster != nil)
 	}

@@ -66,14 +66,26 @@ func (m *limiterMaker) kindFailed(key rule.Key, resource string, err error) erro
 	return fmt.Errorf("core: the kind of rule %v %w", key, err)
 }
 
-// make makes a limiter of a version of a rule. A kind of the program that fails is logged.
-func (l limiterEnv) make(of rule.Rule, resource string, fn func() rule.Limiter) (limiter rule.Limiter, ok bool) {
-	if !l.isForeign(of.Type().Kind()) {
-		return fn(), true
+// make makes a limiter of a version of a rule, which goes on from the present one if that is not nil. A
+// kind of the program that fails is logged, and made is false.
+func (m *limiterMaker) make(of rule.Rule, present rule.Limiter, resource string, env rule.Env) (limiter rule.Limiter, made bool) {
+	if !m.isForeign(of.Type().Kind()) {
+		return limiterOf(of, present, env), true
 	}
-	err := ruleset.Guarded(func() { limiter = fn() })
+	return m.makeForeign(of, present, resource, env)
+}
+
+func limiterOf(of rule.Rule, present rule.Limiter, env rule.Env) rule.Limiter {
+	if present == nil {
+		return of.NewLimiter(env)
+	}
+	return of.Adopt(present, env)
+}
+
+func (m *limiterMaker) makeForeign(of rule.Rule, present rule.Limiter, resource string, env rule.Env) (limiter rule.Limiter, made bool) {
+	err := ruleset.Guarded(func() { limiter = limiterOf(of, present, env) })
 	if err != nil {
-		_ = l.kindFailed(of.Key(), resource, err)
+		_ = m.kindFailed(of.Key(), resource, err)
 	}
 	return limiter, err == nil
 }

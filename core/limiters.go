@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"log/slog"
+	"time"
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/fleet"
@@ -20,12 +21,14 @@ type limiterMaker struct {
 	fleet   *fleet.Member      // nil without a backend
 	seed    uint64             // of what limiters choose at random; 0 for none
 	foreign map[rule.Kind]bool // the kinds of [Config.Kinds]
+	until   func(time.Time) time.Duration
 
 	stateLines, warningLines lineBudget
 }
 
 func (m *limiterMaker) init(env *callEnv, config *Config, of *signals, member *fleet.Member) {
 	m.callEnv, m.lists, m.signals, m.fleet, m.seed = env, config.Lists, of, member, config.Seed
+	m.until = env.clock.Until
 	m.foreign = make(map[rule.Kind]bool)
 	for _, kind := range config.Kinds {
 		m.foreign[kind.Kind()] = true
@@ -44,7 +47,7 @@ type limiterEnv struct {
 
 // newLimiter returns a limiter for a version of a rule on a resource.
 func (l limiterEnv) newLimiter(a *activeRule, version rule.Rule, resource string, counts *transitions) versionedLimiter {
-	limiter, ok := l.make(version, resource, func() rule.Limiter { return version.NewLimiter(l.env(a, resource, counts)) })
+	limiter, ok := l.make(version, nil, resource, l.env(a, resource, counts))
 	if !ok {
 		limiter = new(noLimiter)
 	}
@@ -63,9 +66,7 @@ func (l limiterEnv) adopt(
 	if _, none := present.Limiter.(*noLimiter); none {
 		return versionedLimiter{}, false
 	}
-	limiter, made := l.make(version, resource, func() rule.Limiter {
-		return version.Adopt(present.Limiter, l.env(a, resource, counts))
-	})
+	limiter, made := l.make(version, present.Limiter, resource, l.env(a, resource, counts))
 	if !made {
 		return present, true // it goes on by the version before
 	}
@@ -74,23 +75,27 @@ func (l limiterEnv) adopt(
 
 func (l limiterEnv) env(a *activeRule, resource string, counts *transitions) rule.Env {
 	env := rule.Env{
-		Version: l.generation, Now: l.now, Until: l.clock.Until, Forced: a.forcedState(),
+		Version: l.generation, Now: l.now, Until: l.until, Forced: a.forcedState(),
 		Resource: a.resourceOf(resource),
 		Lists:    l.lists, Signals: l.signals, Fleet: l.fleet, Seed: l.seedFor(a, resource),
-		Changed: func(clock.Instant, string, string) {}, ChangedBecause: func(clock.Instant, string, string, string) {},
-		Warn:    func(message string) { l.warnOf(a.key, resource, message) },
+		Changed: func(clock.Instant, string, string, string) {},
+		Warn:    l.warning(a.key, resource),
 		Sources: true,
 	}
 	if counts != nil {
-		env.ChangedBecause = func(at clock.Instant, from, to, because string) {
+		env.Changed = func(at clock.Instant, from, to, because string) {
 			counts.add(from, to)
 			l.stateChanged(StateChange{
 				At: at, Resource: resource, Kind: a.key.Kind, Rule: a.key.Name, From: from, To: to, Because: because,
 			}, a.forcedBy())
 		}
-		env.Changed = func(at clock.Instant, from, to string) { env.ChangedBecause(at, from, to, "") }
 	}
 	return env
+}
+
+// warning returns a function that logs what a limiter of a rule says.
+func (m *limiterMaker) warning(key rule.Key, resource string) func(message string) {
+	return func(message string) { m.warnOf(key, resource, message) }
 }
 
 // warnOf logs what a limiter of a rule says, unless limiters have said much in this second.
