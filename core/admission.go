@@ -223,7 +223,7 @@ func (a *admission) join(ctx context.Context, opts []Option, c *chain, i int) an
 		a.promise(a.Tokens)
 		a.beginWait(ctx)
 	}
-	return answer{i, ticket, decision}
+	return answer{which: i, ticket: ticket, decision: decision}
 }
 
 // promise notes that the call, which waits in a queue, will take n tokens of the rules behind it.
@@ -245,7 +245,7 @@ func (a *admission) refusedWaiting(ctx context.Context, opts []Option, c *chain)
 	if by := a.refusedBy; by != nil {
 		a.refusedBy = nil
 		if i := c.indexOf(by); i >= 0 {
-			return a.refuse(ctx, opts, c, answer{i, a.refusedAs, rule.Block})
+			return a.refuse(ctx, opts, c, answer{which: i, ticket: a.refusedAs, decision: rule.Block})
 		}
 	}
 	return nil

@@ -114,6 +114,7 @@ type answer struct {
 	which    int
 	ticket   rule.Ticket
 	decision rule.Decision
+	isFirst  bool // the steps before it let the call pass at that instant
 }
 
 // tryPass asks all rules of a chain at one instant. On Pass all rules let the call pass, and
@@ -181,7 +182,7 @@ func (c *chain) acquire(q *request, opts []Option, tickets []rule.Ticket) (a ans
 			ticket, decision = s.ask(q.Call, q, opts)
 		}
 		if decision != rule.Pass {
-			return answer{passed, ticket, decision}
+			return answer{passed, ticket, decision, true}
 		}
 		tickets[passed] = ticket
 		passed++
@@ -216,7 +217,7 @@ func (c *chain) firstRefusal(known int, q *request) answer {
 			known = i
 		}
 	}
-	return answer{which: known, decision: rule.Block}
+	return answer{which: known, decision: rule.Block, isFirst: true}
 }
 
 // tryLast asks the steps from the first Forecaster on, one after the other.
@@ -238,7 +239,7 @@ func (c *chain) tryLast(q *request, opts []Option, tickets []rule.Ticket) (a ans
 		begun = passed + 1
 		ticket, decision := s.ask(q.Call, q, opts)
 		if decision != rule.Pass {
-			return answer{passed, ticket, decision}
+			return answer{passed, ticket, decision, true}
 		}
 		tickets[passed] = ticket
 	}
@@ -297,13 +298,17 @@ func (c *chain) retryAfter(a answer, q *request, opts []Option, held *heldTicket
 	if wait == rule.Forbidden || len(c.steps) == 1 {
 		return wait
 	}
-	return c.longest(a.which, wait, q, opts, held)
+	from := 0
+	if a.isFirst { // the steps before it need no time
+		from = a.which + 1
+	}
+	return c.longest(from, a.which, wait, q, opts, held)
 }
 
-// longest returns the longest of wait and the retry times of all steps, other than the one
+// longest returns the longest of wait and the retry times of the steps from one on, other than the one
 // with index but, those that deny, and those of which the call holds a ticket.
-func (c *chain) longest(but int, wait time.Duration, q *request, opts []Option, held *heldTickets) time.Duration {
-	for i := 0; i < len(c.steps) && wait != Never; i++ {
+func (c *chain) longest(from, but int, wait time.Duration, q *request, opts []Option, held *heldTickets) time.Duration {
+	for i := from; i < len(c.steps) && wait != Never; i++ {
 		s := &c.steps[i]
 		if i == but || s.denies || held != nil && held.has(i) {
 			continue

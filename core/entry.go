@@ -150,7 +150,7 @@ func (r *resource) enterStep(
 	default:
 		var q request
 		q.init(name, now, tokens)
-		return r.stopAtStep(ctx, &q, opts, c, answer{0, ticket, s.allowed(decision)})
+		return r.stopAtStep(ctx, &q, opts, c, answer{ticket: ticket, decision: s.allowed(decision)})
 	}
 }
 
@@ -179,7 +179,7 @@ func (r *resource) enterStepWith(
 		return Guard{}, r.refuse(ctx, now, tokens, s.refusals, ticket.RetryTime())
 	}
 	q.init(name, now, tokens)
-	return r.stopAtStep(ctx, &q, opts, c, answer{0, ticket, decision})
+	return r.stopAtStep(ctx, &q, opts, c, answer{ticket: ticket, decision: decision})
 }
 
 // stopAtStep goes on with a call that has not passed the one step, or has passed it in vain.

@@ -66,7 +66,7 @@ func (h *heldTickets) ask(i int, q *request, opts []Option) answer {
 	} else {
 		slot.endPending()
 	}
-	return answer{i, ticket, decision}
+	return answer{which: i, ticket: ticket, decision: decision}
 }
 
 // add adds the ticket of the step with an index.
