@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/internal/valuehash"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -62,7 +63,7 @@ func (l *limiter) tell(places uint64) {
 }
 
 func newLimiter(r Rule, env rule.Env) rule.Limiter {
-	l := compile(r, env, &pool{hasher: newHasher(env.Seed)})
+	l := compile(r, env, &pool{hasher: valuehash.New(env.Seed)})
 	l.pool.init(l, env.Now)
 	return l
 }
@@ -106,7 +107,7 @@ func (l *limiter) acquireSlow(c rule.Call, state uint64) (rule.Ticket, rule.Deci
 		return l.acquireLocked(c.Now, level)
 	case uint64(level) < state&refusedMask>>refusedShift:
 		return 0, rule.Block
-	case l.isFair && l.pool.full.refuses(l.pool.hasher.hash(c.Attribute), level):
+	case l.isFair && l.pool.full.refuses(l.pool.hasher.Hash(c.Attribute), level):
 		return 0, rule.Block
 	}
 	return 0, rule.Wait // no place is free while calls wait

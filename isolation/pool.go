@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/internal/valuehash"
 	"github.com/penstock-go/penstock/internal/waitqueue"
 	"github.com/penstock-go/penstock/rule"
 )
@@ -34,8 +35,8 @@ type pool struct {
 	due     atomic.Int64  // the clock.Instant at which lock has something to do because of the time; changed under mu
 	_       [cacheLine - 24]byte
 
-	hasher hasher // of tenants; never changes
-	full   full   // who is refused because the queue is full
+	hasher *valuehash.Hasher // of tenants; never changes
+	full   full              // who is refused because the queue is full
 
 	mu            sync.Mutex // guards what follows
 	places        uint64     // calls under way; valid only between lock and unlock
