@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/core/internal/signals"
 	"github.com/penstock-go/penstock/list"
 	"github.com/penstock-go/penstock/rule"
 )
@@ -23,7 +24,7 @@ type Engine struct {
 
 	exempt  func(name string) bool // nil if no name is
 	lists   *list.Registry
-	signals signals
+	signals *signals.Set
 	fleet   fleetMember
 
 	resources  registry
@@ -60,9 +61,9 @@ func New(config Config) *Engine {
 	e := &Engine{lists: config.Lists, exempt: exemptions(&config)}
 	e.init(&config)
 	e.rules.init(config, e.try)
-	e.signals.init(config)
+	e.signals = e.newSignals(&config)
 	e.fleet.init(&config, fleetLogger(&e.callEnv))
-	e.limiters.init(&e.callEnv, &config, &e.signals, e.fleet.member)
+	e.limiters.init(&e.callEnv, &config, e.signals, e.fleet.member)
 	e.resources.init(&e.limiters, e.Kinds(), config.MaxResources)
 	e.sources.init()
 	if e.recorders.config = config.Recorder; config.Recorder != nil {
@@ -86,12 +87,12 @@ func (e *Engine) Close() {
 	if e.generation.Swap(closedGeneration) != closedGeneration {
 		close(e.closed)
 		e.sources.cancel()
-		e.signals.cancel()
+		e.signals.Cancel()
 		e.fleet.close()
 	}
 	e.rules.mu.Unlock()
 	e.running.Wait()
-	e.signals.awaitSource()
+	e.signals.AwaitSource()
 	e.journal.flush(0, true)
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/core/internal/signals"
 	"github.com/penstock-go/penstock/fleet"
 	"github.com/penstock-go/penstock/list"
 	"github.com/penstock-go/penstock/rule"
@@ -17,7 +18,7 @@ import (
 type limiterMaker struct {
 	*callEnv
 	lists   *list.Registry
-	signals *signals
+	signals *signals.Set
 	fleet   *fleet.Member      // nil without a backend
 	seed    uint64             // of what limiters choose at random; 0 for none
 	foreign map[rule.Kind]bool // the kinds of [Config.Kinds]
@@ -26,7 +27,7 @@ type limiterMaker struct {
 	stateLines, warningLines lineBudget
 }
 
-func (m *limiterMaker) init(env *callEnv, config *Config, of *signals, member *fleet.Member) {
+func (m *limiterMaker) init(env *callEnv, config *Config, of *signals.Set, member *fleet.Member) {
 	m.callEnv, m.lists, m.signals, m.fleet, m.seed = env, config.Lists, of, member, config.Seed
 	m.until = env.clock.Until
 	m.foreign = make(map[rule.Kind]bool)

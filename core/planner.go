@@ -124,7 +124,7 @@ func newPlan(since uint64, rules int) *plan {
 	}
 	of := new(planOfOne)
 	of.since, of.rules = since, of.rule[:0]
-	of.others.steps, of.others.passedRules.rules = of.step[:0], of.passed[:0]
+	of.others.steps, of.others.rules = of.step[:0], of.passed[:0]
 	return &of.plan
 }
 

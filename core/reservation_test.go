@@ -130,7 +130,7 @@ func TestDecisionHasTheLimitThatACallIsNearestTo(t *testing.T) {
 		require.Len(t, d.Limits, 2)
 		limit := d.Limit()
 		assert.Equal(t, "narrow", limit.Name)
-		assert.Equal(t, 3.0, limit.Quota.Limit)
+		assert.InDelta(t, 3, limit.Quota.Limit, 0)
 		assert.Equal(t, left, limit.Quota.Remaining)
 		assert.Positive(t, limit.Quota.Reset)
 		assert.Equal(t, e.Revision(), d.Revision)

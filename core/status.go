@@ -31,7 +31,7 @@ func (e *Engine) Status() Status {
 	defer e.rules.mu.Unlock()
 	status := Status{Revision: e.rules.revision, AppliedAt: e.rules.appliedAt, Rules: e.rules.book.Len()}
 	status.Unmatched = e.rules.unmatched()
-	status.Signals, status.ForcedKinds = e.signals.status(), e.rules.forcedKinds()
+	status.Signals, status.ForcedKinds = e.signalStatus(), e.rules.forcedKinds()
 	status.Forced, status.Switches = e.rules.forcedList(), e.rules.switches.list()
 	status.MissingLists = e.missingLists(func(rule.Rule) bool { return true })
 	status.Fleet = e.fleet.status(e.clock.Now())
