@@ -96,7 +96,7 @@ func (l *gateLimiter) Acquire(c rule.Call) (rule.Ticket, rule.Decision) {
 		return 0, rule.Block
 	}
 	if l.passed++; l.passed == l.rule.Capacity {
-		defer l.env.Changed(c.Now, "free", "full")
+		defer l.env.Changed(c.Now, "free", "full", "")
 	}
 	return rule.Ticket(l.passed), rule.Pass
 }

@@ -55,7 +55,7 @@ func TestReportsOfAMissingListAlternate(t *testing.T) {
 	var mu sync.Mutex
 	states := []string{access.ListMissing} // newService has reported it
 	env := s.env()
-	env.Changed = func(_ clock.Instant, from, to string) {
+	env.Changed = func(_ clock.Instant, from, to, _ string) {
 		mu.Lock()
 		defer mu.Unlock()
 		assert.Equal(t, states[len(states)-1], from, "after %d changes", len(states))

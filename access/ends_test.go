@@ -23,7 +23,7 @@ func TestEntryEndsByTheWallClock(t *testing.T) {
 	lists, wall := list.NewRegistry(), end.Add(-time.Second)
 	lists.Set("blocked", l)
 	env := rule.Env{
-		Version: 1, Lists: lists, Changed: func(clock.Instant, string, string) {},
+		Version: 1, Lists: lists, Changed: func(clock.Instant, string, string, string) {},
 		Until: func(t time.Time) time.Duration { return t.Sub(wall) },
 	}
 	limiter := access.Kind().Complete(access.Rule{Resource: "r", List: "blocked"}).NewLimiter(env)

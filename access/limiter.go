@@ -14,7 +14,7 @@ type limiter struct {
 	rule    *compiledRule
 	list    *list.Handle // nil if the rule has none
 	monitor *monitor
-	changed func(at clock.Instant, from, to string)
+	changed func(at clock.Instant, from, to, because string)
 	until   func(time.Time) time.Duration // on the wall clock; nil if there is none but that of calls
 }
 

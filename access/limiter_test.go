@@ -212,8 +212,8 @@ func TestChangeOfStateMayChangeTheList(t *testing.T) {
 	s := newService(t, access.Rule{Resource: "r", List: "l"})
 	s.changes = nil
 	env := s.env()
-	env.Changed = func(at clock.Instant, from, to string) {
-		s.changed(at, from, to)
+	env.Changed = func(at clock.Instant, from, to, _ string) {
+		s.changed(at, from, to, "")
 		if len(s.changes) == 1 {
 			s.lists.Delete("l")
 		}

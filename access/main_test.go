@@ -48,7 +48,7 @@ func (s *service) env() rule.Env {
 	return rule.Env{Version: s.version, Now: epoch, Lists: s.lists, Changed: s.changed}
 }
 
-func (s *service) changed(_ clock.Instant, from, to string) {
+func (s *service) changed(_ clock.Instant, from, to, _ string) {
 	s.changes = append(s.changes, from+" to "+to)
 }
 

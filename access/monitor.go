@@ -47,7 +47,7 @@ func (m *monitor) report(l *limiter, now clock.Instant) {
 func (m *monitor) send(l *limiter, now clock.Instant, missing bool) {
 	m.mu.Unlock()
 	defer m.mu.Lock()
-	l.changed(now, stateOf(!missing), stateOf(missing))
+	l.changed(now, stateOf(!missing), stateOf(missing), "")
 }
 
 func stateOf(missing bool) string {

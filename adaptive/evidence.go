@@ -35,9 +35,8 @@ func (o *overload) noteState(now clock.Instant) {
 	if state == o.state {
 		return
 	}
-	if o.env.ChangedBecause != nil {
-		report := func(at clock.Instant, from, to string) { o.env.ChangedBecause(at, from, to, because) }
-		o.changes.Add(report, now, o.state, state)
+	if o.env.Changed != nil {
+		o.changes.Add(o.env.Changed, now, o.state, state, because)
 	}
 	o.state = state
 }

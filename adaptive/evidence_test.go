@@ -44,7 +44,7 @@ func TestRuleSaysWhyCallsAreRefused(t *testing.T) {
 	s := newGateScene(t, adaptive.Rule{Resource: "r"})
 	var reports []string
 	env := s.env()
-	env.ChangedBecause = func(_ clock.Instant, from, to, because string) {
+	env.Changed = func(_ clock.Instant, from, to, because string) {
 		s.limiter.Status(s.now) // it may ask the limiter
 		reports = append(reports, from+" to "+to+": "+because)
 	}

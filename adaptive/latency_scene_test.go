@@ -43,7 +43,7 @@ func newGateScene(t require.TestingT, r adaptive.Rule) *gateScene {
 }
 
 func (s *gateScene) env() rule.Env {
-	return rule.Env{Version: s.version, Now: s.now, Seed: 1, Signals: signals{}, Changed: func(clock.Instant, string, string) {}}
+	return rule.Env{Version: s.version, Now: s.now, Seed: 1, Signals: signals{}, Changed: func(clock.Instant, string, string, string) {}}
 }
 
 // reload brings a changed rule into force.

@@ -45,7 +45,7 @@ func newScene(t testing.TB, r adaptive.Rule) *scene {
 }
 
 func (s *scene) env() rule.Env {
-	return rule.Env{Version: s.version, Now: s.now, Signals: s.readings, Seed: 1, Changed: func(clock.Instant, string, string) {}}
+	return rule.Env{Version: s.version, Now: s.now, Signals: s.readings, Seed: 1, Changed: func(clock.Instant, string, string, string) {}}
 }
 
 // adopt makes another version of the rule, which is not activated yet.

@@ -222,7 +222,7 @@ func (b *breaker) enter(code state, at clock.Instant) {
 		b.window.resume()
 	}
 	if before.name() != after.name() {
-		b.changes.Add(l.changed, b.since, before.name(), after.name())
+		b.changes.Add(l.changed, b.since, before.name(), after.name(), "")
 	}
 }
 

@@ -13,7 +13,7 @@ func newBenchmarked(b *testing.B) rule.Finisher {
 	b.Helper()
 	b.ReportAllocs()
 	r := breaker.Rule{Resource: "r", Threshold: 0.5}.WithDefaults()
-	env := rule.Env{Version: 1, Now: epoch, Changed: func(clock.Instant, string, string) {}}
+	env := rule.Env{Version: 1, Now: epoch, Changed: func(clock.Instant, string, string, string) {}}
 	return breaker.Kind().Of(r).NewLimiter(env).(rule.Finisher)
 }
 

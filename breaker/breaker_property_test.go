@@ -359,7 +359,7 @@ func newMachine(t *rapid.T) *machine {
 }
 
 func (m *machine) env() rule.Env {
-	return rule.Env{Version: uint64(len(m.limiters)), Now: m.now, Changed: func(at clock.Instant, from, to string) {
+	return rule.Env{Version: uint64(len(m.limiters)), Now: m.now, Changed: func(at clock.Instant, from, to, _ string) {
 		m.changes = append(m.changes, fmt.Sprintf("%v %s to %s", at.Sub(epoch), from, to))
 	}}
 }

@@ -47,7 +47,7 @@ func (c *crowd) time() clock.Instant { return clock.Instant(c.now.Load()) }
 
 func (c *crowd) limiter() limiter { return *c.current.Load() }
 
-func (c *crowd) changed(at clock.Instant, from, to string) {
+func (c *crowd) changed(at clock.Instant, from, to, _ string) {
 	c.limiter().Status(at) // would deadlock if the breaker were locked
 	c.mu.Lock()
 	defer c.mu.Unlock()

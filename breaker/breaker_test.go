@@ -524,7 +524,7 @@ func TestReportMayCallTheBreaker(t *testing.T) {
 	var states []string
 	var l limiter
 	r := errorRatio().WithDefaults()
-	l = breaker.Kind().Of(r).NewLimiter(rule.Env{Now: epoch, Changed: func(at clock.Instant, _, to string) {
+	l = breaker.Kind().Of(r).NewLimiter(rule.Env{Now: epoch, Changed: func(at clock.Instant, _, to, _ string) {
 		states = append(states, "begin "+to)
 		l.Control(at, breaker.Closed)
 		states = append(states, "end "+to, l.Status(at).State)
@@ -568,7 +568,7 @@ func TestPassingRefusingAndEndingAllocateNothing(t *testing.T) {
 
 func TestOpeningProbingAndClosingAllocateNothing(t *testing.T) {
 	r := errorRatio().WithDefaults()
-	l := breaker.Kind().Of(r).NewLimiter(rule.Env{Now: epoch, Changed: func(clock.Instant, string, string) {}}).(limiter)
+	l := breaker.Kind().Of(r).NewLimiter(rule.Env{Now: epoch, Changed: func(clock.Instant, string, string, string) {}}).(limiter)
 	now := epoch
 	call := func(failed bool) {
 		ticket, _ := l.Acquire(rule.Call{Now: now})

@@ -15,7 +15,7 @@ import (
 type limiter struct {
 	breaker *breaker
 	version uint64
-	changed func(at clock.Instant, from, to string)
+	changed func(at clock.Instant, from, to, because string)
 
 	minCalls uint64
 	// The breaker opens at a share of bad calls of num/den or, if den is 0, at num bad

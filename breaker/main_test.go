@@ -57,7 +57,7 @@ func (s *service) env() rule.Env {
 	return rule.Env{Version: s.version, Now: s.now, Changed: s.changed}
 }
 
-func (s *service) changed(at clock.Instant, from, to string) {
+func (s *service) changed(at clock.Instant, from, to, _ string) {
 	s.observer()
 	s.changes = append(s.changes, fmt.Sprintf("%v %s to %s", at.Sub(epoch), from, to))
 }

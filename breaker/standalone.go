@@ -47,7 +47,7 @@ func New(r Rule, options ...Option) (*Breaker, error) {
 		option(b)
 	}
 	b.clock = standalone.Clock(b.clock)
-	env := standalone.Env(b.clock.Now(), func(_ clock.Instant, from, to string) { b.changed(from, to) })
+	env := standalone.Env(b.clock.Now(), func(_ clock.Instant, from, to, _ string) { b.changed(from, to) })
 	b.limiter = complete.NewLimiter(env).(*limiter)
 	b.tickets = standalone.NewTickets(b.limiter, b.clock, refused)
 	return b, nil

@@ -2,9 +2,6 @@ package core
 
 import (
 	"cmp"
-	"fmt"
-	"hash/fnv"
-	"log/slog"
 	"sync/atomic"
 
 	"github.com/penstock-go/penstock/clock"
@@ -38,9 +35,7 @@ type activeRule struct {
 	lookedBack bool // the names called before it came into force were looked at
 
 	// registry.swapMu guards what follows.
-	shared                           versionedLimiter // for all resources together; none when each has its own
-	guardedResource, relatedResource *resource        // that it names, as the guarded and as the related one
-	present                          *ruleState       // while a plan is made: its state for that resource
+	shared versionedLimiter // for all resources together; none when each has its own
 }
 
 // versionedLimiter is the limiter of one version of a rule. Versions that go on from
@@ -136,117 +131,6 @@ func (s *ruleState) isOwn() bool { return !s.rule.sharesLimiter }
 // byKey orders rules by kind and name.
 func byKey(a, b *activeRule) int {
 	return cmp.Or(cmp.Compare(a.key.Kind, b.key.Kind), cmp.Compare(a.key.Name, b.key.Name))
-}
-
-// limiterEnv is what limiters are made with.
-type limiterEnv struct {
-	engine     *Engine
-	generation uint64
-	now        clock.Instant
-}
-
-// newLimiter returns a limiter for a version of a rule on a resource.
-func (l limiterEnv) newLimiter(a *activeRule, version rule.Rule, resource string, counts *transitions) versionedLimiter {
-	limiter, ok := l.make(version, resource, func() rule.Limiter { return version.NewLimiter(l.env(a, resource, counts)) })
-	if !ok {
-		limiter = new(noLimiter)
-	}
-	versioned := versionedLimiter{Limiter: limiter, first: limiter}
-	if a.hasPattern() && (a.sharesLimiter || resource == Overflow) {
-		versioned.pending = new(pendingCalls)
-	}
-	return versioned
-}
-
-// adopt returns a limiter for a version of a rule that goes on from the present one;
-// false if that cannot be.
-func (l limiterEnv) adopt(
-	a *activeRule, version rule.Rule, resource string, counts *transitions, present versionedLimiter,
-) (next versionedLimiter, ok bool) {
-	if _, none := present.Limiter.(*noLimiter); none {
-		return versionedLimiter{}, false
-	}
-	limiter, made := l.make(version, resource, func() rule.Limiter {
-		return version.Adopt(present.Limiter, l.env(a, resource, counts))
-	})
-	if !made {
-		return present, true // it goes on by the version before
-	}
-	return versionedLimiter{limiter, present.first, present.pending}, limiter != nil
-}
-
-func (l limiterEnv) env(a *activeRule, resource string, counts *transitions) rule.Env {
-	env := rule.Env{
-		Version: l.generation, Now: l.now, Until: l.engine.clock.Until, Forced: a.forcedState(),
-		Resource: a.resourceOf(resource),
-		Lists:    l.engine.lists, Signals: &l.engine.signals, Fleet: l.engine.fleet.member, Seed: l.seed(a, resource),
-		Changed: func(clock.Instant, string, string) {}, ChangedBecause: func(clock.Instant, string, string, string) {},
-		Warn:    func(message string) { l.engine.warnOf(a.key, resource, message) },
-		Sources: true,
-	}
-	if counts != nil {
-		env.ChangedBecause = func(at clock.Instant, from, to, because string) {
-			counts.add(from, to)
-			l.engine.stateChanged(StateChange{
-				At: at, Resource: resource, Kind: a.key.Kind, Rule: a.key.Name, From: from, To: to, Because: because,
-			}, a.forcedBy())
-		}
-		env.Changed = func(at clock.Instant, from, to string) { env.ChangedBecause(at, from, to, "") }
-	}
-	return env
-}
-
-// warnOf logs what a limiter of a rule says, unless limiters have said much in this second.
-func (e *Engine) warnOf(key rule.Key, resource, message string) {
-	e.events.add(Event{At: e.clock.Now(), Type: EventWarning, Resource: resource, Kind: key.Kind, Rule: key.Name, Text: message})
-	if _, ok := e.warningLines.take(e.clock.Now(), stateLines, e.clock.Now); !ok {
-		return
-	}
-	e.log.Warn("penstock: "+message, slog.String("resource", loggable(resource)),
-		slog.String("kind", string(key.Kind)), slog.String("rule", loggable(key.Name)))
-}
-
-// stateChanged reports a change of state to the observer and, unless there were many in this
-// second, to the log. forced is what an operator has forced; nil for nothing.
-func (e *Engine) stateChanged(change StateChange, forced *Forced) {
-	event := Event{
-		At: change.At, Type: EventState, Resource: change.Resource, Kind: change.Kind, Rule: change.Rule,
-		From: change.From, To: change.To, Forced: forced.stateOf(),
-	}
-	if forced != nil {
-		event.By, change.Because = forced.By, cmp.Or(change.Because, forced.cause())
-	}
-	event.Text = change.Because
-	e.events.add(event)
-	if skipped, ok := e.stateLines.take(change.At, stateLines, e.clock.Now); ok {
-		facts := []any{
-			slog.String("resource", loggable(change.Resource)),
-			slog.String("kind", string(change.Kind)),
-			slog.String("rule", loggable(change.Rule)),
-			slog.String("from", change.From),
-			slog.String("to", change.To),
-		}
-		if change.Because != "" {
-			facts = append(facts, slog.String("because", change.Because))
-		}
-		if skipped > 0 {
-			facts = append(facts, slog.Uint64("linesSkipped", skipped))
-		}
-		e.log.Warn("penstock: the state of a rule changed", facts...)
-	}
-	if e.observer.StateChanged != nil {
-		e.observer.StateChanged(change)
-	}
-}
-
-// seed returns the seed of a limiter of a rule on a resource, 0 if the engine has none.
-func (l limiterEnv) seed(a *activeRule, resource string) uint64 {
-	if l.engine.seed == 0 {
-		return 0
-	}
-	hash := fnv.New64a()
-	fmt.Fprintf(hash, "%d %q %q %q", l.engine.seed, a.key.Kind, a.key.Name, resource)
-	return max(1, hash.Sum64())
 }
 
 // newState returns the state of a version of a rule for a resource that the rule did

@@ -30,6 +30,7 @@ type admission struct {
 	refusedBy rule.Limiter // the queue that ended its wait, by its first version
 	refusedAs rule.Ticket  // with this ticket
 	wait      wait
+	passesAt  clock.Instant // when it would pass the queue that it joined last, if that is a rule.Forecaster
 	seen      clock.Instant // the latest instant that a step returned with Stale
 
 	passed *chain // nil until it has
@@ -52,29 +53,40 @@ func (r *resource) admit(ctx context.Context, q *request, opts []Option) (g Guar
 	var a admission
 	a.begin(r, q)
 	defer a.end()
-	err = a.run(ctx, opts)
-	a.reportWait(ctx, err)
-	if err != nil {
+	if err = a.run(ctx, opts); err != nil {
 		a.recordGivenUp(ctx, opts, err)
 		return Guard{}, err
 	}
-	r.engine.reportPass(ctx, &a.request)
+	g = a.hand(ctx, opts)
+	return
+}
+
+// hand returns the guard of the call, which has passed, and reports it.
+func (a *admission) hand(ctx context.Context, opts []Option) (g Guard) {
+	a.resource.env.reportPass(ctx, &a.request)
 	g = a.guard(opts)
 	a.record(ctx, opts, a.passed, nil)
 	return
 }
 
-// run waits until the call has passed, or returns why it may not.
+// run waits until the call has passed, or returns why it may not, and reports the wait.
 func (a *admission) run(ctx context.Context, opts []Option) error {
+	err := a.pass(ctx, opts)
+	a.reportWait(ctx, err)
+	return err
+}
+
+// pass is run without the report.
+func (a *admission) pass(ctx context.Context, opts []Option) error {
 	for {
-		engine := a.resource.engine
-		switched := *engine.rules.switched.Load() // before the rules are looked at
+		env := a.resource.env
+		switched := *env.switched.Load() // before the rules are looked at
 		after, err := a.proceed(ctx, opts)
 		if err != nil || a.passed != nil {
 			return err
 		}
-		err = engine.pause(ctx, a.Now, after, a.wait.woken, switched)
-		a.Now = engine.clock.Now()
+		err = env.pause(ctx, a.Now, after, a.wait.woken, switched)
+		a.Now = env.clock.Now()
 		if err == nil {
 			err = ctx.Err() // it may have ended while the call was woken
 		}
@@ -86,7 +98,7 @@ func (a *admission) run(ctx context.Context, opts []Option) error {
 
 // reportWait reports the wait of a call to the observer, if it waited.
 func (a *admission) reportWait(ctx context.Context, err error) {
-	if report := a.resource.engine.observer.Waited; report != nil && a.wait.node != nil {
+	if report := a.resource.env.observer.Waited; report != nil && a.wait.node != nil {
 		report(ctx, Wait{Resource: a.name, Duration: max(0, a.Now.Sub(a.wait.since)), Err: err})
 	}
 }
@@ -135,7 +147,7 @@ func (a *admission) proceed(ctx context.Context, opts []Option) (after time.Dura
 			a.held.giveBack(&a.request, 0, len(c.steps))
 		case rule.Stale: // a rule has seen a later instant, or is a newer one
 			a.held.giveBack(&a.request, 0, len(c.steps))
-			a.Now = max(a.Now, a.seen, a.resource.engine.clock.Now())
+			a.Now = max(a.Now, a.seen, a.resource.env.clock.Now())
 		}
 	}
 }
@@ -182,6 +194,9 @@ func (a *admission) stopAt(ctx context.Context, opts []Option, c *chain, said an
 			if err := ctx.Err(); err != nil {
 				return said.decision, err
 			}
+			if c.steps[said.which].forecaster != nil {
+				a.passesAt = clock.Instant(said.ticket)
+			}
 			if said = a.join(ctx, opts, c, said.which); said.decision == rule.Wait {
 				return rule.Wait, nil
 			}
@@ -208,7 +223,7 @@ func (a *admission) join(ctx context.Context, opts []Option, c *chain, i int) an
 		a.promise(a.Tokens)
 		a.beginWait(ctx)
 	}
-	return answer{i, ticket, decision}
+	return answer{which: i, ticket: ticket, decision: decision}
 }
 
 // promise notes that the call, which waits in a queue, will take n tokens of the rules behind it.
@@ -230,7 +245,7 @@ func (a *admission) refusedWaiting(ctx context.Context, opts []Option, c *chain)
 	if by := a.refusedBy; by != nil {
 		a.refusedBy = nil
 		if i := c.indexOf(by); i >= 0 {
-			return a.refuse(ctx, opts, c, answer{i, a.refusedAs, rule.Block})
+			return a.refuse(ctx, opts, c, answer{which: i, ticket: a.refusedAs, decision: rule.Block})
 		}
 	}
 	return nil
@@ -298,8 +313,8 @@ func (a *admission) end() {
 
 func (a *admission) beginWait(ctx context.Context) {
 	a.held.suspend(a.Now)
-	if a.waiter == nil || a.held.chain.steps[a.waitsAt].suspends == nil || !a.Inbound() { // else it is within no other, as a rule
-		a.resource.engine.noteWait(a.Now)
+	if a.waiter == nil || a.held.chain.rules[a.waitsAt].suspends == nil || !a.Inbound() { // else it is within no other, as a rule
+		a.resource.env.noteWait(a.Now)
 	}
 	if a.wait.node == nil {
 		a.wait.node, a.wait.since = &a.resource.node, a.Now
@@ -330,7 +345,7 @@ func (a *admission) patienceOf(ctx context.Context, s *step) rule.Patience {
 	if a.wait.node != nil {
 		p.Since = a.wait.since
 	}
-	if patience := a.resource.engine.patience(ctx, !s.waits(&a.request)); patience < endless {
+	if patience := a.resource.env.patience(ctx, !s.waits(&a.request)); patience < endless {
 		p.Until = a.Now.Add(patience)
 	}
 	if a.noWait && s.decides > 0 {
@@ -344,7 +359,7 @@ const endless = time.Duration(math.MaxInt64)
 
 // patience returns how long a call can wait: until the deadline of its context; 0 with
 // NoWait.
-func (e *Engine) patience(ctx context.Context, noWait bool) time.Duration {
+func (e *callEnv) patience(ctx context.Context, noWait bool) time.Duration {
 	if noWait {
 		return 0
 	}
@@ -359,7 +374,7 @@ func (e *Engine) patience(ctx context.Context, noWait bool) time.Duration {
 
 // waitError returns why the wait of a call has to end: the error of its context, or
 // ErrClosed; nil if it can go on.
-func (e *Engine) waitError(ctx context.Context) error {
+func (e *callEnv) waitError(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -371,7 +386,7 @@ func (e *Engine) waitError(ctx context.Context) error {
 
 // pause waits until wake or switched receives, until d has passed since now, unless d is 0, or
 // until the context or the engine ends: then it returns that error.
-func (e *Engine) pause(ctx context.Context, now clock.Instant, d time.Duration, wake, switched <-chan struct{}) error {
+func (e *callEnv) pause(ctx context.Context, now clock.Instant, d time.Duration, wake, switched <-chan struct{}) error {
 	var over <-chan time.Time
 	if d > 0 {
 		timer := clock.TimerAt(e.clock, now.Add(d))

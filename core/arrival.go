@@ -53,17 +53,15 @@ func (a *Arrival) Proceed() (after time.Duration, done bool) {
 			a.admission.end()
 		}
 	}()
-	engine := a.admission.resource.engine
-	a.admission.Now = engine.clock.Now()
+	env := a.admission.resource.env
+	a.admission.Now = env.clock.Now()
 	after, err := a.admission.proceed(a.ctx, a.opts)
 	switch {
 	case err != nil:
 	case a.admission.passed != nil:
-		engine.reportPass(a.ctx, &a.admission.request)
-		a.guard = a.admission.guard(a.opts)
-		a.admission.record(a.ctx, a.opts, a.admission.passed, nil)
+		a.guard = a.admission.hand(a.ctx, a.opts)
 	default:
-		err = engine.waitError(a.ctx)
+		err = env.waitError(a.ctx)
 		a.done = err != nil
 		a.admission.recordGivenUp(a.ctx, a.opts, err)
 	}

@@ -10,12 +10,12 @@ import (
 // caller holds g.swapMu, as for all that follows.
 func (g *registry) attach(a *activeRule, now clock.Instant) {
 	if name := a.target.Resource; name != "" {
-		a.guardedResource = g.resourceOfRule(name, now)
-		a.guardedResource.attached.guards = append(a.guardedResource.attached.guards, a)
+		r := g.resourceOfRule(name, now)
+		r.attached.guards = append(r.attached.guards, a)
 	}
 	if a.related != "" {
-		a.relatedResource = g.resourceOfRule(a.related, now)
-		a.relatedResource.attached.counts = append(a.relatedResource.attached.counts, a)
+		r := g.resourceOfRule(a.related, now)
+		r.attached.counts = append(r.attached.counts, a)
 	}
 }
 

@@ -30,10 +30,10 @@ type End struct {
 }
 
 // observesPasses says whether the observer learns of calls that pass.
-func (e *Engine) observesPasses() bool { return e.observer.Passed != nil }
+func (e *callEnv) observesPasses() bool { return e.observer.Passed != nil }
 
 // reportPass reports a call that passes to the observer.
-func (e *Engine) reportPass(ctx context.Context, q *request) {
+func (e *callEnv) reportPass(ctx context.Context, q *request) {
 	if e.observer.Passed != nil {
 		e.observer.Passed(orBackground(ctx), Pass{Resource: q.name, Tokens: int(q.Tokens), At: q.Now})
 	}
@@ -41,7 +41,7 @@ func (e *Engine) reportPass(ctx context.Context, q *request) {
 
 // reportEnd reports a call that has ended to the observer.
 func (g *Guard) reportEnd(now clock.Instant, word uint32, longLived bool) {
-	if ended := g.resource.engine.observer.Ended; ended != nil {
+	if ended := g.resource.env.observer.Ended; ended != nil {
 		ended(End{
 			Resource: g.resource.name, At: now, Duration: max(0, now.Sub(g.start)),
 			Failed: word&stateMask == failed, Ignored: word&stateMask == ignored, LongLived: longLived,

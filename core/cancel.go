@@ -19,9 +19,9 @@ func (g *Guard) Cancel() {
 	if g.resource == nil {
 		return
 	}
-	now, tokens := g.resource.engine.clock.Now(), g.tokens()
+	now, tokens := g.resource.env.clock.Now(), g.tokens()
 	word := atomic.SwapUint32(&g.state.word, exited)
-	record, chain := g.extras.record, g.extras.chain
+	record, passed := g.extras.record, g.extras.passed
 	switch {
 	case word&stateMask == exited:
 		return
@@ -32,11 +32,11 @@ func (g *Guard) Cancel() {
 	}
 	g.recordCancel(now)
 	q := request{Call: rule.Call{Now: now, Tokens: tokens}}
-	if ended := g.resource.engine.observer.Ended; ended != nil {
+	if ended := g.resource.env.observer.Ended; ended != nil {
 		defer ended(End{Resource: g.resource.name, At: now, Duration: max(0, now.Sub(g.start)), Cancelled: true})
 	}
 	g.resource.node.TakeBack(g.start, tokens)
-	if chain == nil {
+	if passed == nil {
 		return
 	}
 	outer := g.extras.outer
@@ -46,30 +46,30 @@ func (g *Guard) Cancel() {
 	outer.end(now)
 	if record != nil {
 		defer g.dropRecord(record)
-		defer record.leaveShadows(&q, len(chain.shadows))
+		defer record.leaveShadows(&q, len(passed.rules)-passed.asked)
 	}
 	g.cancelSteps(&q, word)
 }
 
 // cancelSteps gives back the tickets of the steps.
 func (g *Guard) cancelSteps(q *request, word uint32) {
-	chain, record, from := g.extras.chain, g.extras.record, 0
+	passed, record, from := g.extras.passed, g.extras.record, 0
 	if word&whereMask == 0 {
-		from = chain.forecasts // only their tickets are known
+		from = passed.forecasts // only their tickets are known
 	}
 	var few [inlineSlots]rule.Ticket
 	tickets := few[:]
-	if len(chain.steps) > len(few) {
-		list := g.resource.engine.newTicketList(len(chain.steps))
-		defer g.resource.engine.ticketLists.Put(list)
+	if passed.asked > len(few) {
+		list := g.resource.env.newTicketList(passed.asked)
+		defer g.resource.env.ticketLists.Put(list)
 		tickets = *list
 	}
-	for i := from; i < len(chain.steps); i++ {
+	for i := from; i < passed.asked; i++ {
 		if word&whereMask == recorded {
 			tickets[i] = record.slot(i).ticket
 		} else {
-			tickets[i] = chain.ticketIn(word, g.state.rest, i, g.start)
+			tickets[i] = passed.ticketIn(word, g.state.rest, i, g.start)
 		}
 	}
-	chain.giveBack(from, len(chain.steps), q, tickets)
+	passed.giveBack(from, passed.asked, q, tickets)
 }

@@ -16,6 +16,8 @@ import (
 // A chain never changes, except that it notes that it was used, and what refused last. The zero value
 // lets all calls pass.
 type chain struct {
+	passedRules
+
 	isEmpty    bool // there are no rules, and no observer of calls
 	isOneStep  bool // there is nothing but one step, which has one key at the most and injects no faults
 	isFollowed bool // shadow rules, rules with related or an observer are asked once the call has passed
@@ -23,17 +25,12 @@ type chain struct {
 	steps    []step
 	shadows  []step
 	counters []rule.PassCounter // of rules on other resources that count the passes
-	tickets  bool               // steps need their tickets when the call ends, or by Guard.Settle
 	injects  bool               // a step or a shadow injects faults: calls get a number
-	suspends bool               // a step or a shadow has to know that a call waits within the call
-	ends     []end              // of steps that learn how calls end, the last first
 
-	forecasts   int          // the index of the first step that is a rule.Forecaster
-	decidesLast bool         // from there on there are several, for none of which calls wait
+	decidesLast bool         // from forecasts on there are several, for none of which calls wait
 	pends       bool         // a call may give back what it took of a limit that resources share
 	refusedLast atomic.Int32 // if decidesLast: the step, counted from 1, that refused last
 
-	extras   guardExtras    // of guards that need no others
 	recorded []*recordedKey // attributes of calls that are recorded
 
 	named   []*evidence // of the rules for the one origin that the chain is for
@@ -48,12 +45,6 @@ func (c *chain) noteOrigin() {
 			e.fromOrigin.Store(true)
 		}
 	}
-}
-
-// end is a step that learns how calls end.
-type end struct {
-	finisher rule.Finisher
-	step     int // its index
 }
 
 // waitOrder is the order of rules of one phase: those that know nothing of later calls, and of the
@@ -82,17 +73,24 @@ func waitOrderOf(limiter rule.Limiter) waitOrder {
 // the calls that pass: these go the way on which more than the rules is asked, so that the others need
 // not look whether there is one.
 func (c *chain) finish(observed bool) {
-	c.forecasts = len(c.steps)
+	c.asked, c.forecasts = len(c.steps), len(c.steps)
+	c.rules = slices.Grow(c.rules, len(c.steps)+len(c.shadows))
+	for i := range c.steps {
+		c.add(c.steps[i].limiter, c.steps[i].forecaster != nil)
+	}
 	for i := range slices.Backward(c.steps) {
-		s := &c.steps[i]
-		if s.finisher != nil {
-			c.ends = append(c.ends, end{s.finisher, i})
+		s, of := &c.steps[i], &c.rules[i]
+		if of.finisher != nil {
+			c.finishes, c.finisher = true, i
 		}
-		isInstant := s.forecaster != nil && s.queue == nil // its ticket is the instant at which the call passes
-		c.tickets = c.tickets || s.finisher != nil || s.settler != nil && !isInstant
-		if s.forecaster != nil {
+		isInstant := of.forecasts && s.queue == nil // its ticket is the instant at which the call passes
+		c.tickets = c.tickets || of.finisher != nil || of.settler != nil && !isInstant
+		if of.forecasts {
 			c.forecasts = i
 		}
+	}
+	for i := range c.shadows {
+		c.add(c.shadows[i].limiter, c.shadows[i].forecaster != nil)
 	}
 	c.decidesLast = len(c.steps)-c.forecasts > 1
 	for i := c.forecasts; i < len(c.steps); i++ {
@@ -102,14 +100,12 @@ func (c *chain) finish(observed bool) {
 		c.pends = c.pends || s.mayGiveBack
 	}
 	for i := range len(c.steps) + len(c.shadows) {
-		s := c.slotStep(i)
-		c.injects = c.injects || s.injects
-		c.suspends = c.suspends || s.suspends != nil && s.finisher != nil
+		c.injects = c.injects || c.slotStep(i).injects
 	}
 	c.isFollowed = observed || len(c.shadows)+len(c.counters) > 0
 	c.isEmpty = len(c.steps) == 0 && !c.isFollowed
 	c.isOneStep = len(c.steps) == 1 && !c.isFollowed && !c.injects && len(c.steps[0].keys) <= 1
-	c.extras.chain = c
+	c.extras.passed = &c.passedRules
 	c.recorded = c.keysToRecord()
 }
 
@@ -118,6 +114,7 @@ type answer struct {
 	which    int
 	ticket   rule.Ticket
 	decision rule.Decision
+	isFirst  bool // the steps before it let the call pass at that instant
 }
 
 // tryPass asks all rules of a chain at one instant. On Pass all rules let the call pass, and
@@ -185,7 +182,7 @@ func (c *chain) acquire(q *request, opts []Option, tickets []rule.Ticket) (a ans
 			ticket, decision = s.ask(q.Call, q, opts)
 		}
 		if decision != rule.Pass {
-			return answer{passed, ticket, decision}
+			return answer{passed, ticket, decision, true}
 		}
 		tickets[passed] = ticket
 		passed++
@@ -220,7 +217,7 @@ func (c *chain) firstRefusal(known int, q *request) answer {
 			known = i
 		}
 	}
-	return answer{which: known, decision: rule.Block}
+	return answer{which: known, decision: rule.Block, isFirst: true}
 }
 
 // tryLast asks the steps from the first Forecaster on, one after the other.
@@ -242,7 +239,7 @@ func (c *chain) tryLast(q *request, opts []Option, tickets []rule.Ticket) (a ans
 		begun = passed + 1
 		ticket, decision := s.ask(q.Call, q, opts)
 		if decision != rule.Pass {
-			return answer{passed, ticket, decision}
+			return answer{passed, ticket, decision, true}
 		}
 		tickets[passed] = ticket
 	}
@@ -279,18 +276,6 @@ func (c *chain) prefetching() *step {
 	return nil
 }
 
-// giveBack returns the tickets of the steps from one on and before another, the last first, also
-// those behind one that panics.
-func (c *chain) giveBack(from, to int, q *request, tickets []rule.Ticket) {
-	if from >= to {
-		return
-	}
-	if from+1 < to {
-		defer c.giveBack(from, to-1, q, tickets)
-	}
-	c.steps[to-1].limiter.GiveBack(q.Now, tickets[to-1], q.Tokens)
-}
-
 // indexOf returns the step of a limiter, by the first of its versions; -1 if there is
 // none.
 func (c *chain) indexOf(first rule.Limiter) int {
@@ -313,13 +298,17 @@ func (c *chain) retryAfter(a answer, q *request, opts []Option, held *heldTicket
 	if wait == rule.Forbidden || len(c.steps) == 1 {
 		return wait
 	}
-	return c.longest(a.which, wait, q, opts, held)
+	from := 0
+	if a.isFirst { // the steps before it need no time
+		from = a.which + 1
+	}
+	return c.longest(from, a.which, wait, q, opts, held)
 }
 
-// longest returns the longest of wait and the retry times of all steps, other than the one
+// longest returns the longest of wait and the retry times of the steps from one on, other than the one
 // with index but, those that deny, and those of which the call holds a ticket.
-func (c *chain) longest(but int, wait time.Duration, q *request, opts []Option, held *heldTickets) time.Duration {
-	for i := 0; i < len(c.steps) && wait != Never; i++ {
+func (c *chain) longest(from, but int, wait time.Duration, q *request, opts []Option, held *heldTickets) time.Duration {
+	for i := from; i < len(c.steps) && wait != Never; i++ {
 		s := &c.steps[i]
 		if i == but || s.denies || held != nil && held.has(i) {
 			continue

@@ -4,12 +4,11 @@ import (
 	"cmp"
 	"log/slog"
 	"math"
-	"reflect"
 	"sync"
 	"sync/atomic"
 
 	"github.com/penstock-go/penstock/clock"
-	"github.com/penstock-go/penstock/core/internal/ruleset"
+	"github.com/penstock-go/penstock/core/internal/signals"
 	"github.com/penstock-go/penstock/list"
 	"github.com/penstock-go/penstock/rule"
 )
@@ -20,35 +19,21 @@ import (
 // sample signals while rules read any, one that leases tokens while rules share limits with
 // other instances, and one that ends forced states while some have a time.
 type Engine struct {
-	clock      clock.Clock
-	endsSlowly bool // the clock is code of the program, which may panic, or the observer learns of ends
-	log        *slog.Logger
-	observer   Observer
-	recorder   atomic.Pointer[recorder] // nil unless calls are recorded
+	callEnv
+	limiters limiterMaker
 
-	isFailure   func(error) bool
-	exempt      func(name string) bool // nil if no name is
-	lists       *list.Registry
-	signals     signals
-	fleet       fleetMember
-	seed        uint64       // of what limiters choose at random; 0 for none
-	contexts    CallContexts // of functions that Do runs
-	records     sync.Pool    // of *guardRecord
-	ticketLists sync.Pool    // of *[]rule.Ticket, for calls of many rules
+	exempt  func(name string) bool // nil if no name is
+	lists   *list.Registry
+	signals *signals.Set
+	fleet   fleetMember
 
-	// generation numbers the rule set in force; a call acts by one generation
-	// throughout. It is what swaps a set as a whole: see plan.
-	generation atomic.Uint64
-	linksUntil atomic.Int64  // the clock.Instant from which on Guard.Context links no calls
-	closed     chan struct{} // closed by Close, to wake what waits
+	contexts CallContexts // of functions that Do runs
+	present  engineLoad
+
 	resources  registry
-
 	rejections atomic.Uint64 // documents rejected
-	journal    journal
-	events     eventLog
-	present    engineLoad
 
-	refusalLines, stateLines, warningLines, forcedLines lineBudget
+	forcedLines lineBudget
 
 	rules     ruleStore
 	recorders recorders
@@ -76,38 +61,18 @@ func New(config Config) *Engine {
 	config.Lists.LimitRemoval(list.RemovalLimit{
 		Share: config.MaxRemoval, Window: cmp.Or(config.RemovalWindow, DefaultRemovalWindow), Clock: config.Clock,
 	})
-	e := &Engine{
-		clock:    config.Clock,
-		log:      config.Logger,
-		observer: config.Observer,
-		lists:    config.Lists,
-		seed:     config.Seed,
-		exempt:   exemptions(&config),
-		closed:   make(chan struct{}),
-
-		endsSlowly: isForeign(config.Clock) || config.Observer.Ended != nil,
-	}
-	e.linksUntil.Store(math.MinInt64)
-	if e.isFailure = config.IsFailure; e.isFailure == nil {
-		e.isFailure = isFailure
-	}
-	e.journal.log, e.journal.rejections = e.log, make(map[ruleset.DocumentKey]*rejections)
-	e.events.init(cmp.Or(config.MaxEvents, DefaultMaxEvents), e.clock.Now())
-	e.resources.init(e, config.MaxResources)
+	e := &Engine{lists: config.Lists, exempt: exemptions(&config)}
+	e.init(&config)
 	e.rules.init(config, e.try)
-	e.signals.init(config)
-	e.fleet.init(&config, e.fleetLogger())
+	e.signals = e.newSignals(&config)
+	e.fleet.init(&config, fleetLogger(&e.callEnv))
+	e.limiters.init(&e.callEnv, &config, e.signals, e.fleet.member)
+	e.resources.init(&e.limiters, e.Kinds(), config.MaxResources)
 	e.sources.init()
 	if e.recorders.config = config.Recorder; config.Recorder != nil {
 		e.ensureRecorder()
 	}
 	return e
-}
-
-// isForeign says whether a clock is none of package clock.
-func isForeign(c clock.Clock) bool {
-	t := reflect.TypeOf(c)
-	return t.Kind() != reflect.Pointer || t.Elem().PkgPath() != reflect.TypeFor[clock.Instant]().PkgPath()
 }
 
 // Lists returns the lists that rules refer to by name. What is set there is in force at
@@ -125,16 +90,14 @@ func (e *Engine) Close() {
 	if e.generation.Swap(closedGeneration) != closedGeneration {
 		close(e.closed)
 		e.sources.cancel()
-		e.signals.cancel()
+		e.signals.Cancel()
 		e.fleet.close()
 	}
 	e.rules.mu.Unlock()
 	e.running.Wait()
-	e.signals.awaitSource()
+	e.signals.AwaitSource()
 	e.journal.flush(0, true)
 }
-
-func (e *Engine) isClosed() bool { return e.generation.Load() == closedGeneration }
 
 // Clock returns the clock that the engine runs on.
 func (e *Engine) Clock() clock.Clock { return e.clock }

@@ -59,7 +59,7 @@ func (e *Engine) enter(ctx context.Context, r *resource, name string, opts []Opt
 	case !c.isEmpty || !r.pass(now, tokens):
 		return r.enterChain(ctx, name, now, tokens, opts, c)
 	}
-	if rec := r.engine.recorder.Load(); rec != nil {
+	if rec := r.env.recorder.Load(); rec != nil {
 		rec.atOnce(ctx, r, c, now, tokens, opts, nil)
 	}
 	if longLived {
@@ -87,12 +87,12 @@ func (r *resource) enterChain(
 	var tickets [inlineSlots]rule.Ticket
 	switch said, decision := r.tryPass(&q, opts, c, tickets[:]); decision {
 	case rule.Pass:
-		if rec := r.engine.recorder.Load(); rec != nil {
+		if rec := r.env.recorder.Load(); rec != nil {
 			rec.atOnce(ctx, r, c, q.Now, tokens, opts, nil)
 		}
 		return c.guard(r, &q, opts, tickets[:len(c.steps)]), nil
 	case rule.Block:
-		if rec := r.engine.recorder.Load(); rec != nil {
+		if rec := r.env.recorder.Load(); rec != nil {
 			rec.atOnce(ctx, r, c, q.Now, tokens, opts, c.steps[said.which].refusals)
 		}
 		return Guard{}, r.refuseBy(ctx, &q, opts, c, said, nil)
@@ -106,8 +106,8 @@ func (r *resource) enterLongChain(ctx context.Context, q *request, opts []Option
 	var few [inlineSlots]rule.Ticket
 	tickets := few[:]
 	if len(c.steps) > len(few) {
-		list := r.engine.newTicketList(len(c.steps))
-		defer r.engine.ticketLists.Put(list)
+		list := r.env.newTicketList(len(c.steps))
+		defer r.env.ticketLists.Put(list)
 		tickets = *list
 	}
 	switch said, decision := r.tryPass(q, opts, c, tickets); decision {
@@ -119,15 +119,15 @@ func (r *resource) enterLongChain(ctx context.Context, q *request, opts []Option
 				c.giveBack(0, len(c.steps), q, tickets)
 			}
 		}()
-		r.engine.reportPass(ctx, q)
+		r.env.reportPass(ctx, q)
 		g = c.guard(r, q, opts, tickets[:len(c.steps)])
 		handed = true
-		if rec := r.engine.recorder.Load(); rec != nil {
+		if rec := r.env.recorder.Load(); rec != nil {
 			rec.atOnce(ctx, r, c, q.Now, q.Tokens, opts, nil)
 		}
 		return
 	case rule.Block:
-		if rec := r.engine.recorder.Load(); rec != nil {
+		if rec := r.env.recorder.Load(); rec != nil {
 			rec.atOnce(ctx, r, c, q.Now, q.Tokens, opts, c.steps[said.which].refusals)
 		}
 		return Guard{}, r.refuseBy(ctx, q, opts, c, said, nil)
@@ -152,19 +152,19 @@ func (r *resource) enterStep(
 	}
 	switch ticket, decision := s.limiter.Acquire(rule.Call{Now: now, Tokens: tokens}); {
 	case decision == rule.Pass && r.pass(now, tokens):
-		if rec := r.engine.recorder.Load(); rec != nil {
+		if rec := r.env.recorder.Load(); rec != nil {
 			rec.atOnce(ctx, r, c, now, tokens, opts, nil)
 		}
 		return c.stepGuard(r, now, tokens, opts, ticket), nil
 	case decision == rule.Block && ticket != 0 && !s.denies && s.pending == nil:
-		if rec := r.engine.recorder.Load(); rec != nil {
+		if rec := r.env.recorder.Load(); rec != nil {
 			rec.atOnce(ctx, r, c, now, tokens, opts, s.refusals)
 		}
 		return Guard{}, r.refuse(ctx, now, tokens, s.refusals, ticket.RetryTime())
 	default:
 		var q request
 		q.init(name, now, tokens)
-		return r.stopAtStep(ctx, &q, opts, c, answer{0, ticket, s.allowed(decision)})
+		return r.stopAtStep(ctx, &q, opts, c, answer{ticket: ticket, decision: s.allowed(decision)})
 	}
 }
 
@@ -183,7 +183,7 @@ func (r *resource) enterStepWith(
 	ticket, decision := s.ask(call, &q, opts)
 	switch {
 	case decision == rule.Pass && r.pass(now, tokens):
-		if rec := r.engine.recorder.Load(); rec != nil {
+		if rec := r.env.recorder.Load(); rec != nil {
 			rec.atOnce(ctx, r, c, now, tokens, opts, nil)
 		}
 		if call.LongLived() {
@@ -191,13 +191,13 @@ func (r *resource) enterStepWith(
 		}
 		return c.stepGuard(r, now, tokens, opts, ticket), nil
 	case decision == rule.Block && ticket != 0 && !s.denies && s.pending == nil:
-		if rec := r.engine.recorder.Load(); rec != nil {
+		if rec := r.env.recorder.Load(); rec != nil {
 			rec.atOnce(ctx, r, c, now, tokens, opts, s.refusals)
 		}
 		return Guard{}, r.refuse(ctx, now, tokens, s.refusals, ticket.RetryTime())
 	}
 	q.init(name, now, tokens)
-	return r.stopAtStep(ctx, &q, opts, c, answer{0, ticket, decision})
+	return r.stopAtStep(ctx, &q, opts, c, answer{ticket: ticket, decision: decision})
 }
 
 // stopAtStep goes on with a call that has not passed the one step, or has passed it in vain.
@@ -208,7 +208,7 @@ func (r *resource) stopAtStep(ctx context.Context, q *request, opts []Option, c 
 		s.limiter.GiveBack(q.Now, said.ticket, q.Tokens)
 	case said.decision == rule.Block && s.mayGetBack(q): // ask again
 	case said.decision == rule.Block, said.decision == rule.Wait && !s.waits(q):
-		if rec := r.engine.recorder.Load(); rec != nil {
+		if rec := r.env.recorder.Load(); rec != nil {
 			rec.atOnce(ctx, r, c, q.Now, q.Tokens, opts, s.refusals)
 		}
 		return Guard{}, r.refuseBy(ctx, q, opts, c, said, nil)
@@ -221,7 +221,7 @@ func (r *resource) stopAtStep(ctx context.Context, q *request, opts []Option, c 
 // of its own.
 func (r *resource) pass(now clock.Instant, tokens int32) bool {
 	r.node.Pass(now, tokens)
-	if r.evicted.Load() && !r.stillOverflows() {
+	if r.evicted.Load() && !r.env.names.stillOverflows(r) {
 		r.node.TakeBack(now, tokens)
 		return false
 	}

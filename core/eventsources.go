@@ -24,7 +24,7 @@ func (e *Engine) noteRejection(r *Rejection) {
 }
 
 // note notes how the source is.
-func (f *followedSource) note(at clock.Instant, state string, err error) {
+func (f sourceSink) note(at clock.Instant, state string, err error) {
 	f.engine.events.add(Event{
 		At: at, Type: EventSource, Source: f.name, Revision: f.source.Revision(), To: state, Err: textOf(err),
 	})
@@ -104,12 +104,12 @@ func (e *Engine) noteLists() {
 }
 
 // fleetLogger returns the logger of the fleet's member, whose lines become events, too.
-func (e *Engine) fleetLogger() *slog.Logger { return slog.New(&fleetLog{e.log.Handler(), e}) }
+func fleetLogger(of *callEnv) *slog.Logger { return slog.New(&fleetLog{of.log.Handler(), of}) }
 
 // fleetLog is a handler that makes events of the lines of the fleet.
 type fleetLog struct {
 	slog.Handler
-	engine *Engine
+	env *callEnv
 }
 
 // Enabled implements [slog.Handler].
@@ -117,14 +117,14 @@ func (f *fleetLog) Enabled(context.Context, slog.Level) bool { return true }
 
 // Handle implements [slog.Handler].
 func (f *fleetLog) Handle(ctx context.Context, line slog.Record) error {
-	e := Event{At: f.engine.clock.Now(), Type: EventFleet, Text: strings.TrimPrefix(line.Message, "penstock: ")}
+	e := Event{At: f.env.clock.Now(), Type: EventFleet, Text: strings.TrimPrefix(line.Message, "penstock: ")}
 	line.Attrs(func(a slog.Attr) bool {
 		if a.Key == "error" || a.Key == "panic" {
 			e.Err = a.Value.String()
 		}
 		return true
 	})
-	f.engine.events.add(e)
+	f.env.events.add(e)
 	if !f.Handler.Enabled(ctx, line.Level) {
 		return nil
 	}

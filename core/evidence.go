@@ -22,17 +22,20 @@ type evidence struct {
 type attributeEvidence struct{ found, lacking atomic.Bool }
 
 func newEvidence(r rule.Rule) *evidence {
-	e := &evidence{keys: r.Attributes()}
+	return &evidence{origin: originFor(r), keys: r.Attributes()}
+}
+
+// originFor returns the one origin that a rule is for; "" if it is not for one.
+func originFor(r rule.Rule) string {
 	if origin := r.Target().Origin; origin != rule.OtherOrigins {
-		e.origin = origin
+		return origin
 	}
-	return e
+	return ""
 }
 
 // isOf says whether the evidence is about the origin and the attributes of a version.
 func (e *evidence) isOf(r rule.Rule) bool {
-	other := newEvidence(r)
-	return e.origin == other.origin && slices.Equal(e.keys, other.keys)
+	return e.origin == originFor(r) && slices.Equal(e.keys, r.Attributes())
 }
 
 // note takes note of whether a call had the attribute of the key with index i. A nil

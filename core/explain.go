@@ -42,7 +42,7 @@ func (e *Engine) Explain(resource string, opts ...Option) []Applied {
 	now := e.clock.Now()
 	for _, p := range e.applying(resource, opts) {
 		a := Applied{RuleSnapshot: p.snapshot(now)}
-		if call, found := p.callOf(now, opts); found != nil {
+		if call, found := p.callOf(context.Background(), now, opts); found != nil {
 			a.Attributes, a.RetryAfter = found, p.limiter.RetryAfter(call)
 			if a.RetryAfter == rule.Forbidden {
 				a.RetryAfter = Never
@@ -68,14 +68,14 @@ func (e *Engine) locate(applied []Applied) {
 
 // callOf returns a call with these options as the limiter gets it, and what the rule finds when it
 // looks at the attributes of the call; nil if it looks at none.
-func (p *planned) callOf(now clock.Instant, opts []Option) (call rule.Call, found []AppliedAttribute) {
+func (p *planned) callOf(ctx context.Context, now clock.Instant, opts []Option) (call rule.Call, found []AppliedAttribute) {
 	keys := p.rule.Attributes()
 	if len(keys) == 0 {
 		return rule.Call{}, nil
 	}
 	parts := new([rule.MaxKeys]rule.Attribute)
 	for i, key := range keys {
-		parts[i] = new(request).attribute(opts, key)
+		parts[i] = (&request{ctx: ctx}).attribute(opts, key)
 		found = append(found, AppliedAttribute{key, parts[i]})
 	}
 	value := parts[0]
@@ -88,7 +88,7 @@ func (p *planned) callOf(now clock.Instant, opts []Option) (call rule.Call, foun
 	}
 	var q request
 	q.init("", now, tokens)
-	q.read(context.Background(), opts)
+	q.read(ctx, opts)
 	return q.with(value), found
 }
 
@@ -107,28 +107,11 @@ func (p *planned) addQuota(to *RuleSnapshot, call rule.Call) {
 // out. Their Quota is set: of rules with a limit for each value, that of the value of the call.
 // It is what an adapter tells its callers of the limits that they are under.
 func (e *Engine) Quotas(resource string, opts ...Option) []RuleSnapshot {
-	var states []RuleSnapshot
-	now := e.clock.Now()
-	for _, p := range e.applying(resource, opts) {
-		if !p.refuses() {
-			continue
-		}
-		switch _, byValue := p.limiter.Limiter.(rule.QuotaReader); {
-		case byValue:
-			s := p.identity()
-			if call, found := p.callOf(now, opts); found != nil {
-				p.addQuota(&s, call)
-			}
-			if s.Quota != nil {
-				states = append(states, s)
-			}
-		case p.rule.Type().Phase() == rule.PhaseRate:
-			if s := p.snapshot(now); s.Quota != nil {
-				states = append(states, s)
-			}
-		}
+	p := e.resources.peek(resource).planNow()
+	if p == nil {
+		return nil
 	}
-	return states
+	return p.quotas(context.Background(), e.clock.Now(), opts)
 }
 
 // PartitionKey returns what tells the value of the snapshot from others, for clients who know the
@@ -174,11 +157,14 @@ func (e *Engine) applying(resource string, opts []Option) []planned {
 	if p == nil {
 		return nil
 	}
+	return p.applying(opts)
+}
+
+func (p *plan) applying(opts []Option) (rules []planned) {
 	origin := originOf(opts)
 	if _, named := p.origins[origin]; !named {
 		origin = rule.OtherOrigins
 	}
-	var rules []planned
 	for _, entry := range p.rules {
 		if isFor(entry.rule.Target(), origin) {
 			rules = append(rules, entry)

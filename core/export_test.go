@@ -20,7 +20,7 @@ func (e *Engine) Impose(resource string, rules ...Imposed) {
 	g := &e.resources
 	g.swapMu.Lock()
 	defer g.swapMu.Unlock()
-	p := planner{engine: e, resource: resource}
+	p := planner{limiters: &e.limiters, resource: resource}
 	for _, of := range rules {
 		state := &ruleState{limiter: versionedLimiter{Limiter: of.Limiter, first: of.Limiter}, tally: newTally(&r.node)}
 		state.refusals = newRefusals(resource, of.Rule, state.tally)

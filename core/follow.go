@@ -48,12 +48,10 @@ func (b *sourceList) find(name string) *followedSource {
 	return nil
 }
 
-// followedSource is a source that is followed, and the sink that it writes to.
+// followedSource is what is known of a source that is followed.
 type followedSource struct {
-	engine *Engine
-	name   string
-	index  int // among the sources of the engine
-	ctx    context.Context
+	name string
+	ctx  context.Context
 
 	// ruleStore.mu guards what follows.
 	source    *ruleset.Source // its documents
@@ -65,6 +63,12 @@ type followedSource struct {
 	err       error         // why it is not connected
 	logged    string        // of that
 	loggedAt  clock.Instant
+}
+
+// sourceSink is the [Sink] that a source writes to.
+type sourceSink struct {
+	engine *Engine
+	*followedSource
 }
 
 // Follow keeps the rules of a source applied until ctx ends or the engine is
@@ -91,7 +95,7 @@ func (e *Engine) Follow(ctx context.Context, source Source) error {
 	}
 	f := e.sources.find(source.Name())
 	if f == nil {
-		f = &followedSource{engine: e, name: source.Name(), index: len(e.sources.list), since: e.clock.Now()}
+		f = &followedSource{name: source.Name(), since: e.clock.Now()}
 		f.source = e.rules.book.Source(f.name)
 		e.sources.list = append(e.sources.list, f)
 	}
@@ -106,15 +110,16 @@ func (e *Engine) Follow(ctx context.Context, source Source) error {
 		defer cancel()
 		defer stop()
 		err := errors.New("it has ended its goroutine")
-		defer func() { f.ended(err) }()
-		err = f.run(source)
+		sink := sourceSink{e, f}
+		defer func() { sink.ended(err) }()
+		err = sink.run(source)
 	})
 	return nil
 }
 
 // run runs the source until it returns. When it panics it is started again, after a
 // pause that doubles each time unless it has run for long.
-func (f *followedSource) run(source Source) error {
+func (f sourceSink) run(source Source) error {
 	pause := minRestart
 	for {
 		begun := f.engine.clock.Now()
@@ -136,7 +141,7 @@ func (f *followedSource) run(source Source) error {
 }
 
 // runOnce runs the source and returns a panic as a [*SourcePanicError].
-func (f *followedSource) runOnce(source Source) (err error) {
+func (f sourceSink) runOnce(source Source) (err error) {
 	defer func() {
 		if value := recover(); value != nil {
 			err = &SourcePanicError{Source: f.name, Value: value, Stack: debug.Stack()}
@@ -145,7 +150,7 @@ func (f *followedSource) runOnce(source Source) (err error) {
 	return source.Run(f.ctx, f)
 }
 
-func (f *followedSource) reportPanic(err *SourcePanicError) {
+func (f sourceSink) reportPanic(err *SourcePanicError) {
 	f.engine.log.Error("penstock: source panicked, the rules in force stay, it is started again",
 		slog.String("source", f.name), slog.Any("error", err), slog.String("stack", string(err.Stack)))
 	f.Disconnected(err)
@@ -155,7 +160,7 @@ func (f *followedSource) reportPanic(err *SourcePanicError) {
 }
 
 // ended notes that the source is not followed any longer, and why.
-func (f *followedSource) ended(err error) {
+func (f sourceSink) ended(err error) {
 	f.engine.rules.mu.Lock()
 	defer f.engine.rules.mu.Unlock()
 	if f.connected || f.ctx.Err() == nil {
@@ -172,9 +177,9 @@ func (f *followedSource) ended(err error) {
 }
 
 // Apply is the engine's side of [Sink].
-func (f *followedSource) Apply(change Change) { f.engine.report(f.apply(change)) }
+func (f sourceSink) Apply(change Change) { f.engine.report(f.apply(change)) }
 
-func (f *followedSource) apply(change Change) outcome {
+func (f sourceSink) apply(change Change) outcome {
 	e := f.engine
 	e.rules.mu.Lock()
 	defer e.rules.mu.Unlock()
@@ -211,7 +216,7 @@ func delivery(change Change) ruleset.Delivery {
 }
 
 // Disconnected is the engine's side of [Sink].
-func (f *followedSource) Disconnected(err error) {
+func (f sourceSink) Disconnected(err error) {
 	defer f.engine.journal.flush(f.engine.clock.Now(), false)
 	f.engine.rules.mu.Lock()
 	defer f.engine.rules.mu.Unlock()
@@ -222,7 +227,7 @@ func (f *followedSource) Disconnected(err error) {
 }
 
 // connect notes that the source could be read, or why not.
-func (f *followedSource) connect(err error) {
+func (f sourceSink) connect(err error) {
 	now := f.engine.clock.Now()
 	switch connected := err == nil; {
 	case connected && !f.connected:

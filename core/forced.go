@@ -243,7 +243,7 @@ func (e *Engine) endForced() (left time.Duration, goesOn bool) {
 		if f := of.Load(); f != nil {
 			if _, over := f.isOver(e.clock); over {
 				of.Store(nil)
-				e.rules.forcings.Add(1)
+				e.resources.forcings.Add(1)
 				changes = append(changes, e.endOf(f, false))
 				limiters.restored = append(limiters.restored, e.forcedRules(f.concerns)...)
 			}

@@ -16,19 +16,16 @@ import (
 // put in force is guarded: a rule that it cannot make a limiter of is refused like one that has a
 // mistake, before anything has changed.
 
-// isForeign says whether a kind is one of [Config.Kinds].
-func (s *ruleStore) isForeign(kind rule.Kind) bool { return s.foreign[kind] }
-
 // try says why rules cannot be put in force, because their kinds fail. It makes a limiter of each,
 // and drops it.
 func (e *Engine) try(replaced []rules.Replacement) error {
 	var failures []error
 	for _, r := range replaced {
-		if r.To == nil || !e.rules.isForeign(r.To.Type().Kind()) {
+		if r.To == nil || !e.limiters.isForeign(r.To.Type().Kind()) {
 			continue
 		}
 		if err := ruleset.Guarded(func() { e.tryRule(r.To.Clone()) }); err != nil {
-			failures = append(failures, e.kindFailed(r.To.Key(), "", err))
+			failures = append(failures, e.limiters.kindFailed(r.To.Key(), "", err))
 		}
 	}
 	return errors.Join(failures...)
@@ -43,7 +40,7 @@ func (e *Engine) tryRule(r rule.Rule) {
 	r.Fleet()
 	r.Answer()
 	r.Forbids()
-	env := limiterEnv{e, e.generation.Load() + 1, e.clock.Now()}
+	env := limiterEnv{&e.limiters, e.generation.Load() + 1, e.clock.Now()}
 	limiter := r.NewLimiter(env.env(a, a.sharedName(), nil))
 	if limiter == nil {
 		panic("New has returned nil")
@@ -56,7 +53,7 @@ func (e *Engine) tryRule(r rule.Rule) {
 
 // kindFailed logs that the kind of a rule has failed, on a resource if that is not "", and returns it as
 // an error.
-func (e *Engine) kindFailed(key rule.Key, resource string, err error) error {
+func (m *limiterMaker) kindFailed(key rule.Key, resource string, err error) error {
 	attrs := []any{slog.String("kind", string(key.Kind)), slog.String("rule", loggable(key.Name)), slog.Any("error", err)}
 	if resource != "" {
 		attrs = append(attrs, slog.String("resource", loggable(resource)))
@@ -64,19 +61,31 @@ func (e *Engine) kindFailed(key rule.Key, resource string, err error) error {
 	if failure := (*ruleset.Failure)(nil); errors.As(err, &failure) && failure.Stack != nil {
 		attrs = append(attrs, slog.String("stack", string(failure.Stack)))
 	}
-	e.log.Error("penstock: a kind of rules has failed", attrs...)
-	e.events.add(Event{At: e.clock.Now(), Type: EventWarning, Resource: resource, Kind: key.Kind, Rule: key.Name, Err: err.Error()})
+	m.log.Error("penstock: a kind of rules has failed", attrs...)
+	m.events.add(Event{At: m.clock.Now(), Type: EventWarning, Resource: resource, Kind: key.Kind, Rule: key.Name, Err: err.Error()})
 	return fmt.Errorf("core: the kind of rule %v %w", key, err)
 }
 
-// make makes a limiter of a version of a rule. A kind of the program that fails is logged.
-func (l limiterEnv) make(of rule.Rule, resource string, fn func() rule.Limiter) (limiter rule.Limiter, ok bool) {
-	if !l.engine.rules.isForeign(of.Type().Kind()) {
-		return fn(), true
+// make makes a limiter of a version of a rule, which goes on from the present one if that is not nil. A
+// kind of the program that fails is logged, and made is false.
+func (m *limiterMaker) make(of rule.Rule, present rule.Limiter, resource string, env rule.Env) (limiter rule.Limiter, made bool) {
+	if !m.isForeign(of.Type().Kind()) {
+		return limiterOf(of, present, env), true
 	}
-	err := ruleset.Guarded(func() { limiter = fn() })
+	return m.makeForeign(of, present, resource, env)
+}
+
+func limiterOf(of rule.Rule, present rule.Limiter, env rule.Env) rule.Limiter {
+	if present == nil {
+		return of.NewLimiter(env)
+	}
+	return of.Adopt(present, env)
+}
+
+func (m *limiterMaker) makeForeign(of rule.Rule, present rule.Limiter, resource string, env rule.Env) (limiter rule.Limiter, made bool) {
+	err := ruleset.Guarded(func() { limiter = limiterOf(of, present, env) })
 	if err != nil {
-		_ = l.engine.kindFailed(of.Key(), resource, err)
+		_ = m.kindFailed(of.Key(), resource, err)
 	}
 	return limiter, err == nil
 }

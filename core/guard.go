@@ -68,7 +68,7 @@ const (
 // guardExtras is what guards need beside their four words. Guards of calls that passed the
 // same chain share one; a guard that has a record has its own.
 type guardExtras struct {
-	chain      *chain       // that the call passed; nil if there are no rules
+	passed     *passedRules // nil for a call of no rules that has ended
 	wouldBlock *BlockError  // with which a shadow rule would have refused the call
 	record     *guardRecord // that the extras are of; nil for guards without one
 	outer      *outerCall   // of a call to which those within it are linked, see Guard.Context; else nil
@@ -138,7 +138,7 @@ func (c *chain) longLivedGuard(r *resource, now clock.Instant, tokens int32) Gua
 // recordedGuard returns the guard with a record of the tickets. It asks the shadow rules,
 // each as if it were the only one, and notes the first that would have refused the call.
 func (c *chain) recordedGuard(r *resource, q *request, opts []Option, tickets []rule.Ticket) Guard {
-	record := r.engine.newRecord(c)
+	record := r.env.newRecord(&c.passedRules)
 	for i, ticket := range tickets {
 		*record.slot(i) = ticketSlot{ticket, true}
 	}
@@ -201,7 +201,7 @@ func (g *Guard) Fail(err error) {
 	if g == nil || g.resource == nil || err == nil {
 		return
 	}
-	if g.resource.engine.isFailure(err) {
+	if g.resource.env.isFailure(err) {
 		g.mark(failed)
 	} else {
 		g.mark(ignored)
@@ -261,13 +261,13 @@ func (g *Guard) charge(tokens int32) {
 
 // moveToRecord puts what the guard carries into a record.
 func (g *Guard) moveToRecord() *guardRecord {
-	chain, tokens := g.extras.chain, g.tokens()
-	if chain == nil {
-		chain = &g.resource.engine.resources.noRules.others
+	passed, tokens := g.extras.passed, g.tokens()
+	if passed == nil {
+		passed = &g.resource.env.noRules.others.passedRules
 	}
-	record := g.resource.engine.newRecord(chain)
-	for i := range chain.steps {
-		*record.slot(i) = ticketSlot{g.ticket(chain, i), true}
+	record := g.resource.env.newRecord(passed)
+	for i := range passed.asked {
+		*record.slot(i) = ticketSlot{g.ticket(passed, i), true}
 	}
 	record.outer, record.longLived, record.decided = g.extras.outer, false, false
 	g.extras, g.state.rest = &record.guardExtras, uint32(tokens)
@@ -295,9 +295,9 @@ func (g *Guard) MarkLongLived() {
 
 // markLongLived tells the rules that look at calls under way.
 func (r *guardRecord) markLongLived() {
-	for i := range len(r.chain.steps) + len(r.chain.shadows) {
+	for i := range r.passed.rules {
 		if slot := r.slot(i); slot.held {
-			if watcher, ok := r.chain.slotStep(i).limiter.(rule.Watcher); ok {
+			if watcher, ok := r.passed.rules[i].limiter.(rule.Watcher); ok {
 				watcher.MarkLongLived(slot.ticket)
 			}
 		}
@@ -310,7 +310,7 @@ func (g *Guard) Exit() {
 	if g == nil || g.resource == nil {
 		return
 	}
-	e := g.resource.engine
+	e := g.resource.env
 	if e.endsSlowly {
 		g.exitBy(e.clock)
 		return
@@ -326,7 +326,7 @@ func (g *Guard) Exit() {
 	default: // what exitCarried does, whose call is 1 ns
 		g.resource.node.Done(g.start, now, word&stateMask == failed)
 		g.recordEnd(now, word, false)
-		if word&whereMask != 0 && len(g.extras.chain.ends) > 0 {
+		if word&whereMask != 0 && g.extras.passed.finishes {
 			g.exitSteps(now, word)
 		}
 	}
@@ -356,7 +356,7 @@ func (g *Guard) exitBy(c clock.Clock) {
 // exitCarried ends a call whose tickets the guard itself carries.
 func (g *Guard) exitCarried(now clock.Instant, word uint32) {
 	g.resource.node.Done(g.start, now, word&stateMask == failed)
-	if word&whereMask != 0 && len(g.extras.chain.ends) > 0 {
+	if word&whereMask != 0 && g.extras.passed.finishes {
 		g.exitSteps(now, word)
 	}
 }
@@ -369,219 +369,16 @@ func (g *Guard) exitSteps(now clock.Instant, word uint32) {
 		g.exitOuter(word, exit)
 		return
 	}
-	g.extras.chain.done(0, word, g.state.rest, &exit)
+	g.extras.passed.done(g.extras.passed.asked-1, word, g.state.rest, &exit)
 }
 
 // exitOuter is exitSteps for a call to which those within it are linked.
 func (g *Guard) exitOuter(word uint32, exit rule.Exit) {
-	defer g.extras.chain.done(0, word, g.state.rest, &exit) // also if a limiter panics
+	defer g.extras.passed.done(g.extras.passed.asked-1, word, g.state.rest, &exit) // also if a limiter panics
 	exit.Waited = g.extras.outer.end(exit.Now)
 }
 
-// done tells the rules from an index on how a call ended, also those behind one that panics.
-func (c *chain) done(from int, word, rest uint32, exit *rule.Exit) {
-	if from+1 < len(c.ends) {
-		defer c.done(from+1, word, rest, exit)
-	}
-	end := &c.ends[from]
-	end.finisher.Done(c.ticketIn(word, rest, end.step, exit.Start), *exit)
-}
-
-// carry packs the tickets and the tokens of a call that passes at an instant into a guard. It returns
-// false if more than one ticket has to be carried, or if that one or the tokens are too large.
-func (c *chain) carry(tickets []rule.Ticket, start clock.Instant, tokens int32) (word, rest uint32, ok bool) {
-	index, ticket := 0, rule.Ticket(0)
-	for i, t := range tickets {
-		switch {
-		case t == 0 || c.isStart(i, t, start):
-		case ticket != 0:
-			return 0, 0, false
-		default:
-			index, ticket = i, t
-		}
-	}
-	if index > indexMask {
-		return 0, 0, false
-	}
-	return carryOne(index, ticket, tokens)
-}
-
-// isStart says whether the ticket of a step need not be carried: it is the instant at which the call
-// passes.
-func (c *chain) isStart(i int, ticket rule.Ticket, start clock.Instant) bool {
-	return ticket == rule.Ticket(start) && c.steps[i].forecaster != nil
-}
-
-// carryOne is carry for the ticket of the step with an index.
-func carryOne(index int, ticket rule.Ticket, tokens int32) (word, rest uint32, ok bool) {
-	word = uint32(ticket)<<ticketShift | uint32(index)<<indexShift
-	switch {
-	case ticket>>ticketBits == 0:
-		return word | carried, uint32(tokens), true
-	case ticket>>wideBits == 0 && tokens <= tokenMask:
-		return word | wide, uint32(ticket>>ticketBits)<<tokenBits | uint32(tokens), true
-	}
-	return 0, 0, false
-}
-
-// ticketIn returns the ticket of the step with an index, of a guard that carries them.
-func ticketIn(word, rest uint32, index int) rule.Ticket {
-	if word>>indexShift&indexMask != uint32(index) {
-		return 0
-	}
-	ticket := rule.Ticket(word >> ticketShift)
-	if word&whereMask == wide {
-		ticket |= rule.Ticket(rest>>tokenBits) << ticketBits
-	}
-	return ticket
-}
-
-// ticketIn is the function of that name for a call that passed at an instant.
-func (c *chain) ticketIn(word, rest uint32, index int, start clock.Instant) rule.Ticket {
-	if ticket := ticketIn(word, rest, index); ticket != 0 || c.steps[index].forecaster == nil {
-		return ticket
-	}
-	return rule.Ticket(start)
-}
-
-// ticket returns the ticket of the step with an index, of a guard that carries them.
-func (g *Guard) ticket(c *chain, index int) rule.Ticket {
-	return c.ticketIn(atomic.LoadUint32(&g.state.word), g.state.rest, index, g.start)
-}
-
-// exitRecord ends a call whose tickets are in a record, and returns the record to the pool. It counts no
-// call that a copy of the guard has ended.
-func (g *Guard) exitRecord(now clock.Instant, word uint32) (counted, longLived bool) {
-	record := g.extras.record
-	if !record.claim(word >> generationShift) {
-		return false, false // a copy of the guard has exited
-	}
-	exit := rule.Exit{
-		Now: now, Start: g.start, LongLived: record.longLived,
-		Failed: word&stateMask == failed, Ignored: word&stateMask == ignored,
-	}
-	if exit.LongLived {
-		g.resource.node.DoneLongLived(now, exit.Failed)
-	} else {
-		g.resource.node.Done(g.start, now, exit.Failed)
-	}
-	chain := record.chain
-	record.exit(chain, exit)
-	g.dropRecord(record)
-	return true, exit.LongLived
-}
-
-// dropRecord returns the record of a call that has ended to the pool.
-func (g *Guard) dropRecord(record *guardRecord) {
-	g.extras = &record.chain.extras
-	if would := record.refusal.Load(); would != nil {
-		g.extras = &would.extras
-		record.refusal.Store(nil)
-	}
-	g.resource.engine.records.Put(record)
-}
-
-// inlineSlots is how many tickets fit into a record, a guard and the stack of Entry.
-const inlineSlots = 8
-
-// newTicketList returns a list of so many tickets, from a pool.
-func (e *Engine) newTicketList(n int) *[]rule.Ticket {
-	list, ok := e.ticketLists.Get().(*[]rule.Ticket)
-	if !ok || cap(*list) < n {
-		fresh := make([]rule.Ticket, n)
-		list = &fresh
-	}
-	*list = (*list)[:n]
-	return list
-}
-
-// guardRecord holds the tickets of a call that the guard itself cannot carry. The rules get
-// them back when the call ends or is settled. Records come from a pool. A guard knows its
-// own by the generation, so that neither a second Exit nor that of a copy can reach the
-// record of another call.
-type guardRecord struct {
-	guardExtras // the guard's; the record is this one
-
-	generation atomic.Uint32
-	refusal    atomic.Pointer[refusal] // of the first shadow rule that would have refused
-	few        [inlineSlots]ticketSlot // of the chain's steps, then of its shadow rules
-	more       []ticketSlot            // all of them, if they are more
-}
-
-// ticketSlot is the ticket of one rule, if the call has one.
-type ticketSlot struct {
-	ticket rule.Ticket
-	held   bool
-}
-
-// newRecord returns a record for a guard of a call that passed a chain.
-func (e *Engine) newRecord(c *chain) *guardRecord {
-	record, ok := e.records.Get().(*guardRecord)
-	if !ok {
-		record = new(guardRecord)
-		record.record = record
-	}
-	record.chain = c
-	if n := len(c.steps) + len(c.shadows); n > inlineSlots {
-		if cap(record.more) < n {
-			record.more = make([]ticketSlot, n)
-		}
-		record.more = record.more[:n]
-	}
-	return record
-}
-
-// word returns that of the guard whose record it is.
-func (r *guardRecord) word() uint32 { return r.generation.Load()<<generationShift | recorded }
-
-func (r *guardRecord) slot(i int) *ticketSlot {
-	if len(r.chain.steps)+len(r.chain.shadows) > inlineSlots {
-		return &r.more[i]
-	}
-	return &r.few[i]
-}
-
-// claim reports whether the caller is the first to end the call of that generation.
-func (r *guardRecord) claim(generation uint32) bool {
-	return r.generation.CompareAndSwap(generation, (generation+1)&maxGeneration)
-}
-
-func (r *guardRecord) wouldBlock(generation uint32) *BlockError {
-	would := r.refusal.Load()
-	if would == nil || r.generation.Load() != generation {
-		return nil
-	}
-	return &would.err
-}
-
-// exit tells the rules how the call ended.
-func (r *guardRecord) exit(c *chain, exit rule.Exit) {
-	defer r.done(c, len(c.steps)+len(c.shadows), &exit)
-	outer := r.outer
-	r.outer = nil
-	exit.Waited = outer.end(exit.Now)
-}
-
-// done tells so many rules how the call ended, in the reverse of the order in which they let it
-// pass; also those behind one that panics. Long-lived calls have a record under no such rule too.
-func (r *guardRecord) done(c *chain, count int, exit *rule.Exit) {
-	if count == 0 {
-		return
-	}
-	defer r.done(c, count-1, exit)
-	if s, slot := c.slotStep(count-1), r.slot(count-1); s.finisher != nil && slot.held {
-		s.finisher.Done(slot.ticket, *exit)
-	}
-}
-
-// leaveShadows gives back the tickets of so many shadow rules, for a call that is not made after
-// all: another one has panicked. The record is not used any more.
-func (r *guardRecord) leaveShadows(q *request, count int) {
-	if count == 0 {
-		return
-	}
-	defer r.leaveShadows(q, count-1)
-	if slot := r.slot(len(r.chain.steps) + count - 1); slot.held {
-		r.chain.shadows[count-1].limiter.GiveBack(q.Now, slot.ticket, q.Tokens)
-	}
+// ticket returns the ticket of the step with an index, of a guard that carries it.
+func (g *Guard) ticket(of *passedRules, index int) rule.Ticket {
+	return of.ticketIn(atomic.LoadUint32(&g.state.word), g.state.rest, index, g.start)
 }

@@ -17,7 +17,7 @@ type heldTickets struct {
 type heldTicket struct {
 	limiter     rule.Limiter
 	ticket      rule.Ticket
-	suspends    rule.Suspender // the limiter, see step
+	suspends    rule.Suspender // the limiter, see passedRule
 	isSuspended bool           // it was told that the call waits
 	pending     *pendingCalls  // that the call has begun, see step; else nil
 }
@@ -66,13 +66,13 @@ func (h *heldTickets) ask(i int, q *request, opts []Option) answer {
 	} else {
 		slot.endPending()
 	}
-	return answer{i, ticket, decision}
+	return answer{which: i, ticket: ticket, decision: decision}
 }
 
 // add adds the ticket of the step with an index.
 func (h *heldTickets) add(i int, ticket rule.Ticket) {
 	s, slot := &h.chain.steps[i], &h.slots[i]
-	slot.limiter, slot.ticket, slot.suspends = s.limiter, ticket, s.suspends
+	slot.limiter, slot.ticket, slot.suspends = s.limiter, ticket, h.chain.rules[i].suspends
 }
 
 // keep notes that the call has passed, and gives nothing back.

@@ -56,7 +56,7 @@ func LoadFrom(ctx context.Context) LoadLevel {
 	if r == nil {
 		return LoadNone
 	}
-	return r.loadMeter().at(r, r.engine.clock.Now())
+	return r.loadMeter().at(r, r.env.clock.Now())
 }
 
 // PresentLoad returns the highest load of the resources whose guards were asked for it in the last minute. So
@@ -144,7 +144,7 @@ func (r *resource) loadMeter() *loadMeter {
 	if m := r.load.Load(); m != nil {
 		return m
 	}
-	m := &loadMeter{measured: r.engine.clock.Now()}
+	m := &loadMeter{measured: r.env.clock.Now()}
 	m.passed, m.refused = r.counted()
 	if !r.load.CompareAndSwap(nil, m) {
 		return r.load.Load()

@@ -23,7 +23,7 @@ func (g *registry) get(name string) *resource {
 // getOrAdd is get for a name that is not in the table, or whose resource was evicted:
 // it adds the name if there is space.
 func (g *registry) getOrAdd(name string) *resource {
-	now := g.engine.clock.Now()
+	now := g.env.clock.Now()
 	g.sweepSome(now)
 	for {
 		patterns := g.overflow.patterns.Load()
@@ -36,10 +36,10 @@ func (g *registry) getOrAdd(name string) *resource {
 			return g.overflowResourceFor(name)
 		}
 		// Not under the lock, for it takes as long as rules match the name.
-		forcings := g.engine.rules.forcings.Load()
+		forcings := g.forcings.Load()
 		made := g.newResourceFor(name, patterns, now)
 		states := made.states // guarded by swapMu from now on
-		if r = g.add(made, patterns, now); r == made && g.engine.rules.forcings.Load() != forcings {
+		if r = g.add(made, patterns, now); r == made && g.forcings.Load() != forcings {
 			g.applyForcedStates(states)
 		}
 		if r != nil {
@@ -59,7 +59,7 @@ func (g *registry) applyForcedStates(rules []*ruleState) {
 		limiter, ok := s.limiter.Limiter.(rule.Controllable)
 		g.swapMu.Unlock()
 		if ok {
-			s.rule.applyForced([]rule.Controllable{limiter}, g.engine.clock.Now)
+			s.rule.applyForced([]rule.Controllable{limiter}, g.env.clock.Now)
 		}
 	}
 }
@@ -74,7 +74,7 @@ func (g *registry) peek(name string) *resource {
 		return g.overflowResourceFor(name)
 	}
 	patterns := g.overflow.patterns.Load()
-	now := g.engine.clock.Now()
+	now := g.env.clock.Now()
 	r = g.newResourceFor(name, patterns, now)
 	g.inherit(r, patterns, now)
 	return r
@@ -131,8 +131,8 @@ func (g *registry) addWith(r *resource, patterns *patternSet, now clock.Instant)
 // lookUpAgain returns the resource of the name: the same one, unless it was evicted or
 // belongs to the overflow. Then the name may have another one by now.
 func (r *resource) lookUpAgain(name string) *resource {
-	if r.evicted.Load() || r.resourceStats == r.engine.resources.overflowResource.resourceStats {
-		return r.engine.resources.getOrAdd(name)
+	if r.evicted.Load() || r.resourceStats == r.env.overflow {
+		return r.env.names.getOrAdd(name)
 	}
 	return r
 }
@@ -140,8 +140,7 @@ func (r *resource) lookUpAgain(name string) *resource {
 // stillOverflows says whether the resource is one of the overflow and its name still
 // has no other. It is asked after a call was counted there: a name that gets a resource
 // of its own begins with what was counted before.
-func (r *resource) stillOverflows() bool {
-	g := &r.engine.resources
+func (g *registry) stillOverflows(r *resource) bool {
 	if r.resourceStats != g.overflowResource.resourceStats {
 		return false
 	}

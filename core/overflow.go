@@ -15,10 +15,10 @@ func (g *registry) warnOfOverflow(name string) {
 	if g.overflow.warned.Load() || g.mustOverflow(name) || !g.overflow.warned.CompareAndSwap(false, true) {
 		return
 	}
-	g.engine.events.add(Event{At: g.engine.clock.Now(), Type: EventOverflow, Resource: name})
+	g.env.events.add(Event{At: g.env.clock.Now(), Type: EventOverflow, Resource: name})
 	attributes := []any{slog.Int("maxResources", g.max), slog.String("resource", loggable(name))}
 	var byValue []string
-	for _, kind := range g.engine.Kinds() {
+	for _, kind := range g.kinds {
 		if kind.Phase() == rule.PhaseValue {
 			byValue = append(byValue, string(kind.Kind()))
 		}
@@ -26,7 +26,7 @@ func (g *registry) warnOfOverflow(name string) {
 	if len(byValue) > 0 {
 		attributes = append(attributes, slog.Any("kindsByValue", byValue))
 	}
-	g.engine.log.Warn("penstock: there are more resource names than MaxResources: those beyond share one set of statistics"+
+	g.env.log.Warn("penstock: there are more resource names than MaxResources: those beyond share one set of statistics"+
 		" and, under each rule with a pattern, one limit; if clients choose names, such as users or addresses, give calls one name"+
 		" and say who calls by an attribute, which rules can limit by value; if not, raise MaxResources", attributes...)
 }
@@ -69,7 +69,7 @@ func (g *registry) newOverflowResource(name string, patterns *patternSet) *resou
 	r := g.newResource(name, g.overflowResource.resourceStats)
 	r.patterns = patterns
 	r.evicted.Store(true) // a call that passes looks whether the name has a resource by now
-	p := planner{engine: g.engine, resource: name, switches: patterns.switches}
+	p := planner{limiters: g.limiters, resource: name, switches: patterns.switches}
 	patterns.matching(name, func(of *patternRule) {
 		state := &ruleState{rule: of.activeRule, version: of.version, limiter: of.limiter, tally: of.tally}
 		state.refusals = newRefusals(name, of.version, of.tally)
@@ -83,8 +83,8 @@ func (g *registry) newOverflowResource(name string, patterns *patternSet) *resou
 // match it.
 func (g *registry) newResourceFor(name string, patterns *patternSet, now clock.Instant) *resource {
 	r := g.newResource(strings.Clone(name), new(resourceStats)) // the name may be a part of something larger
-	p := planner{engine: g.engine, resource: r.name, switches: patterns.switches}
-	env := limiterEnv{g.engine, patterns.version, now}
+	p := planner{limiters: g.limiters, resource: r.name, switches: patterns.switches}
+	env := limiterEnv{g.limiters, patterns.version, now}
 	patterns.matching(name, func(of *patternRule) {
 		state := env.newState(of.activeRule, of.version, of.limiter, r)
 		p.add(planned{rule: of.version, state: state, limiter: state.limiter}, of.target)

@@ -39,7 +39,7 @@ func (p *planned) refuses() bool { return !p.off && !p.rule.Target().Shadow }
 // planNow returns the plan of the generation in force, nil when the engine is closed. It is
 // the latest one, except during a swap.
 func (r *resource) planNow() *plan {
-	if generation, p := r.engine.generation.Load(), r.plan.Load(); p.isInForce(generation) {
+	if generation, p := r.env.generation.Load(), r.plan.Load(); p.isInForce(generation) {
 		return p
 	}
 	return r.planBefore()
@@ -53,7 +53,7 @@ func (p *plan) isInForce(generation uint64) bool {
 // planBefore looks for that plan among those that the latest one replaces.
 func (r *resource) planBefore() *plan {
 	for {
-		generation := r.engine.generation.Load()
+		generation := r.env.generation.Load()
 		if generation == closedGeneration {
 			return nil
 		}

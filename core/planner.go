@@ -9,7 +9,7 @@ import (
 
 // planner makes the plan of one resource from the rules that apply to it.
 type planner struct {
-	engine   *Engine
+	limiters *limiterMaker
 	resource string
 	switches *switchTable   // what is switched
 	states   []*ruleState   // of all rules
@@ -62,7 +62,7 @@ func (p *planner) add(of planned, target rule.Target) {
 		waiting: waitOrderOf(of.limiter.Limiter), breadth: breadthOf(&target),
 	}
 	switch {
-	case of.off && of.rule.Fleet() && p.engine.fleet.member != nil:
+	case of.off && of.rule.Fleet() && p.limiters.fleet != nil:
 		p.unasked = append(p.unasked, entry) // or it would take tokens of the fleet
 	case of.off, target.Shadow:
 		p.shadows = append(p.shadows, entry)
@@ -94,7 +94,7 @@ func (p *planner) plan(since uint64) *plan {
 	for _, entries := range [][]plannedEntry{p.active, p.shadows, p.unasked} {
 		slices.SortFunc(entries, func(a, b plannedEntry) int { return a.compare(&b) })
 	}
-	next := &plan{since: since, rules: make([]planned, 0, len(p.states))}
+	next := newPlan(since, len(p.states))
 	for _, entries := range [][]plannedEntry{p.active, p.shadows, p.unasked} {
 		for i := range entries {
 			next.rules = append(next.rules, entries[i].planned)
@@ -114,6 +114,26 @@ func (p *planner) plan(since uint64) *plan {
 	p.chain(&next.others, rule.OtherOrigins)
 	next.prefetching = next.others.prefetching()
 	return next
+}
+
+// newPlan returns a plan with space for so many rules. Most resources have one: it is made with all that
+// belongs to it, since ten thousand plans may be made at once.
+func newPlan(since uint64, rules int) *plan {
+	if rules != 1 {
+		return &plan{since: since, rules: make([]planned, 0, rules)}
+	}
+	of := new(planOfOne)
+	of.since, of.rules = since, of.rule[:0]
+	of.others.steps, of.others.rules = of.step[:0], of.passed[:0]
+	return &of.plan
+}
+
+// planOfOne is a plan of one rule.
+type planOfOne struct {
+	plan
+	rule   [1]planned
+	step   [1]step
+	passed [1]passedRule
 }
 
 // chain fills in the chain for the calls of one origin.
@@ -136,5 +156,5 @@ func (p *planner) chain(c *chain, origin string) {
 			c.shadows = append(c.shadows, newStep(entry))
 		}
 	}
-	c.finish(p.engine.observesPasses())
+	c.finish(p.limiters.observesPasses())
 }

@@ -204,7 +204,7 @@ func (rec *recorder) decided(
 	}
 	if deadline, ok := deadlineOf(ctx, v.bounded); ok {
 		more |= 1 << patienceShift
-		words[used] = uint64(max(1, r.engine.clock.Until(deadline)+wait))
+		words[used] = uint64(max(1, r.env.clock.Until(deadline)+wait))
 		used++
 	}
 	count := rec.attributes(ctx, c, opts, words[used:])
@@ -305,7 +305,7 @@ const (
 
 // record records what was decided on a call that had to wait, or could have had to.
 func (a *admission) record(ctx context.Context, opts []Option, c *chain, by *refusals) {
-	rec := a.resource.engine.recorder.Load()
+	rec := a.resource.env.recorder.Load()
 	if rec == nil {
 		return
 	}
@@ -321,7 +321,7 @@ func (a *admission) record(ctx context.Context, opts []Option, c *chain, by *ref
 
 // recordGivenUp records that the context of a call has ended while it waited, if that is the error.
 func (a *admission) recordGivenUp(ctx context.Context, opts []Option, err error) {
-	rec, plan := a.resource.engine.recorder.Load(), a.resource.plan.Load()
+	rec, plan := a.resource.env.recorder.Load(), a.resource.plan.Load()
 	if rec != nil && err != nil && a.wait.node != nil && ctx.Err() != nil && !errors.Is(err, ErrBlocked) {
 		v := verdict{outcome: recording.GaveUp, waited: true, since: a.wait.since}
 		rec.decided(ctx, a.resource, plan.chainFor(opts), a.Now, a.Tokens, opts, v)
@@ -330,7 +330,7 @@ func (a *admission) recordGivenUp(ctx context.Context, opts []Option, err error)
 
 // recordEnd records how a call ended, if there is a recorder.
 func (g *Guard) recordEnd(now clock.Instant, word uint32, longLived bool) {
-	if rec := g.resource.engine.recorder.Load(); rec != nil {
+	if rec := g.resource.env.recorder.Load(); rec != nil {
 		flags := recording.Flags(0)
 		if longLived {
 			flags = recording.LongLived
@@ -347,7 +347,7 @@ func (g *Guard) recordEnd(now clock.Instant, word uint32, longLived bool) {
 
 // recordCancel records that a call was not made after all, if there is a recorder.
 func (g *Guard) recordCancel(now clock.Instant) {
-	if rec := g.resource.engine.recorder.Load(); rec != nil {
+	if rec := g.resource.env.recorder.Load(); rec != nil {
 		rec.ended(g.resource, g.start, now, recording.Cancelled)
 	}
 }
@@ -367,7 +367,7 @@ func (rec *recorder) ended(r *resource, start, now clock.Instant, flags recordin
 
 // recordSettle records what a call is charged with, if there is a recorder.
 func (g *Guard) recordSettle(now clock.Instant, tokens int32) {
-	rec := g.resource.engine.recorder.Load()
+	rec := g.resource.env.recorder.Load()
 	if rec == nil || g.start < rec.since {
 		return
 	}

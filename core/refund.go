@@ -1,6 +1,10 @@
 package core
 
-import "github.com/penstock-go/penstock/rule"
+import (
+	"context"
+
+	"github.com/penstock-go/penstock/rule"
+)
 
 // Refund gives back tokens that calls of the resource with these options took, as [Tokens] says
 // how many, for who learns that they cost less and has no guard of them, as a service that decides
@@ -25,7 +29,7 @@ func (e *Engine) Refund(resource string, opts ...Option) error {
 		if !ok {
 			continue
 		}
-		call, _ := p.callOf(now, opts)
+		call, _ := p.callOf(context.Background(), now, opts)
 		call.Now, call.Tokens = now, tokens // of rules without attributes, too
 		refunder.Refund(call)
 	}

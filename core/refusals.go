@@ -18,10 +18,10 @@ func (r *resource) refuse(
 	err := &by.refusalOf(retryAfter).err
 	by.tally.refused.Block(now, tokens)
 	if r.evicted.Load() {
-		r.engine.resources.countIfForgotten(r, tokens)
+		r.env.names.countIfForgotten(r, tokens)
 	}
-	if r.engine.observer.Refused != nil {
-		r.engine.observer.Refused(orBackground(ctx), err)
+	if r.env.observer.Refused != nil {
+		r.env.observer.Refused(orBackground(ctx), err)
 	}
 	if !r.isLogged(now) && r.markLogged(now) {
 		r.logRefusal(now, err)
@@ -32,7 +32,7 @@ func (r *resource) refuse(
 // logRefusal logs a refusal, as is done for one in each second of a resource, and for the
 // first few in each second of all resources.
 func (r *resource) logRefusal(now clock.Instant, err *BlockError) {
-	skipped, ok := r.engine.refusalLines.take(now, refusalLines, r.engine.clock.Now)
+	skipped, ok := r.env.refusalLines.take(now, refusalLines, r.env.clock.Now)
 	if !ok {
 		return
 	}
@@ -47,11 +47,11 @@ func (r *resource) logRefusal(now clock.Instant, err *BlockError) {
 	if skipped > 0 {
 		facts = append(facts, slog.Uint64("linesSkipped", skipped))
 	}
-	r.engine.events.add(Event{
+	r.env.events.add(Event{
 		At: now, Type: EventRefusal, Resource: err.Resource, Kind: err.Kind, Rule: err.Rule, RetryAfter: err.RetryAfter,
 	})
-	r.engine.log.Info("penstock: call refused, further refusals in this second are not logged", facts...)
-	r.engine.journal.flush(now, false)
+	r.env.log.Info("penstock: call refused, further refusals in this second are not logged", facts...)
+	r.env.journal.flush(now, false)
 }
 
 // isLogged reports whether a refusal in the second of now is known to have been logged.
@@ -71,7 +71,7 @@ func (r *resource) markLogged(now clock.Instant) bool {
 	}
 	if marked > end {
 		// Read after the mark, a clock that never goes back is not behind it.
-		if end = endOfSecond(r.engine.clock.Now()); end >= marked {
+		if end = endOfSecond(r.env.clock.Now()); end >= marked {
 			return false
 		}
 	}

@@ -22,7 +22,7 @@ const Overflow = rule.OtherResources
 // resource is one name that was called or that a rule names.
 type resource struct {
 	*resourceStats
-	engine  *Engine
+	env     *callEnv
 	name    string
 	plan    atomic.Pointer[plan] // never nil
 	evicted atomic.Bool          // no longer in the table, or never was: look the name up again
@@ -56,13 +56,16 @@ type attachments struct {
 
 // registry finds the resources by their names.
 type registry struct {
-	engine           *Engine
+	env              *callEnv
+	limiters         *limiterMaker
+	kinds            []rule.Definition // that the engine knows
 	table            nameTable
 	full             atomic.Bool // there is no space for more names
 	overflowResource *resource
 	overflow         overflow
-	noRules          plan
 	max              int // resources that no rule names
+
+	forcings atomic.Uint64 // how often a state was forced or released; changed under ruleStore.mu
 
 	adding atomic.Bool // a name is being added, and inherits from the overflow
 
@@ -110,23 +113,22 @@ type sweep struct {
 	retired []rule.Retirer // limiters of what was forgotten, to be retired without a lock
 }
 
-func (g *registry) init(e *Engine, limit int) {
-	g.engine, g.max = e, limit
-	none := &g.noRules.others
-	none.isFollowed = e.observesPasses()
-	none.isEmpty = !none.isFollowed
+func (g *registry) init(limiters *limiterMaker, kinds []rule.Definition, limit int) {
+	g.env, g.limiters, g.kinds, g.max = limiters.callEnv, limiters, kinds, limit
+	g.env.names = g
 	g.table.init()
 	g.overflow.seed = maphash.MakeSeed()
 	g.overflow.patterns.Store(&patternSet{index: new(match.Index)})
 	g.overflowResource = g.newResource(Overflow, new(resourceStats))
 	g.overflow.unmatched = g.newResource(Overflow, g.overflowResource.resourceStats)
-	g.sweep.due.Store(int64(e.clock.Now().Add(sweepInterval)))
+	g.env.overflow = g.overflowResource.resourceStats
+	g.sweep.due.Store(int64(g.env.clock.Now().Add(sweepInterval)))
 }
 
 func (g *registry) newResource(name string, stats *resourceStats) *resource {
-	r := &resource{engine: g.engine, name: name, resourceStats: stats}
+	r := &resource{env: g.env, name: name, resourceStats: stats}
 	stats.numbers.CompareAndSwap(0, firstNumber(name))
-	r.plan.Store(&g.noRules)
+	r.plan.Store(&g.env.noRules)
 	return r
 }
 

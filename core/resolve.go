@@ -41,7 +41,7 @@ func (c *ruleChange) notePattern(a *activeRule) {
 // rules.mu.
 func (e *Engine) resolve(changes []ruleset.Change, now clock.Instant) *ruleChange {
 	c := &ruleChange{version: e.generation.Load() + 1, now: now}
-	defer e.watchSignals()
+	defer e.signals.Watch()
 	defer e.watchFleet(now)
 	for _, change := range changes {
 		present := e.rules.active[change.Key]
@@ -82,7 +82,7 @@ func (e *Engine) resolve(changes []ruleset.Change, now clock.Instant) *ruleChang
 // noteNeeds notes what a rule needs of the engine that comes into force in place of another
 // one, either of which may be nil: signals and the fleet.
 func (e *Engine) noteNeeds(c *ruleChange, from, to rule.Rule) {
-	e.signals.replace(from, to, c.now)
+	e.signals.Replace(from, to, c.now)
 	if e.fleet.replace(from, to) {
 		c.unknownFleet = append(c.unknownFleet, to.Key())
 	}
@@ -93,7 +93,7 @@ func (e *Engine) addRule(c *ruleChange, r rule.Rule, before *removedRule) *activ
 	r = r.Uncompiled() // what is compiled of it is of this version
 	a := newActiveRule(r, e.rules.forcedKind(r.Key().Kind), e.exempt)
 	if a.sharesLimiter {
-		env := limiterEnv{e, c.version, c.now}
+		env := limiterEnv{&e.limiters, c.version, c.now}
 		if before == nil || !env.restore(a, before) {
 			a.shared = env.newLimiter(a, r, a.sharedName(), a.transitions)
 		} else if limiter, ok := a.shared.Limiter.(rule.Controllable); ok {

@@ -3,7 +3,6 @@ package core
 import (
 	"cmp"
 	"sync"
-	"sync/atomic"
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core/internal/ruleset"
@@ -19,25 +18,17 @@ type ruleStore struct {
 	patterns  []*activeRule            // those that have one, by kind and name
 	removed   removedRules
 	forced    map[rule.Kind]*forcedState // on all rules of a kind
-	foreign   map[rule.Kind]bool         // the kinds of [Config.Kinds]; never changes
 	revision  uint64
 	appliedAt clock.Instant
 	wasReady  bool // see Engine.AwaitedLists
 
-	forcings atomic.Uint64 // how often a state was forced or released; changed under mu
-
-	switches     *switchTable                  // the same that new names find in the patternSet
-	switched     atomic.Pointer[chan struct{}] // closed when something is switched: calls that wait look again
-	timesForced  bool                          // a goroutine ends forced states whose time is over
-	forcedSooner chan struct{}                 // tells it that one has come
+	switches     *switchTable  // the same that new names find in the patternSet
+	timesForced  bool          // a goroutine ends forced states whose time is over
+	forcedSooner chan struct{} // tells it that one has come
 }
 
 func (s *ruleStore) init(config Config, try func([]rules.Replacement) error) {
-	s.foreign = make(map[rule.Kind]bool)
-	for _, kind := range config.Kinds {
-		s.foreign[kind.Kind()] = true
-	}
-	if len(s.foreign) == 0 {
+	if len(config.Kinds) == 0 {
 		try = nil
 	}
 	most := config.MaxRemoval
@@ -50,7 +41,5 @@ func (s *ruleStore) init(config Config, try func([]rules.Replacement) error) {
 	})
 	s.active = make(map[rule.Key]*activeRule)
 	s.forced = make(map[rule.Kind]*forcedState)
-	switched := make(chan struct{})
-	s.switched.Store(&switched)
 	s.forcedSooner = make(chan struct{}, 1)
 }

@@ -44,7 +44,7 @@ func (s *Settlement) add(left int64) {
 // used up. A number below 0 is 0. It must not run at the same time as Exit, and does nothing after
 // it.
 func (g *Guard) Settle(n int) Settlement {
-	if g == nil || g.resource == nil || atomic.LoadUint32(&g.state.word)&stateMask == exited || g.extras.chain == nil {
+	if g == nil || g.resource == nil || atomic.LoadUint32(&g.state.word)&stateMask == exited || g.extras.passed == nil {
 		return Settlement{}
 	}
 	if record := g.extras.record; record != nil && record.generation.Load() != g.generation() {
@@ -52,51 +52,51 @@ func (g *Guard) Settle(n int) Settlement {
 	}
 	tokens := int32(min(max(n, 0), math.MaxInt32))
 	added := tokens - g.tokens()
-	now := g.resource.engine.clock.Now()
+	now := g.resource.env.clock.Now()
 	if added != 0 {
 		g.charge(tokens)
 		g.recordSettle(now, tokens)
 	}
-	return g.extras.chain.settle(g, now, added)
+	return g.extras.passed.settle(g, now, added)
 }
 
 // settle adds tokens to those that a call took of every rule that counts them, and returns what
 // is left.
-func (c *chain) settle(g *Guard, now clock.Instant, tokens int32) (s Settlement) {
+func (p *passedRules) settle(g *Guard, now clock.Instant, tokens int32) (s Settlement) {
 	if record := g.extras.record; record != nil {
-		return record.settle(c, now, g.start, tokens)
+		return record.settle(now, g.start, tokens)
 	}
-	for i := range c.steps {
-		if step := &c.steps[i]; step.settler != nil {
-			step.settle(&s, now, g.start, g.ticket(c, i), tokens)
+	for i := range p.asked {
+		if of := &p.rules[i]; of.settler != nil {
+			of.settle(&s, now, g.start, g.ticket(p, i), tokens)
 		}
 	}
 	return s
 }
 
-// settle is the function of that name of the chain.
-func (r *guardRecord) settle(c *chain, now, start clock.Instant, tokens int32) (s Settlement) {
-	for i := range len(c.steps) + len(c.shadows) {
-		step, slot := c.slotStep(i), r.slot(i)
+// settle is the function of that name of the rules.
+func (r *guardRecord) settle(now, start clock.Instant, tokens int32) (s Settlement) {
+	for i := range r.passed.rules {
+		of, slot := &r.passed.rules[i], r.slot(i)
 		switch {
-		case step.settler == nil || !slot.held:
-		case i < len(c.steps):
-			step.settle(&s, now, start, slot.ticket, tokens)
+		case of.settler == nil || !slot.held:
+		case i < r.passed.asked:
+			of.settle(&s, now, start, slot.ticket, tokens)
 		case tokens != 0: // of a shadow rule nothing is used up
-			step.settler.Settle(now, start, slot.ticket, tokens)
+			of.settler.Settle(now, start, slot.ticket, tokens)
 		}
 	}
 	return s
 }
 
 // settle adds tokens to what a call took of one rule, and notes what is left.
-func (s *step) settle(of *Settlement, now, start clock.Instant, t rule.Ticket, tokens int32) {
+func (of *passedRule) settle(s *Settlement, now, start clock.Instant, t rule.Ticket, tokens int32) {
 	if tokens != 0 {
-		s.settler.Settle(now, start, t, tokens)
+		of.settler.Settle(now, start, t, tokens)
 	}
-	if s.balancer != nil {
-		if left, known := s.balancer.Balance(now, start, t); known {
-			of.add(left)
+	if of.balancer != nil {
+		if left, known := of.balancer.Balance(now, start, t); known {
+			s.add(left)
 		}
 	}
 }

@@ -115,7 +115,7 @@ func (e *Engine) setForced(of *forcedState, scope Scope, state string, orders []
 		return ForcedChange{}, nil, err
 	}
 	change := e.forcedChange(of.set(after), after, false)
-	e.rules.forcings.Add(1)
+	e.resources.forcings.Add(1)
 	e.keepForcedTime(after)
 	e.noteForced(&change)
 	return change, e.forcedRules(after.concerns), nil

@@ -31,7 +31,7 @@ func (e *Engine) Status() Status {
 	defer e.rules.mu.Unlock()
 	status := Status{Revision: e.rules.revision, AppliedAt: e.rules.appliedAt, Rules: e.rules.book.Len()}
 	status.Unmatched = e.rules.unmatched()
-	status.Signals, status.ForcedKinds = e.signals.status(), e.rules.forcedKinds()
+	status.Signals, status.ForcedKinds = e.signalStatus(), e.rules.forcedKinds()
 	status.Forced, status.Switches = e.rules.forcedList(), e.rules.switches.list()
 	status.MissingLists = e.missingLists(func(rule.Rule) bool { return true })
 	status.Fleet = e.fleet.status(e.clock.Now())
@@ -43,7 +43,7 @@ func (e *Engine) Status() Status {
 }
 
 // Status is the engine's side of [Sink].
-func (f *followedSource) Status() SourceStatus {
+func (f sourceSink) Status() SourceStatus {
 	f.engine.noteMatched()
 	f.engine.rules.mu.Lock()
 	defer f.engine.rules.mu.Unlock()
@@ -65,7 +65,7 @@ func (f *followedSource) status(unmatched unmatchedOfSources) SourceStatus {
 }
 
 // Document is the engine's side of [Sink].
-func (f *followedSource) Document(name string) (DocumentStatus, bool) {
+func (f sourceSink) Document(name string) (DocumentStatus, bool) {
 	f.engine.rules.mu.Lock()
 	defer f.engine.rules.mu.Unlock()
 	d, ok := f.source.Document(name)

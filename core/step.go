@@ -16,12 +16,8 @@ type step struct {
 	limiter     rule.Limiter
 	first       rule.Limiter      // of its versions, see versionedLimiter
 	queue       rule.Queue        // nil if calls cannot wait
-	finisher    rule.Finisher     // nil if it need not learn how calls end
-	settler     rule.Settler      // nil if it counts no tokens
-	balancer    rule.Balancer     // nil if it does not know what is left of them
 	prefetcher  rule.Prefetcher   // nil if it has nothing to prefetch
 	late        rule.LateReader   // nil if it cannot decide without the attribute
-	suspends    rule.Suspender    // nil if it need not know that the call waits for another rule
 	sources     rule.SourceReader // nil if it does not judge calls by where they come from
 	forecaster  rule.Forecaster   // nil if it knows nothing of later calls
 	pending     *pendingCalls     // of a forecaster's limit that several resources take from; else nil
@@ -53,11 +49,7 @@ func newStep(entry *plannedEntry) step {
 		s.composites = &sync.Pool{New: func() any { return new([rule.MaxKeys]rule.Attribute) }}
 	}
 	s.queue, _ = limiter.(rule.Queue)
-	s.finisher, _ = limiter.(rule.Finisher)
-	s.settler, _ = limiter.(rule.Settler)
-	s.balancer, _ = limiter.(rule.Balancer)
 	s.late, _ = limiter.(rule.LateReader)
-	s.suspends, _ = limiter.(rule.Suspender)
 	s.sources, _ = limiter.(rule.SourceReader)
 	if p, ok := limiter.(rule.Prefetcher); ok && len(s.keys) == 1 && p.Prefetches() {
 		s.prefetcher = p

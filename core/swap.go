@@ -142,8 +142,7 @@ func indexOf(rules []*activeRule) *match.Index {
 // versions of their shared limiters.
 func (s *swap) changeRules() {
 	for _, a := range s.leaving {
-		s.markAffected(a.guardedResource)
-		s.markAffected(a.relatedResource)
+		s.markNamed(a)
 		s.retireLimiter(a.shared)
 	}
 	for _, r := range s.affected {
@@ -151,13 +150,11 @@ func (s *swap) changeRules() {
 	}
 	for _, a := range s.entering {
 		s.registry.attach(a, s.now)
-		s.markAffected(a.guardedResource)
-		s.markAffected(a.relatedResource)
+		s.markNamed(a)
 		s.activateLimiter(a.shared)
 	}
 	for _, a := range s.updated {
-		s.markAffected(a.guardedResource)
-		s.markAffected(a.relatedResource)
+		s.markNamed(a)
 		if a.sharesLimiter {
 			a.shared = s.nextLimiter(a, a.sharedName(), a.transitions, a.shared)
 		}
@@ -176,7 +173,7 @@ func (s *swap) nextLimiter(a *activeRule, resource string, counts *transitions, 
 	return next
 }
 
-func (s *swap) env() limiterEnv { return limiterEnv{s.registry.engine, s.version, s.now} }
+func (s *swap) env() limiterEnv { return limiterEnv{s.registry.limiters, s.version, s.now} }
 
 func (s *swap) activateLimiter(limiter versionedLimiter) {
 	if l, ok := limiter.Limiter.(rule.Activator); ok {
@@ -190,9 +187,18 @@ func (s *swap) retireLimiter(limiter versionedLimiter) {
 	}
 }
 
-// markAffected notes that the plan of a resource changes; nil is none.
+// markNamed marks the resources that a rule names. They are in the table as long as it is attached to them.
+func (s *swap) markNamed(a *activeRule) {
+	for _, name := range [...]string{a.target.Resource, a.related} {
+		if name != "" {
+			s.markAffected(s.registry.table.get(name))
+		}
+	}
+}
+
+// markAffected notes that the plan of a resource changes.
 func (s *swap) markAffected(r *resource) {
-	if r != nil && r.affectedIn != s.version {
+	if r.affectedIn != s.version {
 		r.affectedIn = s.version
 		s.affected = append(s.affected, r)
 	}
@@ -254,7 +260,7 @@ func (s *swap) finish(patterns *patternSet) bool {
 	if len(added) == 0 {
 		defer g.mu.Unlock()
 		g.swapping = false
-		g.engine.generation.Store(s.version) // from here on every call acts by the new set
+		g.env.generation.Store(s.version) // from here on every call acts by the new set
 		g.overflow.patterns.Store(patterns)
 		g.full.Store(false) // a rule has come to name a name: there may be space for another
 		return true
@@ -272,13 +278,11 @@ func (s *swap) finish(patterns *patternSet) bool {
 func (s *swap) plan(r *resource) *plan {
 	p := &s.planner
 	p.reset()
-	p.engine, p.resource, p.switches = s.registry.engine, r.name, s.switchedNow()
-	for _, state := range r.states {
-		state.rule.present = state
-	}
+	p.limiters, p.resource, p.switches = s.registry.limiters, r.name, s.switchedNow()
+	states := r.states
 	for _, a := range s.rulesFor(r) {
-		state := a.present
-		a.present = nil
+		var state *ruleState
+		state, states = s.takeState(states, a)
 		switch {
 		case state == nil:
 			state = s.env().newState(a, a.rule, a.shared, r)
@@ -297,16 +301,35 @@ func (s *swap) plan(r *resource) *plan {
 			p.count(a.shared.Limiter.(rule.PassCounter))
 		}
 	}
-	for _, state := range r.states {
-		if state.rule.present != nil && state.isOwn() { // it does not apply any more
-			s.retireLimiter(state.limiter)
-		}
-		state.rule.present = nil
-	}
+	s.retireStates(states)
 	if !slices.Equal(r.states, p.states) {
 		r.states = slices.Clone(p.states)
 	}
 	return p.plan(s.version)
+}
+
+// takeState returns the state of a rule, nil if there is none, and the states behind it. Those before it
+// are of rules that do not apply any more: both are by kind and name.
+func (s *swap) takeState(states []*ruleState, a *activeRule) (state *ruleState, rest []*ruleState) {
+	at := 0
+	for at < len(states) && byKey(states[at].rule, a) < 0 {
+		at++
+	}
+	end := at
+	if at < len(states) && states[at].rule == a {
+		state, end = states[at], at+1
+	}
+	s.retireStates(states[:at])
+	return state, states[end:]
+}
+
+// retireStates notes that the resource's own limiters of some states end.
+func (s *swap) retireStates(states []*ruleState) {
+	for _, state := range states {
+		if state.isOwn() {
+			s.retireLimiter(state.limiter)
+		}
+	}
 }
 
 // rulesFor returns the rules that apply to the resource, by kind and name.

@@ -86,7 +86,7 @@ func (g *registry) endPart() {
 // evictIdle forgets a resource if it is idle at now and again at a later reading of the
 // clock.
 func (g *registry) evictIdle(r *resource, now clock.Instant) bool {
-	return r.attached == nil && r.isIdle(now) && g.evict(r, g.engine.clock.Now())
+	return r.attached == nil && r.isIdle(now) && g.evict(r, g.env.clock.Now())
 }
 
 // evict forgets a resource if it is idle. The resource is marked first. A call that

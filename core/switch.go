@@ -211,7 +211,7 @@ func (e *Engine) swapSwitches(next *switchTable, scopes ...Scope) limiterChanges
 	limiters := e.apply(c)
 	e.rules.switches, e.rules.revision = next, c.version
 	woken := make(chan struct{})
-	close(*e.rules.switched.Swap(&woken))
+	close(*e.switched.Swap(&woken))
 	return limiters
 }
 
@@ -224,6 +224,9 @@ func (s Scope) concerns(r *resource) bool {
 		return s.Kind == "" || s.Kind == of.rule.key.Kind && (s.Rule == "" || s.Rule == of.rule.key.Name)
 	})
 }
+
+// switches returns what is switched off and on in the generation in force.
+func (g *registry) switches() *switchTable { return g.overflow.patterns.Load().switches }
 
 // switchTable is the scopes that are switched. It never changes; nil is an empty one.
 type switchTable struct{ scopes map[Scope]*Forced }
@@ -279,7 +282,7 @@ func (t *switchTable) list() []Forced {
 
 // leavesOff ends the wait of a call for what is switched off now. It returns whether it waited for that.
 func (a *admission) leavesOff() bool {
-	switches := a.resource.engine.resources.overflow.patterns.Load().switches
+	switches := a.resource.env.names.switches()
 	if switches.len() == 0 {
 		return false
 	}

@@ -2,6 +2,7 @@ package core
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -100,7 +101,7 @@ func (e *Engine) valueKeepers(key rule.Key, opts []Option) (kept []valueKeeper, 
 	if len(keys) == 0 || len(kept) < len(limiters) {
 		return nil, call, fmt.Errorf("core: rule %v has no limit for each value", key)
 	}
-	call, found := (&planned{rule: a}).callOf(e.clock.Now(), opts)
+	call, found := (&planned{rule: a}).callOf(context.Background(), e.clock.Now(), opts)
 	var missing []string
 	for _, attribute := range found {
 		if !attribute.Value.IsSet() {

@@ -12,6 +12,7 @@ import (
 // all of all resources, which is too much for whoever looks at ten thousand and needs little of each.
 // Its methods are safe for concurrent use.
 type ResourceView struct {
+	engine   *Engine
 	resource *resource
 	now      clock.Instant
 }
@@ -29,7 +30,7 @@ func (e *Engine) Views() iter.Seq[ResourceView] {
 			if r == e.resources.overflowResource && r.node.Calls() == 0 {
 				continue
 			}
-			if !yield(ResourceView{r, now}) {
+			if !yield(ResourceView{e, r, now}) {
 				return
 			}
 		}
@@ -45,7 +46,7 @@ func (e *Engine) View(name string) (ResourceView, bool) {
 	if r == nil || r.evicted.Load() && name != Overflow {
 		return ResourceView{}, false
 	}
-	return ResourceView{r, e.clock.Now()}, true
+	return ResourceView{e, r, e.clock.Now()}, true
 }
 
 // Name returns the name of the resource.
@@ -120,6 +121,6 @@ func (v ResourceView) Applied() []Applied {
 	for i := range p.rules {
 		applied[i] = Applied{RuleSnapshot: p.rules[i].snapshot(v.now)}
 	}
-	v.resource.engine.locate(applied)
+	v.engine.locate(applied)
 	return applied
 }

@@ -28,8 +28,8 @@ func (g *Guard) Context(ctx context.Context) context.Context {
 // rule to which that matters, and calls of the engine have had to wait in the last hour. It is for
 // those to whom a context costs something, such as adapters that have to copy the request.
 func (g *Guard) HasContext() bool {
-	return g.extras != nil && g.extras.chain != nil && g.extras.chain.suspends &&
-		int64(g.start) < g.resource.engine.linksUntil.Load()
+	return g.extras != nil && g.extras.passed != nil && g.extras.passed.suspends &&
+		int64(g.start) < g.resource.env.linksUntil.Load()
 }
 
 // link is Context for a guard that has one.
@@ -50,7 +50,7 @@ func (g *Guard) link(ctx context.Context) context.Context {
 const linkFor = time.Hour
 
 // noteWait notes that calls wait, perhaps within others.
-func (e *Engine) noteWait(now clock.Instant) {
+func (e *callEnv) noteWait(now clock.Instant) {
 	if until := int64(now.Add(linkFor)); e.linksUntil.Load() < until-int64(linkFor/16) {
 		e.linksUntil.Store(until)
 	}
@@ -59,9 +59,8 @@ func (e *Engine) noteWait(now clock.Instant) {
 // outerCall is what a guard has once its call has a context. The limiters are told that the call
 // waits when the first call within it does, and that it goes on when none does any more.
 type outerCall struct {
-	guardExtras // of the guard, unless that has a record
-	context     callContext
-	clock       clock.Clock
+	context callContext
+	clock   clock.Clock
 
 	mu      sync.Mutex // guards what follows
 	held    []heldByOuter
@@ -70,6 +69,12 @@ type outerCall struct {
 	since   clock.Instant
 	waited  time.Duration // up to since
 	ended   bool
+}
+
+// linkedCall is an outerCall with the extras of its guard, unless that has a record.
+type linkedCall struct {
+	outerCall
+	extras guardExtras
 }
 
 // heldByOuter is the ticket of a limiter that has to know that its call waits.
@@ -84,26 +89,26 @@ func (g *Guard) newOuterCall() *outerCall {
 	if word&stateMask == exited || record != nil && record.generation.Load() != g.generation() {
 		return nil
 	}
-	o := &outerCall{clock: g.resource.engine.clock}
+	made := &linkedCall{outerCall: outerCall{clock: g.resource.env.clock}}
+	o := &made.outerCall
 	o.held = o.few[:0]
-	chain := g.extras.chain
-	for i := range len(chain.steps) + len(chain.shadows) {
-		s := chain.slotStep(i)
+	for i := range g.extras.passed.rules {
+		of := &g.extras.passed.rules[i]
 		switch {
-		case s.suspends == nil || s.finisher == nil:
+		case of.suspends == nil || of.finisher == nil:
 		case record == nil:
-			o.held = append(o.held, heldByOuter{s.suspends, ticketIn(word, g.state.rest, i)})
+			o.held = append(o.held, heldByOuter{of.suspends, ticketIn(word, g.state.rest, i)})
 		case record.slot(i).held:
-			o.held = append(o.held, heldByOuter{s.suspends, record.slot(i).ticket})
+			o.held = append(o.held, heldByOuter{of.suspends, record.slot(i).ticket})
 		}
 	}
 	if record != nil {
 		record.outer = o
 		return o
 	}
-	o.guardExtras = *g.extras
-	o.outer = o
-	g.extras = &o.guardExtras
+	made.extras = *g.extras
+	made.extras.outer = o
+	g.extras = &made.extras
 	return o
 }
 

@@ -15,7 +15,7 @@ func ExampleRule() {
 		Resource: "pay:charge", Percent: 5, Delay: 200 * time.Millisecond, Abort: fault.Abort{HTTP: 503}, Until: start.Add(time.Second),
 	}
 	limiter := fault.Kind().Complete(slow).NewLimiter(rule.Env{
-		Now: clock.Instant(start.UnixNano()), Seed: 1, Changed: func(at clock.Instant, from, to string) {
+		Now: clock.Instant(start.UnixNano()), Seed: 1, Changed: func(at clock.Instant, from, to, _ string) {
 			fmt.Println(at.Time().Format(time.TimeOnly), "from", from, "to", to)
 		},
 	})

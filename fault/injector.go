@@ -94,7 +94,7 @@ func (in *injector) scheduleRecheck(now clock.Instant) {
 // unless the rule is active.
 func (in *injector) changeTo(state string, at clock.Instant) {
 	if state != in.state {
-		in.changes.Add(in.current.Load().changed, at, in.state, state)
+		in.changes.Add(in.current.Load().changed, at, in.state, state, "")
 		in.state = state
 	}
 	in.publish()

@@ -11,7 +11,7 @@ import (
 type limiter struct {
 	*injector
 	version uint64
-	changed func(at clock.Instant, from, to string)
+	changed func(at clock.Instant, from, to, because string)
 
 	below  uint64 // a call is chosen if what is drawn for it is less; 0: all are
 	delay  time.Duration

@@ -39,7 +39,7 @@ type changes []string
 func (c *changes) env(version uint64) rule.Env {
 	return rule.Env{
 		Version: version, Now: epoch, Seed: 42,
-		Changed: func(at clock.Instant, from, to string) {
+		Changed: func(at clock.Instant, from, to, _ string) {
 			*c = append(*c, at.Sub(epoch).String()+" "+from+" "+to)
 		},
 	}

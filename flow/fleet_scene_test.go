@@ -71,7 +71,7 @@ func (in *instance) load(r flow.Rule) (adopted bool) {
 	in.rule = flow.Kind().Of(r).WithDefaults()
 	env := rule.Env{
 		Version: in.version, Now: in.scene.clock.Now(), Fleet: in.member, Signals: new(oneSignal), Resource: "r",
-		Changed: func(clock.Instant, string, string) {},
+		Changed: func(clock.Instant, string, string, string) {},
 	}
 	var next rule.Limiter
 	if in.limiter != nil {

@@ -76,7 +76,7 @@ func (in *instance) load(r hotparam.Rule) (adopted bool) {
 	in.rule = hotparam.Kind().Complete(r)
 	env := rule.Env{
 		Version: in.version, Now: in.scene.clock.Now(), Fleet: in.member, Resource: "r", Seed: 1,
-		Changed: func(clock.Instant, string, string) {},
+		Changed: func(clock.Instant, string, string, string) {},
 	}
 	var next rule.Limiter
 	if in.limiter != nil {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/internal/valuehash"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -250,7 +251,7 @@ func (h *hottest) of(state *resourceState, now clock.Instant, isMasked bool) []r
 
 func shownValue(v *hotValue, key uint64, isMasked bool) string {
 	if isMasked {
-		return fmt.Sprintf("#%016x", scramble(key^v.of.salt))
+		return fmt.Sprintf("#%016x", valuehash.Scramble(key^v.of.salt))
 	}
 	return v.shown()
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/hotparam/internal/table"
+	"github.com/penstock-go/penstock/internal/valuehash"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -18,9 +19,9 @@ import (
 type limiter struct {
 	*compiled
 	state     *resourceState
-	hasher    *hasher    // that of the state
-	penalties *penalties // nil if the rule has none
-	sources   bool       // the engine tells where a call comes from, if it is asked
+	hasher    *valuehash.Hasher // that of the state
+	penalties *penalties        // nil if the rule has none
+	sources   bool              // the engine tells where a call comes from, if it is asked
 	warn      func(string)
 
 	// The tables for this version; nil until the first call.
@@ -140,7 +141,7 @@ func (l *limiter) subjectOf(value rule.Attribute) (s subject, decision rule.Deci
 
 // keyOf returns the key of a value.
 func (l *limiter) keyOf(value rule.Attribute) uint64 {
-	return (l.hasher.hash(value) ^ l.state.salt) & keyMask
+	return (l.hasher.Hash(value) ^ l.state.salt) & keyMask
 }
 
 // tablesOf returns the table that has the state of a value.

@@ -47,7 +47,7 @@ func (s *service) start(r hotparam.Rule) {
 }
 
 func (s *service) env() rule.Env {
-	return rule.Env{Version: s.version, Now: s.now, Seed: s.seed, Changed: func(clock.Instant, string, string) {}}
+	return rule.Env{Version: s.version, Now: s.now, Seed: s.seed, Changed: func(clock.Instant, string, string, string) {}}
 }
 
 // another returns the limiter of another resource of the rule.

@@ -21,7 +21,7 @@ func TestPlaceOfAValueIsGivenBackAfterMaxAge(t *testing.T) {
 	}
 	require.Empty(t, r.Validate())
 	l := hotparam.Kind().Complete(r).NewLimiter(rule.Env{
-		Version: 1, Now: epoch, Seed: 1, Warn: func(m string) { said = append(said, m) }, Changed: func(clock.Instant, string, string) {},
+		Version: 1, Now: epoch, Seed: 1, Warn: func(m string) { said = append(said, m) }, Changed: func(clock.Instant, string, string, string) {},
 	}).(interface {
 		rule.Limiter
 		rule.Finisher

@@ -109,11 +109,11 @@ func (l *limiter) sourceOf(source rule.Attribute) table.Source {
 	text, _ := source.Text()
 	address, _, _ := strings.Cut(text, "/") // of the prefix that identifies a client
 	if !strings.ContainsAny(address, ".:") || strings.Trim(address, "0123456789abcdefABCDEF.:") != "" {
-		return table.SourceOf(l.hasher.hash(source) ^ l.state.salt)
+		return table.SourceOf(l.hasher.Hash(source) ^ l.state.salt)
 	}
 	parsed, err := netip.ParseAddr(address)
 	if err != nil {
-		return table.SourceOf(l.hasher.hash(source) ^ l.state.salt)
+		return table.SourceOf(l.hasher.Hash(source) ^ l.state.salt)
 	}
 	parsed = parsed.Unmap()
 	bits := sourceBits6
@@ -123,7 +123,7 @@ func (l *limiter) sourceOf(source rule.Attribute) table.Source {
 	network, _ := parsed.Prefix(bits)
 	bytes := network.Addr().As16() // of an IPv4 address, the last ones
 	number := uint64(binary.BigEndian.Uint32(bytes[:]))<<32 | uint64(binary.BigEndian.Uint32(bytes[10:]))
-	return table.SourceOf(l.hasher.hash(rule.Int(int64(number))) ^ l.state.salt)
+	return table.SourceOf(l.hasher.Hash(rule.Int(int64(number))) ^ l.state.salt)
 }
 
 // hasGrown says whether a larger table has taken over from the one that this limiter uses, which

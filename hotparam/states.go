@@ -7,13 +7,14 @@ import (
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/hotparam/internal/table"
+	"github.com/penstock-go/penstock/internal/valuehash"
 	"github.com/penstock-go/penstock/rule"
 )
 
 // states is the state of the values of a rule: of all its versions, and of all resources
 // that it guards. So its size does not depend on how many resources there are.
 type states struct {
-	hasher  *hasher
+	hasher  *valuehash.Hasher
 	seed    uint64 // of the salts
 	salts   atomic.Uint64
 	main    slots // of all values but those that have states of their own
@@ -46,8 +47,8 @@ func (s *states) statsAt(now clock.Instant) table.Stats {
 }
 
 func newStates(seed uint64) *states {
-	h := newHasher(seed)
-	return &states{hasher: h, seed: h.hash(rule.String(""))}
+	h := valuehash.New(seed)
+	return &states{hasher: h, seed: h.Hash(rule.String(""))}
 }
 
 // resourceState is what all versions of a limiter have in common.
@@ -73,7 +74,7 @@ type resourceState struct {
 }
 
 func (s *states) newResource() *resourceState {
-	return &resourceState{states: s, salt: scramble(s.seed + s.salts.Add(1)*prime2)}
+	return &resourceState{states: s, salt: valuehash.Scramble(s.seed + s.salts.Add(1)*prime2)}
 }
 
 // keep notes that a value may have state until so long after now.
@@ -238,3 +239,9 @@ func (t *tables) stats(now clock.Instant) table.Stats {
 	}
 	return t.concurrency.Stats()
 }
+
+// Odd numbers without a pattern.
+const (
+	prime1 = 0xD6E8FEB86659FD93
+	prime2 = 0xA0761D6478BD642F
+)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/internal/valuehash"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -65,7 +66,7 @@ func (l *limiter) tell(places uint64) {
 }
 
 func newLimiter(r Rule, env rule.Env) rule.Limiter {
-	p := &pool{hasher: newHasher(env.Seed)}
+	p := &pool{hasher: valuehash.New(env.Seed)}
 	if isOfFleet(r) && env.Fleet != nil {
 		p.lease = newLease(r, &env, p)
 	}
@@ -116,7 +117,7 @@ func (l *limiter) acquireSlow(c rule.Call, state uint64) (rule.Ticket, rule.Deci
 		return l.acquireLocked(c.Now, level)
 	case uint64(level) < state&refusedMask>>refusedShift:
 		return 0, rule.Block
-	case l.isFair && l.pool.full.refuses(l.pool.hasher.hash(c.Attribute), level):
+	case l.isFair && l.pool.full.refuses(l.pool.hasher.Hash(c.Attribute), level):
 		return 0, rule.Block
 	}
 	return l.full(c.Now) // no place is free while calls wait

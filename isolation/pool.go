@@ -7,6 +7,7 @@ import (
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/fleet"
+	"github.com/penstock-go/penstock/internal/valuehash"
 	"github.com/penstock-go/penstock/internal/waitqueue"
 	"github.com/penstock-go/penstock/rule"
 )
@@ -36,11 +37,11 @@ type pool struct {
 	due     atomic.Int64  // the clock.Instant at which lock has something to do because of the time; changed under mu
 	_       [cacheLine - 24]byte
 
-	lease  *fleet.Places // of a limit of the whole fleet, else nil; never changes
-	away   atomic.Uint64 // see unlock; changed under mu
-	hasher hasher        // of tenants; never changes
-	missed atomic.Uint64 // calls refused for want of a place of the fleet, since it was looked at
-	full   full          // who is refused because the queue is full
+	lease  *fleet.Places     // of a limit of the whole fleet, else nil; never changes
+	away   atomic.Uint64     // see unlock; changed under mu
+	hasher *valuehash.Hasher // of tenants; never changes
+	missed atomic.Uint64     // calls refused for want of a place of the fleet, since it was looked at
+	full   full              // who is refused because the queue is full
 
 	mu            sync.Mutex // guards what follows
 	places        uint64     // calls under way; valid only between lock and unlock

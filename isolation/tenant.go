@@ -1,9 +1,7 @@
 package isolation
 
 import (
-	"encoding/binary"
 	"fmt"
-	"hash/maphash"
 	"strings"
 
 	"github.com/penstock-go/penstock/clock"
@@ -20,85 +18,13 @@ type tenant struct {
 
 // tenantOf returns the tenant of a call, which keeps its value for status.
 func (l *limiter) tenantOf(value rule.Attribute) tenant {
-	t := tenant{waitqueue.Tenant{Key: l.pool.hasher.hash(value), Weight: l.weights.of(value)}, value}
+	t := tenant{waitqueue.Tenant{Key: l.pool.hasher.Hash(value), Weight: l.weights.of(value)}, value}
 	if parts := value.Parts(); parts != nil { // valid only while the call joins
 		kept := new([rule.MaxKeys]rule.Attribute)
 		count := copy(kept[:], parts)
 		t.value = rule.Composite(kept, count)
 	}
 	return t
-}
-
-// hasher makes hashes of values, with a seed of its own: nobody who chooses values can tell which of
-// them collide, unless a simulation gives the seed. It is two words of a pool.
-type hasher struct {
-	seed  maphash.Seed
-	fixed uint64 // the seed that was given, or 0
-}
-
-func newHasher(seed uint64) hasher { return hasher{maphash.MakeSeed(), seed} }
-
-// hash returns the hash of a value. Values of different types have different ones, and calls that lack
-// the value have one together.
-func (h *hasher) hash(value rule.Attribute) uint64 {
-	var space [rule.MaxKeys * (longText + 3)]byte
-	b := space[:0]
-	if parts := value.Parts(); parts != nil {
-		for _, part := range parts {
-			b = h.encode(b, part)
-		}
-	} else {
-		b = h.encode(b, value)
-	}
-	return h.bytes(b)
-}
-
-// longText is the length of texts that are hashed on their own before.
-const longText = 48
-
-// encode appends a value so that no others are the same bytes.
-func (h *hasher) encode(b []byte, value rule.Attribute) []byte {
-	if text, ok := value.Text(); ok {
-		if len(text) > longText {
-			return binary.LittleEndian.AppendUint64(append(b, 'l'), h.text(text))
-		}
-		return append(append(b, 't', byte(len(text))), text...)
-	}
-	if number, ok := value.Number(); ok {
-		return binary.LittleEndian.AppendUint64(append(b, 'n'), uint64(number))
-	}
-	if truth, ok := value.Boolean(); ok {
-		if truth {
-			return append(b, '1')
-		}
-		return append(b, '0')
-	}
-	return append(b, '-')
-}
-
-func (h *hasher) bytes(b []byte) uint64 {
-	if h.fixed == 0 {
-		return maphash.Bytes(h.seed, b)
-	}
-	return fixedHash(h.fixed, string(b))
-}
-
-func (h *hasher) text(text string) uint64 {
-	if h.fixed == 0 {
-		return maphash.String(h.seed, text)
-	}
-	return fixedHash(h.fixed, text)
-}
-
-// fixedHash is FNV-1a from a seed, whose bits are spread at the end.
-func fixedHash(seed uint64, text string) uint64 {
-	hash := seed ^ 0xCBF29CE484222325
-	for i := range len(text) {
-		hash = (hash ^ uint64(text[i])) * 0x100000001B3
-	}
-	hash ^= hash >> 32
-	hash *= 0xD6E8FEB86659FD93
-	return hash ^ hash>>32
 }
 
 // charged are the calls under way whose tenants were charged for them when they got their places, by
@@ -223,7 +149,7 @@ func (p *pool) nameOf(value rule.Attribute) string {
 	case !value.IsSet():
 		return "(missing)"
 	case p.current.rule.Mask == MaskHash:
-		return fmt.Sprintf("#%016x", p.hasher.hash(value))
+		return fmt.Sprintf("#%016x", p.hasher.Hash(value))
 	}
 	text := value.String()
 	isCut := len(text) > maxName

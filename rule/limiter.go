@@ -318,10 +318,8 @@ type Env struct {
 	// thing once, or at most once a minute if it happens again. It is called without a lock of the limiter; nil to log nothing.
 	Warn func(message string)
 
-	// ChangedBecause is Changed with what led to the change, in plain words.
-	ChangedBecause func(at clock.Instant, from, to, because string)
-
-	// Changed reports a change of state, for kinds that have [Spec.States]. It is
-	// called without a lock of the limiter, once for each change. It is never nil.
-	Changed func(at clock.Instant, from, to string)
+	// Changed reports a change of state, for kinds that have [Spec.States], and what led to it, in plain
+	// words; "" for nothing. It is called without a lock of the limiter, once for each change. It is never
+	// nil.
+	Changed func(at clock.Instant, from, to, because string)
 }

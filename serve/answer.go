@@ -38,14 +38,14 @@ func (s *RLS) answer(calls []descriptorCall, refused int) *ratelimit.RateLimitRe
 	if refused < 0 {
 		if s.options.Fields == nethttp.FieldsAlways {
 			var r reply
-			s.answers.SetPassed(r.Header(), calls[nearest].resource, calls[nearest].origin, calls[nearest].opts...)
+			s.answers.SetDecided(r.Header(), calls[nearest].resource, calls[nearest].origin, &calls[nearest].decision)
 			response.ResponseHeadersToAdd = r.fields()
 		}
 		return response
 	}
 	c := &calls[refused]
 	var r reply
-	s.answers.WriteRefused(&r, c.refusal, c.origin, c.opts...)
+	s.answers.WriteRefused(&r, c.decision.Refusal, c.origin, c.opts...)
 	response.OverallCode = ratelimit.RateLimitResponse_OVER_LIMIT
 	response.ResponseHeadersToAdd, response.RawBody = r.fields(), r.body
 	return response
@@ -55,27 +55,15 @@ func (s *RLS) answer(calls []descriptorCall, refused int) *ratelimit.RateLimitRe
 // its end.
 func (s *RLS) status(c *descriptorCall) *ratelimit.RateLimitResponse_DescriptorStatus {
 	of := &ratelimit.RateLimitResponse_DescriptorStatus{Code: ratelimit.RateLimitResponse_OK}
-	quotas := s.engine.Quotas(c.resource, c.opts...)
-	var tightest *core.RuleSnapshot
-	for i := range quotas {
-		q := &quotas[i]
-		if c.refusal != nil && q.Kind == c.refusal.Kind && q.Name == c.refusal.Rule {
-			tightest = q
-			break
-		}
-		if c.refusal == nil && (tightest == nil || q.Quota.Remaining < tightest.Quota.Remaining) {
-			tightest = q
-		}
-	}
 	reset := time.Duration(0)
-	if tightest != nil {
+	if tightest := c.decision.Limit(); tightest != nil {
 		of.CurrentLimit = limitOf(tightest.Name, tightest.Quota)
 		of.LimitRemaining = uint32(min(max(tightest.Quota.Remaining, 0), math.MaxUint32))
 		reset = tightest.Quota.Reset
 	}
-	if c.refusal != nil {
+	if c.decision.Refusal != nil {
 		of.Code = ratelimit.RateLimitResponse_OVER_LIMIT
-		if after := c.refusal.RetryAfter; after > 0 && after != core.Never {
+		if after := c.decision.RetryAfter; after > 0 && after != core.Never {
 			reset = after
 		}
 		if c.tokens <= 1 {
@@ -141,7 +129,7 @@ func whole(limit float64) uint32 {
 func metadataOf(calls []descriptorCall, refused int) *structpb.Struct {
 	fields := map[string]*structpb.Value{}
 	if refused >= 0 {
-		block := calls[refused].refusal
+		block := calls[refused].decision.Refusal
 		maps.Copy(fields, refusalFields(block))
 		fields["descriptor"] = structpb.NewNumberValue(float64(refused))
 	}

@@ -25,7 +25,7 @@ type descriptorCall struct {
 	refunds  bool // gives the tokens back rather than to take them
 	opts     []core.Option
 	guard    core.Guard
-	refusal  *core.BlockError // nil if it passed
+	decision core.Decision
 }
 
 // read maps a descriptor to a call. hits is what the request says of the tokens.
@@ -58,14 +58,18 @@ func (c *descriptorCall) enter(ctx context.Context) (err error) {
 	if c.refunds {
 		return nil
 	}
-	c.guard, err = c.rls.engine.Entry(ctx, c.resource, c.opts...)
-	if block, ok := err.(*core.BlockError); ok { //nolint:errorlint // Entry does not wrap it
-		c.refusal, err = block, nil
-	}
+	c.guard, c.decision, err = c.rls.engine.Decide(ctx, c.resource, c.opts...)
 	if c.tokens == 0 {
-		c.guard.Cancel()
+		c.giveBack()
 	}
 	return err
+}
+
+// giveBack gives back what the call took, if it passed: its limits are then others.
+func (c *descriptorCall) giveBack() {
+	if c.guard.Cancel(); c.decision.Refusal == nil {
+		c.decision.Limits = c.rls.engine.Quotas(c.resource, c.opts...)
+	}
 }
 
 // entry returns the value of the first entry of a key, "" if there is none.

@@ -74,10 +74,10 @@ func (s *RLS) ShouldRateLimit(ctx context.Context, request *ratelimit.RateLimitR
 	for i, d := range request.GetDescriptors() {
 		calls[i].read(s, request.GetDomain(), prefix, d, request.GetHitsAddend())
 		if err := calls[i].enter(ctx); err != nil {
-			giveBack(calls)
+			giveBack(calls[:i])
 			return nil, statusOf(err)
 		}
-		if calls[i].refusal != nil && refused < 0 {
+		if calls[i].decision.Refusal != nil && refused < 0 {
 			refused = i
 		}
 	}
@@ -105,7 +105,7 @@ func (s *RLS) refund(calls []descriptorCall) error {
 // giveBack gives back what calls took.
 func giveBack(calls []descriptorCall) {
 	for i := range calls {
-		calls[i].guard.Cancel()
+		calls[i].giveBack()
 	}
 }
 

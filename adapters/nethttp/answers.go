@@ -143,7 +143,18 @@ func (a *Answers) SetPassed(header http.Header, resource, origin string, opts ..
 	if len(opts) == 0 {
 		opts = []core.Option{core.Origin(origin)}
 	}
-	quotas := a.engine.Quotas(resource, opts...)
+	a.setPassed(header, resource, origin, revision, a.engine.Quotas(resource, opts...))
+}
+
+// SetDecided is SetPassed for a call that [core.Engine.Decide] has decided on, whose limits are known.
+func (a *Answers) SetDecided(header http.Header, resource, origin string, d *core.Decision) {
+	if a.fields.Always() {
+		a.setPassed(header, resource, origin, d.Revision, d.Limits)
+	}
+}
+
+// setPassed sets the fields, given the limits and the revision of the rules before these were read.
+func (a *Answers) setPassed(header http.Header, resource, origin string, revision uint64, quotas []core.RuleSnapshot) {
 	if len(quotas) == 0 {
 		return
 	}

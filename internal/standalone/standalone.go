@@ -60,9 +60,9 @@ type Field struct {
 func Without(name string, isSet bool) Field { return Field{name, isSet} }
 
 // Env is that of the limiter of a rule without an engine.
-func Env(now clock.Instant, changed func(at clock.Instant, from, to string)) rule.Env {
+func Env(now clock.Instant, changed func(at clock.Instant, from, to, because string)) rule.Env {
 	if changed == nil {
-		changed = func(clock.Instant, string, string) {}
+		changed = func(clock.Instant, string, string, string) {}
 	}
 	return rule.Env{Version: 1, Now: now, Lists: new(list.Registry), Changed: changed}
 }

@@ -18,17 +18,17 @@ type Queue struct {
 }
 
 type change struct {
-	report   func(at clock.Instant, from, to string)
-	at       clock.Instant
-	from, to string
+	report            func(at clock.Instant, from, to, because string)
+	at                clock.Instant
+	from, to, because string
 }
 
 // Grow makes space for so many changes, so that adding them allocates nothing.
 func (q *Queue) Grow(n int) { q.changes = slices.Grow(q.changes, n) }
 
 // Add adds a change, and how it is reported.
-func (q *Queue) Add(report func(at clock.Instant, from, to string), at clock.Instant, from, to string) {
-	q.changes = append(q.changes, change{report, at, from, to})
+func (q *Queue) Add(report func(at clock.Instant, from, to, because string), at clock.Instant, from, to, because string) {
+	q.changes = append(q.changes, change{report, at, from, to, because})
 }
 
 // Discard forgets all changes.
@@ -64,5 +64,5 @@ func (q *Queue) reportAll(mu *sync.Mutex) {
 func (c change) run(mu *sync.Mutex) {
 	mu.Unlock()
 	defer mu.Lock()
-	c.report(c.at, c.from, c.to)
+	c.report(c.at, c.from, c.to, c.because)
 }

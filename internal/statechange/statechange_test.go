@@ -18,17 +18,17 @@ func TestChangesAreReportedInOrderWithoutTheMutex(t *testing.T) {
 	var mu sync.Mutex
 	var q statechange.Queue
 	var reports []string
-	report := func(at clock.Instant, from, to string) {
+	report := func(at clock.Instant, from, to, _ string) {
 		reports = append(reports, fmt.Sprint(at, from, to))
 		mu.Lock() // it may ask the limiter
 		if at == 1 {
-			q.Add(func(clock.Instant, string, string) { reports = append(reports, "later") }, 3, "", "")
+			q.Add(func(clock.Instant, string, string, string) { reports = append(reports, "later") }, 3, "", "", "")
 		}
 		q.Unlock(&mu)
 	}
 	mu.Lock()
-	q.Add(report, 1, "a", "b")
-	q.Add(report, 2, "b", "c")
+	q.Add(report, 1, "a", "b", "")
+	q.Add(report, 2, "b", "c", "")
 	q.Unlock(&mu)
 	assert.Equal(t, []string{"1ab", "2bc", "later"}, reports)
 }
@@ -38,11 +38,11 @@ func TestReportThatPanicsDoesNotStopLaterOnes(t *testing.T) {
 	var mu sync.Mutex
 	var q statechange.Queue
 	mu.Lock()
-	q.Add(func(clock.Instant, string, string) { panic("report") }, 1, "a", "b")
+	q.Add(func(clock.Instant, string, string, string) { panic("report") }, 1, "a", "b", "")
 	require.Panics(t, func() { q.Unlock(&mu) })
 	reported := false
 	mu.Lock()
-	q.Add(func(clock.Instant, string, string) { reported = true }, 2, "b", "c")
+	q.Add(func(clock.Instant, string, string, string) { reported = true }, 2, "b", "c", "")
 	q.Unlock(&mu)
 	assert.True(t, reported)
 }
@@ -56,7 +56,7 @@ func TestChangesBehindOneWhoseReportFailsAreReported(t *testing.T) {
 			var mu sync.Mutex
 			var q statechange.Queue
 			var reports []string
-			report := func(_ clock.Instant, from, to string) {
+			report := func(_ clock.Instant, from, to, _ string) {
 				reports = append(reports, from+to)
 				fail()
 			}
@@ -66,7 +66,7 @@ func TestChangesBehindOneWhoseReportFailsAreReported(t *testing.T) {
 				defer func() { _ = recover() }()
 				mu.Lock()
 				for _, change := range []string{"ab", "bc", "cd"} {
-					q.Add(report, 1, change[:1], change[1:])
+					q.Add(report, 1, change[:1], change[1:], "")
 				}
 				q.Unlock(&mu)
 			}()

@@ -63,7 +63,7 @@ func (l *valveLimiter) Acquire(c rule.Call) (rule.Ticket, rule.Decision) {
 	before := l.state()
 	l.passed++
 	if after := l.state(); after != before {
-		l.env.Changed(c.Now, before, after)
+		l.env.Changed(c.Now, before, after, "")
 	}
 	return 0, rule.Pass
 }

@@ -69,7 +69,7 @@ func (f *fixture) env() rule.Env {
 	return rule.Env{
 		Version: f.version, Resource: f.of.Resource, Now: f.now, Lists: f.lists, Signals: f.signals, Seed: 1,
 		Until:   func(t time.Time) time.Duration { return t.Sub(f.now.Time()) },
-		Changed: func(clock.Instant, string, string) {},
+		Changed: func(clock.Instant, string, string, string) {},
 	}
 }
 

@@ -73,6 +73,7 @@ func ofRules() []promise {
 		{"SoManyPass", soManyPass},
 		{"ValuesAreToldApart", valuesAreToldApart},
 		{"RefusalSaysWhenToRetry", refusalSaysWhenToRetry},
+		{"ForecastsTellWhatCallsFind", forecastsTellWhatCallsFind},
 		{"LateInstantsLetNoMorePass", lateInstantsLetNoMorePass},
 		{"GivenBackIsAsIfItHadNeverBeen", givenBackIsAsIfItHadNeverBeen},
 		{"TicketsGiveBackWhatTheyStandFor", ticketsGiveBackWhatTheyStandFor},

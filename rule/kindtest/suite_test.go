@@ -75,6 +75,7 @@ func flaws() map[string][]flaw {
 		"SoManyPass":                        {"one more passes"},
 		"ValuesAreToldApart":                {"values share one count"},
 		"RefusalSaysWhenToRetry":            {"refusals say another time than RetryAfter", "RetryAfter is too short"},
+		"ForecastsTellWhatCallsFind":        forecasting(),
 		"LateInstantsLetNoMorePass":         {"late calls begin anew", "late calls are stale for ever", "late calls are sent nowhere"},
 		"GivenBackIsAsIfItHadNeverBeen":     {"nothing is given back", "it is never idle"},
 		"TicketsGiveBackWhatTheyStandFor":   {"tickets mean nothing", "nothing is given back"},

@@ -64,7 +64,11 @@ func toyKind(of flaw) *rule.Type[toyRule] {
 			if of == "forced states of new limiters are ignored" {
 				s.forced = ""
 			}
-			return &toyLimiter{toyState: s, rule: r, version: env.Version}
+			l := &toyLimiter{toyState: s, rule: r, version: env.Version}
+			if makesForecasts(of) {
+				return toyForecaster{l}
+			}
+			return l
 		},
 		Adopt: func(present rule.Limiter, r toyRule, env rule.Env) rule.Limiter {
 			p := present.(*toyLimiter)
@@ -78,6 +82,9 @@ func toyKind(of flaw) *rule.Type[toyRule] {
 			return &toyLimiter{toyState: s, rule: r, version: env.Version}
 		},
 		States: []string{"free", "shut"}, Controls: []string{"shut"},
+	}
+	if makesForecasts(of) {
+		spec.Attributes = nil
 	}
 	if of == "defaults change" {
 		spec.Defaults = func(r toyRule) toyRule { r.Limit++; return r }

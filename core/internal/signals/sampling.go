@@ -1,4 +1,4 @@
-package core
+package signals
 
 import (
 	"context"
@@ -21,32 +21,32 @@ const (
 )
 
 // maxAge returns the age from which on a reading counts as not known.
-func (s *signals) maxAge() time.Duration { return max(maxAgeIntervals*s.interval, leastMaxAge) }
+func (s *Set) maxAge() time.Duration { return max(maxAgeIntervals*s.Interval, leastMaxAge) }
 
 // sampler samples signals once an interval. The source is asked in a goroutine of its own:
 // if it does not answer, the sampler notices.
 type sampler struct {
-	engine *Engine
-	ended  <-chan struct{} // closed when rules read no signals any more
-	timer  clock.Timer
+	of    *Set
+	ended <-chan struct{} // closed when rules read no signals any more
+	timer clock.Timer
 }
 
 // sampleUntil samples at once, and then once an interval.
-func (e *Engine) sampleUntil(ended <-chan struct{}) {
-	s := sampler{engine: e, ended: ended, timer: clock.TimerAt(e.clock, e.clock.Now())}
-	defer s.timer.Stop()
+func (s *Set) sampleUntil(ended <-chan struct{}) {
+	by := sampler{of: s, ended: ended, timer: clock.TimerAt(s.Clock, s.Clock.Now())}
+	defer by.timer.Stop()
 	for {
 		select {
-		case <-s.timer.C():
+		case <-by.timer.C():
 		case <-ended:
 			return
-		case <-e.closed:
+		case <-s.Closed:
 			return
 		}
-		if !s.sampleAll() {
+		if !by.sampleAll() {
 			return
 		}
-		s.timer.Reset(e.signals.interval)
+		by.timer.Reset(s.Interval)
 	}
 }
 
@@ -54,12 +54,12 @@ func (e *Engine) sampleUntil(ended <-chan struct{}) {
 // greatest age, so that other readings do not get too old because of them. It returns false
 // if the sampler is to end.
 func (s *sampler) sampleAll() bool {
-	e := s.engine
-	maxAge := e.signals.maxAge()
-	end := e.clock.Now().Add(maxAge / 2)
-	used := e.signals.used()
+	set := s.of
+	maxAge := set.maxAge()
+	end := set.Clock.Now().Add(maxAge / 2)
+	used := set.used()
 	for i, of := range used {
-		now := e.clock.Now()
+		now := set.Clock.Now()
 		share := end.Sub(now) / time.Duration(len(used)-i)
 		if !s.sample(of, now.Add(max(share, maxAge/16))) {
 			return false
@@ -71,67 +71,63 @@ func (s *sampler) sampleAll() bool {
 // sample asks the source for a signal, and waits for the answer until the deadline. It
 // returns false if the sampler is to end.
 func (s *sampler) sample(of *signal, deadline clock.Instant) bool {
-	e := s.engine
-	ctx, cancel := context.WithCancel(e.signals.ctx)
+	set := s.of
+	ctx, cancel := context.WithCancel(set.ctx)
 	defer cancel()
-	asking, answered := e.signals.asking, make(chan struct{})
+	asking, answered := set.asking, make(chan struct{})
 	for {
-		s.timer.Reset(min(e.signals.interval, deadline.Sub(e.clock.Now())))
+		s.timer.Reset(min(set.Interval, deadline.Sub(set.Clock.Now())))
 		select {
 		case asking <- struct{}{}: // no earlier reading goes on any more
 			asking = nil
 			go func() {
 				defer close(answered)
-				e.askSource(ctx, of)
+				set.ask(ctx, of)
 			}()
 		case <-answered:
 			return true
 		case <-s.timer.C():
-			now := e.clock.Now()
-			e.expireSignals(now)
+			now := set.Clock.Now()
+			set.expire(now)
 			if now >= deadline {
 				return true
 			}
 		case <-s.ended:
 			return false
-		case <-e.closed:
+		case <-set.Closed:
 			return false
 		}
 	}
 }
 
-// SampleSignals samples the signals that rules in force read, now, and waits for the source
-// however long it takes. The engine samples by itself unless [Config.SignalInterval] is
-// negative. Of an engine that was closed it does nothing.
-func (e *Engine) SampleSignals() {
-	s := &e.signals
+// SampleAll samples the signals now, and waits for the source however long it takes.
+func (s *Set) SampleAll() {
 	for _, of := range s.used() {
 		select {
 		case s.asking <- struct{}{}:
-			e.askSource(s.ctx, of)
-		case <-e.closed:
+			s.ask(s.ctx, of)
+		case <-s.Closed:
 			return
 		}
 	}
 }
 
-// askSource asks the source for a signal and notes the answer, unless ctx has ended by then.
-// The caller has put a value into signals.asking; it is taken out.
-func (e *Engine) askSource(ctx context.Context, of *signal) {
-	s := &e.signals
+// ask asks the source for a signal and notes the answer, unless ctx has ended by then.
+// The caller has put a value into Set.asking; it is taken out.
+func (s *Set) ask(ctx context.Context, of *signal) {
 	defer func() { <-s.asking }()
 	if ctx.Err() != nil {
 		return
 	}
 	value, err := s.read(ctx, of.name)
 	if ctx.Err() == nil {
-		e.noteSample(of, value, err)
+		s.note(of, value, err)
 	}
 }
 
 // read asks the source. A source that panics is one that cannot read the signal.
-func (s *signals) read(ctx context.Context, name rule.Signal) (value float64, err error) {
-	if s.source == nil {
+func (s *Set) read(ctx context.Context, name rule.Signal) (value float64, err error) {
+	if s.Source == nil {
 		return 0, errNoSource
 	}
 	s.mu.Lock()
@@ -142,30 +138,28 @@ func (s *signals) read(ctx context.Context, name rule.Signal) (value float64, er
 			err = fmt.Errorf("core: the source of signals panicked: %v", r)
 		}
 	}()
-	return s.source.Read(ctx, name)
+	return s.Source.Read(ctx, name)
 }
 
-// noteSample notes what the source says of a signal.
-func (e *Engine) noteSample(of *signal, value float64, err error) {
+// note notes what the source says of a signal.
+func (s *Set) note(of *signal, value float64, err error) {
 	if err == nil && (math.IsNaN(value) || math.IsInf(value, 0)) {
 		err = fmt.Errorf("core: the source of signals says %v", value)
 	}
-	s := &e.signals
 	s.mu.Lock()
-	var changes []signalChange
+	var changes []Change
 	if len(of.readers) > 0 {
-		of.at = e.clock.Now()
+		of.at = s.Clock.Now()
 		changes = of.set(value, err)
 	}
 	s.mu.Unlock()
-	e.logSignals(changes)
+	s.report(changes)
 }
 
-// expireSignals makes signals unknown that the source has not told for too long.
-func (e *Engine) expireSignals(now clock.Instant) {
-	s := &e.signals
+// expire makes signals unknown that the source has not told for too long.
+func (s *Set) expire(now clock.Instant) {
 	maxAge := s.maxAge()
-	var changes []signalChange
+	var changes []Change
 	s.mu.Lock()
 	err := fmt.Errorf("core: the source of signals has not answered for %v, it reads %q: its Read should end with its context",
 		maxAge, s.asked)
@@ -175,12 +169,12 @@ func (e *Engine) expireSignals(now clock.Instant) {
 		}
 	}
 	s.mu.Unlock()
-	e.logSignals(changes)
+	s.report(changes)
 }
 
-// awaitSource waits until the source is no longer asked: not for long, since a source that
+// AwaitSource waits until the source is no longer asked: not for long, since a source that
 // ignores its context must not keep the engine from closing.
-func (s *signals) awaitSource() {
+func (s *Set) AwaitSource() {
 	grace := time.NewTimer(closeGrace)
 	defer grace.Stop()
 	select {

@@ -1,4 +1,5 @@
-package hotparam
+// Package valuehash makes hashes of the values of attributes, for limiters that keep a state for each.
+package valuehash
 
 import (
 	"encoding/binary"
@@ -8,32 +9,33 @@ import (
 	"github.com/penstock-go/penstock/rule"
 )
 
-// hasher makes 64-bit hashes of values. Values of different types have different hashes:
+// Hasher makes 64-bit hashes of values. Values of different types have different hashes:
 // "7", 7 and true differ. So do ("a", "b/c") and ("a/b", "c"), as a composite value is
 // hashed part by part.
 //
 // The seed is random, unless a test or a simulation gives one: nobody who chooses values
 // can tell which of them collide.
-type hasher struct {
+type Hasher struct {
 	texts, numbers, booleans maphash.Seed
 	combine                  uint64 // odd; joins the hashes of parts
 	fixed                    uint64 // the seed that was given, or 0
 }
 
-func newHasher(seed uint64) *hasher {
+// New returns a hasher with a seed, or with one that nobody knows if it is 0.
+func New(seed uint64) *Hasher {
 	if seed != 0 {
-		return &hasher{combine: scramble(seed) | 1, fixed: seed}
+		return &Hasher{combine: Scramble(seed) | 1, fixed: seed}
 	}
-	h := &hasher{texts: maphash.MakeSeed(), numbers: maphash.MakeSeed(), booleans: maphash.MakeSeed()}
+	h := &Hasher{texts: maphash.MakeSeed(), numbers: maphash.MakeSeed(), booleans: maphash.MakeSeed()}
 	h.combine = maphash.String(maphash.MakeSeed(), "") | 1
 	return h
 }
 
-// hash returns the hash of a value, which is set.
-func (h *hasher) hash(value rule.Attribute) uint64 {
+// Hash returns the hash of a value. Those that are not set have one together.
+func (h *Hasher) Hash(value rule.Attribute) uint64 {
 	if text, ok := value.Text(); ok {
 		if h.fixed != 0 {
-			return fixedHash(h.fixed, text)
+			return textHash(h.fixed, text)
 		}
 		return maphash.String(h.texts, text)
 	}
@@ -43,23 +45,27 @@ func (h *hasher) hash(value rule.Attribute) uint64 {
 	if truth, ok := value.Boolean(); ok {
 		return h.boolean(truth)
 	}
+	parts := value.Parts()
+	if parts == nil {
+		return h.combine
+	}
 	var hash uint64
-	for _, part := range value.Parts() {
-		hash = fold(hash^h.hash(part), h.combine)
+	for _, part := range parts {
+		hash = fold(hash^h.Hash(part), h.combine)
 	}
 	return hash
 }
 
-func (h *hasher) number(number uint64) uint64 {
+func (h *Hasher) number(number uint64) uint64 {
 	if h.fixed != 0 {
-		return scramble(number ^ h.fixed)
+		return Scramble(number ^ h.fixed)
 	}
 	var word [8]byte
 	binary.LittleEndian.PutUint64(word[:], number)
 	return maphash.Bytes(h.numbers, word[:])
 }
 
-func (h *hasher) boolean(truth bool) uint64 {
+func (h *Hasher) boolean(truth bool) uint64 {
 	word := [1]byte{}
 	if truth {
 		word[0] = 1
@@ -77,9 +83,9 @@ const (
 	prime3 = 0xE7037ED1A0B428DB
 )
 
-// fixedHash is a hash of a text that depends on the seed alone. It spreads well, but who
+// textHash is a hash of a text that depends on the seed alone. It spreads well, but who
 // knows the seed can make texts that collide.
-func fixedHash(seed uint64, text string) uint64 {
+func textHash(seed uint64, text string) uint64 {
 	hash := seed ^ uint64(len(text))<<56 // the rest of a text has no more than 7 bytes
 	for len(text) >= 8 {
 		word := uint64(text[0]) | uint64(text[1])<<8 | uint64(text[2])<<16 | uint64(text[3])<<24 |
@@ -91,7 +97,7 @@ func fixedHash(seed uint64, text string) uint64 {
 	for i := range len(text) {
 		last |= uint64(text[i]) << (8 * i)
 	}
-	return scramble(fold(hash^last, prime2))
+	return Scramble(fold(hash^last, prime2))
 }
 
 // fold multiplies two numbers and joins the halves of the product.
@@ -100,8 +106,8 @@ func fold(a, b uint64) uint64 {
 	return high ^ low
 }
 
-// scramble spreads the bits of a number; no two numbers become the same.
-func scramble(x uint64) uint64 {
+// Scramble spreads the bits of a number; no two numbers become the same.
+func Scramble(x uint64) uint64 {
 	x ^= x >> 32
 	x *= prime1
 	x ^= x >> 29

@@ -1,0 +1,153 @@
+package core
+
+import (
+	"cmp"
+	"fmt"
+	"hash/fnv"
+	"log/slog"
+	"time"
+
+	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/core/internal/signals"
+	"github.com/penstock-go/penstock/fleet"
+	"github.com/penstock-go/penstock/list"
+	"github.com/penstock-go/penstock/rule"
+)
+
+// limiterMaker makes the limiters of an engine, and hears what they report.
+type limiterMaker struct {
+	*callEnv
+	lists   *list.Registry
+	signals *signals.Set
+	fleet   *fleet.Member      // nil without a backend
+	seed    uint64             // of what limiters choose at random; 0 for none
+	foreign map[rule.Kind]bool // the kinds of [Config.Kinds]
+	until   func(time.Time) time.Duration
+
+	stateLines, warningLines lineBudget
+}
+
+func (m *limiterMaker) init(env *callEnv, config *Config, of *signals.Set, member *fleet.Member) {
+	m.callEnv, m.lists, m.signals, m.fleet, m.seed = env, config.Lists, of, member, config.Seed
+	m.until = env.clock.Until
+	m.foreign = make(map[rule.Kind]bool)
+	for _, kind := range config.Kinds {
+		m.foreign[kind.Kind()] = true
+	}
+}
+
+// isForeign says whether a kind is one of [Config.Kinds].
+func (m *limiterMaker) isForeign(kind rule.Kind) bool { return m.foreign[kind] }
+
+// limiterEnv is what limiters are made with.
+type limiterEnv struct {
+	*limiterMaker
+	generation uint64
+	now        clock.Instant
+}
+
+// newLimiter returns a limiter for a version of a rule on a resource.
+func (l limiterEnv) newLimiter(a *activeRule, version rule.Rule, resource string, counts *transitions) versionedLimiter {
+	limiter, ok := l.make(version, nil, resource, l.env(a, resource, counts))
+	if !ok {
+		limiter = new(noLimiter)
+	}
+	versioned := versionedLimiter{Limiter: limiter, first: limiter}
+	if a.hasPattern() && (a.sharesLimiter || resource == Overflow) {
+		versioned.pending = new(pendingCalls)
+	}
+	return versioned
+}
+
+// adopt returns a limiter for a version of a rule that goes on from the present one;
+// false if that cannot be.
+func (l limiterEnv) adopt(
+	a *activeRule, version rule.Rule, resource string, counts *transitions, present versionedLimiter,
+) (next versionedLimiter, ok bool) {
+	if _, none := present.Limiter.(*noLimiter); none {
+		return versionedLimiter{}, false
+	}
+	limiter, made := l.make(version, present.Limiter, resource, l.env(a, resource, counts))
+	if !made {
+		return present, true // it goes on by the version before
+	}
+	return versionedLimiter{limiter, present.first, present.pending}, limiter != nil
+}
+
+func (l limiterEnv) env(a *activeRule, resource string, counts *transitions) rule.Env {
+	env := rule.Env{
+		Version: l.generation, Now: l.now, Until: l.until, Forced: a.forcedState(),
+		Resource: a.resourceOf(resource),
+		Lists:    l.lists, Signals: l.signals, Fleet: l.fleet, Seed: l.seedFor(a, resource),
+		Changed: func(clock.Instant, string, string, string) {},
+		Warn:    l.warning(a.key, resource),
+		Sources: true,
+	}
+	if counts != nil {
+		env.Changed = func(at clock.Instant, from, to, because string) {
+			counts.add(from, to)
+			l.stateChanged(StateChange{
+				At: at, Resource: resource, Kind: a.key.Kind, Rule: a.key.Name, From: from, To: to, Because: because,
+			}, a.forcedBy())
+		}
+	}
+	return env
+}
+
+// warning returns a function that logs what a limiter of a rule says.
+func (m *limiterMaker) warning(key rule.Key, resource string) func(message string) {
+	return func(message string) { m.warnOf(key, resource, message) }
+}
+
+// warnOf logs what a limiter of a rule says, unless limiters have said much in this second.
+func (m *limiterMaker) warnOf(key rule.Key, resource, message string) {
+	m.events.add(Event{At: m.clock.Now(), Type: EventWarning, Resource: resource, Kind: key.Kind, Rule: key.Name, Text: message})
+	if _, ok := m.warningLines.take(m.clock.Now(), stateLines, m.clock.Now); !ok {
+		return
+	}
+	m.log.Warn("penstock: "+message, slog.String("resource", loggable(resource)),
+		slog.String("kind", string(key.Kind)), slog.String("rule", loggable(key.Name)))
+}
+
+// stateChanged reports a change of state to the observer and, unless there were many in this
+// second, to the log. forced is what an operator has forced; nil for nothing.
+func (m *limiterMaker) stateChanged(change StateChange, forced *Forced) {
+	event := Event{
+		At: change.At, Type: EventState, Resource: change.Resource, Kind: change.Kind, Rule: change.Rule,
+		From: change.From, To: change.To, Forced: forced.stateOf(),
+	}
+	if forced != nil {
+		event.By, change.Because = forced.By, cmp.Or(change.Because, forced.cause())
+	}
+	event.Text = change.Because
+	m.events.add(event)
+	if skipped, ok := m.stateLines.take(change.At, stateLines, m.clock.Now); ok {
+		facts := []any{
+			slog.String("resource", loggable(change.Resource)),
+			slog.String("kind", string(change.Kind)),
+			slog.String("rule", loggable(change.Rule)),
+			slog.String("from", change.From),
+			slog.String("to", change.To),
+		}
+		if change.Because != "" {
+			facts = append(facts, slog.String("because", change.Because))
+		}
+		if skipped > 0 {
+			facts = append(facts, slog.Uint64("linesSkipped", skipped))
+		}
+		m.log.Warn("penstock: the state of a rule changed", facts...)
+	}
+	if m.observer.StateChanged != nil {
+		m.observer.StateChanged(change)
+	}
+}
+
+// seedFor returns the seed of a limiter of a rule on a resource, 0 if the engine has none.
+func (l limiterEnv) seedFor(a *activeRule, resource string) uint64 {
+	if l.seed == 0 {
+		return 0
+	}
+	hash := fnv.New64a()
+	fmt.Fprintf(hash, "%d %q %q %q", l.seed, a.key.Kind, a.key.Name, resource)
+	return max(1, hash.Sum64())
+}

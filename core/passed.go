@@ -1,0 +1,124 @@
+package core
+
+import (
+	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/rule"
+)
+
+// passedRules is what guards need of the chain that their calls have passed: the rules that learn how a
+// call ends or what it cost, and those that get its tickets back. It never changes.
+type passedRules struct {
+	rules []passedRule // those of the steps, then shadow rules
+	asked int          // so many of them are steps
+
+	finishes  bool // a step learns how calls end
+	finisher  int  // the first one that does
+	forecasts int  // the index of the first step that is a rule.Forecaster
+	tickets   bool // steps need their tickets when the call ends, or by Guard.Settle
+	suspends  bool // a rule has to know that a call waits within the call
+
+	extras guardExtras // of guards that need no others
+}
+
+// passedRule is a rule that a call has passed, or a shadow rule. The interfaces that its limiter has are
+// looked up once, when the chain is made.
+type passedRule struct {
+	limiter   rule.Limiter
+	finisher  rule.Finisher  // nil if it need not learn how calls end
+	settler   rule.Settler   // nil if it counts no tokens
+	balancer  rule.Balancer  // nil if it does not know what is left of them
+	suspends  rule.Suspender // nil if it need not know that the call waits for another rule
+	forecasts bool           // it is a rule.Forecaster, whose tickets are instants
+}
+
+// add adds the rule of a step, or a shadow rule once all steps were added.
+func (p *passedRules) add(limiter rule.Limiter, forecasts bool) {
+	of := passedRule{limiter: limiter, forecasts: forecasts}
+	of.finisher, _ = limiter.(rule.Finisher)
+	of.settler, _ = limiter.(rule.Settler)
+	of.balancer, _ = limiter.(rule.Balancer)
+	of.suspends, _ = limiter.(rule.Suspender)
+	p.rules = append(p.rules, of)
+	p.suspends = p.suspends || of.suspends != nil && of.finisher != nil
+}
+
+// done tells the rules of the steps up to the one with an index how a call ended, the last first, also
+// those before one that panics. One of them learns of ends.
+func (p *passedRules) done(i int, word, rest uint32, exit *rule.Exit) {
+	for p.rules[i].finisher == nil {
+		i--
+	}
+	if i > p.finisher {
+		defer p.done(i-1, word, rest, exit)
+	}
+	p.rules[i].finisher.Done(p.ticketIn(word, rest, i, exit.Start), *exit)
+}
+
+// carry packs the tickets and the tokens of a call that passes at an instant into a guard. It returns
+// false if more than one ticket has to be carried, or if that one or the tokens are too large.
+func (p *passedRules) carry(tickets []rule.Ticket, start clock.Instant, tokens int32) (word, rest uint32, ok bool) {
+	index, ticket := 0, rule.Ticket(0)
+	for i, t := range tickets {
+		switch {
+		case t == 0 || p.isStart(i, t, start):
+		case ticket != 0:
+			return 0, 0, false
+		default:
+			index, ticket = i, t
+		}
+	}
+	if index > indexMask {
+		return 0, 0, false
+	}
+	return carryOne(index, ticket, tokens)
+}
+
+// isStart says whether the ticket of a step need not be carried: it is the instant at which the call
+// passes.
+func (p *passedRules) isStart(i int, ticket rule.Ticket, start clock.Instant) bool {
+	return ticket == rule.Ticket(start) && p.rules[i].forecasts
+}
+
+// carryOne is carry for the ticket of the step with an index.
+func carryOne(index int, ticket rule.Ticket, tokens int32) (word, rest uint32, ok bool) {
+	word = uint32(ticket)<<ticketShift | uint32(index)<<indexShift
+	switch {
+	case ticket>>ticketBits == 0:
+		return word | carried, uint32(tokens), true
+	case ticket>>wideBits == 0 && tokens <= tokenMask:
+		return word | wide, uint32(ticket>>ticketBits)<<tokenBits | uint32(tokens), true
+	}
+	return 0, 0, false
+}
+
+// ticketIn returns the ticket of the step with an index, of a guard that carries them.
+func ticketIn(word, rest uint32, index int) rule.Ticket {
+	if word>>indexShift&indexMask != uint32(index) {
+		return 0
+	}
+	ticket := rule.Ticket(word >> ticketShift)
+	if word&whereMask == wide {
+		ticket |= rule.Ticket(rest>>tokenBits) << ticketBits
+	}
+	return ticket
+}
+
+// ticketIn is the function of that name for a call that passed at an instant.
+func (p *passedRules) ticketIn(word, rest uint32, index int, start clock.Instant) rule.Ticket {
+	if ticket := ticketIn(word, rest, index); ticket != 0 || !p.rules[index].forecasts {
+		return ticket
+	}
+	return rule.Ticket(start)
+}
+
+// giveBack returns the tickets of the steps from one on and before another, the last first, also
+// those behind one that panics.
+func (p *passedRules) giveBack(from, to int, q *request, tickets []rule.Ticket) {
+	if from >= to {
+		return
+	}
+	if from+1 < to {
+		defer p.giveBack(from, to-1, q, tickets)
+	}
+	p.rules[to-1].limiter.GiveBack(q.Now, tickets[to-1], q.Tokens)
+}

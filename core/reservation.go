@@ -1,0 +1,121 @@
+package core
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/penstock-go/penstock/clock"
+)
+
+// Reservation is what [Engine.Reserve] has taken for a call that is made later. End each by Begin or by
+// Cancel: it holds its tokens and places until then. It is safe for concurrent use.
+type Reservation struct {
+	clock  clock.Clock
+	at     clock.Instant // when the call passes, as far as is known
+	cancel context.CancelFunc
+	over   atomic.Bool // it was begun or cancelled
+
+	decided chan struct{} // closed once what follows is set
+	guard   Guard
+	err     error
+}
+
+// Reserve takes now what a call of the resource needs, and returns at once where [Engine.Entry] would
+// wait: the call has its place in the queue of the rule, and passes when its turn comes, whatever its
+// caller does meanwhile. From then on it is under way. Without such a rule it passes now. The error is
+// that of Entry, and ctx that of the call: its deadline bounds the wait, its end ends it.
+//
+// A reservation that waits has a goroutine as long as it does.
+func (e *Engine) Reserve(ctx context.Context, resource string, opts ...Option) (*Reservation, error) {
+	ctx = orBackground(ctx)
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	tokens, _, err := sizeOf(opts)
+	if err != nil {
+		return nil, err
+	}
+	opts = slices.Clone(opts)
+	var q request
+	q.init(resource, e.clock.Now(), tokens)
+	q.read(ctx, opts)
+	a := new(admission)
+	a.begin(e.resources.get(resource), &q)
+	r := &Reservation{clock: e.clock, decided: make(chan struct{})}
+	ctx, r.cancel = context.WithCancel(ctx)
+	if !r.take(ctx, a, opts) {
+		go r.await(ctx, a, opts)
+	} else if r.err != nil {
+		r.cancel()
+		return nil, r.err
+	}
+	return r, nil
+}
+
+// take decides on the call, unless it has to wait: then it returns false.
+func (r *Reservation) take(ctx context.Context, a *admission, opts []Option) (decided bool) {
+	decided = true // unless all that is asked returns
+	defer func() {
+		if decided {
+			a.end()
+		}
+	}()
+	after, err := a.proceed(ctx, opts)
+	r.at, r.err = max(a.Now.Add(after), a.passesAt), err
+	if decided = err != nil || a.passed != nil; !decided {
+		return
+	}
+	if err == nil {
+		r.at, r.guard = a.Now, a.hand(ctx, opts)
+	}
+	close(r.decided)
+	return
+}
+
+// await waits until the call is decided. What an option reads may panic, which then is the error.
+func (r *Reservation) await(ctx context.Context, a *admission, opts []Option) {
+	defer close(r.decided)
+	defer func() {
+		if value := recover(); value != nil {
+			r.err = fmt.Errorf("%w: %v", errUndecided, value)
+		}
+	}()
+	defer a.end()
+	a.Now = r.clock.Now()
+	if r.err = a.run(ctx, opts); r.err != nil {
+		a.recordGivenUp(ctx, opts, r.err)
+		return
+	}
+	r.guard = a.hand(ctx, opts)
+}
+
+// Delay returns how long it takes from now on until the call passes and may be made: 0 if it may be made
+// now, or if that depends on when other calls end, as with an isolation rule.
+func (r *Reservation) Delay() time.Duration { return max(0, r.at.Sub(r.clock.Now())) }
+
+// Begin returns the guard of the call, which is to be exited when the call has ended. If the delay is not
+// over, Begin waits for it. As with [Engine.Entry], a call that waits may be refused after all, by a
+// circuit breaker that has opened meanwhile, say. Once the reservation is over, as Begin or Cancel was
+// called, the error is [ErrInvalid].
+func (r *Reservation) Begin() (*Guard, error) {
+	if r.over.Swap(true) {
+		return new(Guard), ErrInvalid
+	}
+	<-r.decided
+	r.cancel()
+	return &r.guard, r.err
+}
+
+// Cancel gives back what was taken, for a call that is not made after all, see [Guard.Cancel]. It does
+// nothing once the reservation is over.
+func (r *Reservation) Cancel() {
+	if r.over.Swap(true) {
+		return
+	}
+	r.cancel()
+	<-r.decided
+	r.guard.Cancel()
+}
