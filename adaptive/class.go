@@ -24,8 +24,10 @@ type class struct {
 	usual     limit.Usual  // response time
 	reference float64      // what was usual when the test of the group began
 	weight    float64      // work of a call, relative to that of others of the group
+	share     float64      // usual work, in multiples of an equal share in that of the group; 1 if it is less
 	begun     counts       // when the window of the group began
 	did       limit.Window // in that window
+	seen      counts       // when the classes of the group were compared
 	recent    recent       // of late
 	tested    tested       // while the limit of the group was reached
 

@@ -2,16 +2,21 @@ package adaptive
 
 import (
 	"math"
+	"slices"
 	"time"
 
+	"github.com/penstock-go/penstock/adaptive/internal/limit"
 	"github.com/penstock-go/penstock/clock"
 )
 
 const (
-	slower      = 1.5             // times as long as usual: a class is slow
-	alone       = 6               // a class is slow alone if others are less than this part as much slower
-	knownEnds   = 24              // calls of which a mean is taken, with a variation of 0
-	apartEnough = 3 * time.Second // after so long without being slow, a class that went apart comes back
+	slower      = 1.5                    // times as long as usual: a class is slow
+	alone       = 6                      // a class is slow alone if others are less than this part as much slower
+	knownEnds   = 24                     // calls of which a mean is taken, with a variation of 0
+	apartEnough = 3 * time.Second        // after so long without being slow, a class that went apart comes back
+	usualSpan   = 3.                     // seconds, of which the usual rate is
+	lately      = 1.                     // second, to which response times of late go back if enough calls have ended
+	compareAll  = 100 * time.Millisecond // after so long the classes of a group are compared again
 )
 
 // recent is what a class did of late.
@@ -19,18 +24,58 @@ type recent struct {
 	calls, ends float64 // call-seconds, and calls that ended
 	span        float64 // seconds
 	slow        bool    // clearly longer than usual
+	fine        float64 // seconds for which the class has not been slow
 	rate, held  float64 // ends a second and calls under way when they were not slow
+	known       float64 // seconds of which these are
+	last, calm  mark    // when the class was compared last, and the time before when it was not slow
 }
 
-// observe takes what the class did in the window that ended. Earlier ones count less, once enough
-// calls have ended.
-func (c *class) observe() {
+// mark is how many calls had ended or were there at an instant.
+type mark struct {
+	at    clock.Instant
+	ends  uint64
+	there float64 // under way or waiting
+}
+
+func (c *class) mark(now clock.Instant) mark {
+	return mark{now, c.ends.Load(), float64(c.underWay()) + float64(c.queued)}
+}
+
+// surge returns how many calls have come since about when the class became slow.
+func (c *class) surge(now clock.Instant) limit.Surge {
+	r, m := &c.recent, c.mark(now)
+	span := m.at.Sub(r.calm.at)
+	usual, times := r.rate*span.Seconds(), 0.
+	if r.slow {
+		times = c.response() / c.usual.Mean()
+	}
+	ended := float64((m.ends - r.calm.ends) & endsMask)
+	return limit.Surge{
+		Came: ended + m.there - r.calm.there, Ended: ended,
+		Usual: usual, Variance: usual * (1 + span.Seconds()/max(r.known, 0.1)),
+		Within: span, Growth: m.there - r.last.there, Slower: times,
+	}
+}
+
+// observe takes what the class did since it was compared last. What it did earlier counts less, once
+// enough calls have ended. Free says that no limit keeps calls away.
+func (c *class) observe(now clock.Instant, free bool) {
 	r := &c.recent
-	did := c.did.WithoutQuick()
+	read := c.read(now)
+	all := read.since(c.seen)
+	c.seen = read
+	if all.Length <= 0 || all.Calls > (callsMask+1)*all.Length.Seconds() {
+		return // the clock has been set
+	}
+	did := all.WithoutQuick()
 	r.calls += did.Calls
 	r.ends += did.Ended
-	r.span += c.did.Length.Seconds()
-	if enough := knownEnds * (1 + c.usual.Variation()); r.ends > enough {
+	r.span += did.Length.Seconds()
+	enough := knownEnds * (1 + c.usual.Variation())
+	if r.span > lately { // what took longer then may be over
+		enough = min(enough, max(knownEnds, r.ends*lately/r.span))
+	}
+	if r.ends > enough {
 		r.calls *= enough / r.ends
 		r.span *= enough / r.ends
 		r.ends = enough
@@ -42,9 +87,19 @@ func (c *class) observe() {
 	}
 	r.slow = c.usual.Mean() > 0 && (c.usual.Verified() || r.ends >= knownEnds) && c.response() > least*c.usual.Mean() &&
 		expected-r.ends > 4*math.Sqrt(expected*(1+c.usual.Variation()))
-	if seconds := c.did.Length.Seconds(); !r.slow && seconds > 0 {
-		r.rate += 0.2 * (c.did.Ended/seconds - r.rate)
-		r.held += 0.2 * (c.did.Calls/seconds - r.held)
+	if !r.slow {
+		r.calm = r.last
+	}
+	r.last = c.mark(now)
+	if r.fine += did.Length.Seconds(); r.slow {
+		r.fine = 0
+	}
+	if free && !r.slow {
+		seconds := did.Length.Seconds()
+		r.known = min(r.known+seconds, usualSpan)
+		weight := min(seconds/r.known, 1)
+		r.rate += weight * (all.Ended/seconds - r.rate)
+		r.held += weight * (all.Calls/seconds - r.held)
 	}
 }
 
@@ -61,39 +116,95 @@ func (c *class) excess() (seconds, share, seconds3, share3 float64) {
 }
 
 // compare looks for classes that are slow while others of the group are not. They are short of
-// something of their own, or their work has changed: they go apart. If the group is about to be
-// limited, those go with them of which it cannot be told. It returns the group that has the control
-// then that this one had.
-func (g *group) compare(now clock.Instant, short bool) *group {
-	active := 0
-	var slowest *class
-	for _, c := range g.classes {
-		c.observe()
-		if c.did.Calls > 0 {
-			active++
+// something of their own, or their work has changed: they go apart.
+func (g *group) compare(now clock.Instant) {
+	slowest := g.observe(now)
+	if g.calls != &g.own {
+		return
+	}
+	g.countStrangers()
+	if g.index > 0 {
+		g.comeBack(now)
+		if slowest != nil {
+			g.release(slowest, now)
+			g.merge(now)
 		}
+		return
+	}
+	if slowest != nil {
+		g.sendApart(slowest, now)
+	}
+}
+
+// observe has the classes take what they did of late. It returns the slow one that has most calls
+// under way; nil if none is slow.
+func (g *group) observe(now clock.Instant) (slowest *class) {
+	g.compareDue = now.Add(compareAll)
+	for _, c := range g.classes {
+		c.observe(now, !g.control.Limited())
 		if c.recent.slow && (slowest == nil || c.recent.calls/c.recent.span > slowest.recent.calls/slowest.recent.span) {
 			slowest = c
 		}
 	}
-	g.control.SetClasses(active)
-	if g.calls != &g.own {
-		return g
-	}
-	g.countStrangers()
-	switch {
-	case short:
-		return g.divide(now)
-	case g.index > 0:
-		g.comeBack(now)
-		if slowest != nil {
-			g.release(slowest, now)
-		}
-	case slowest != nil:
-		g.sendApart(slowest, now)
-	}
-	return g
+	g.divideWork()
+	g.setDue()
+	return slowest
 }
+
+// surge returns how many calls of the classes that are slow came since they are; of all classes if none
+// is known to be slow.
+func (g *group) surge(now clock.Instant) (s limit.Surge) {
+	slow := slices.ContainsFunc(g.classes, func(c *class) bool { return c.recent.slow })
+	for _, c := range g.classes {
+		if c.recent.known == 0 || slow && !c.recent.slow || c.recent.slow && !c.usual.Verified() {
+			continue
+		}
+		s = s.Plus(c.surge(now))
+	}
+	return s
+}
+
+// divideWork tells each class the share of the work that it usually does.
+func (g *group) divideWork() {
+	sum, active := 0., 0.
+	for _, c := range g.classes {
+		if work := c.recent.rate * c.usual.Mean(); work > 0 {
+			sum += work
+			active++
+		}
+	}
+	for _, c := range g.classes {
+		c.share = 1
+		if sum > 0 {
+			c.share = max(c.recent.rate*c.usual.Mean()/sum*active, 1)
+		}
+	}
+}
+
+// merge has the classes of a group that is limited, and slow all the same, go under the limit of another
+// one of which a shortage was shown a moment ago: it is the same one.
+func (g *group) merge(now clock.Instant) {
+	for _, to := range g.groups {
+		if to == nil || to == g || !g.control.Limited() || !to.control.Limited() ||
+			to.changedAt <= g.changedAt || now.Sub(to.changedAt) > sameCause {
+			continue
+		}
+		limit := to.control.Limit() + g.control.Limit()
+		for len(g.classes) > 0 {
+			c := g.classes[0]
+			g.remove(c, now)
+			to.welcome(c, now)
+		}
+		to.countStrangers()
+		to.control.Begin(limit)
+		to.apply(now)
+		to.publish()
+		return
+	}
+}
+
+// sameCause is the time within which two shortages are taken for one, if calls are slow by both.
+const sameCause = time.Second
 
 // release has classes go on without the limit of the group that are not slow while another is.
 func (g *group) release(slow *class, now clock.Instant) {
@@ -119,7 +230,7 @@ func (c *class) compareWith(slow *class) likeness {
 	switch {
 	case c == slow, c.recent.slow && (s > most/alone || f > share/alone):
 		return affected
-	case c.did.Ended > 0 && c.recent.ends >= knownEnds && s+s3 < most/alone && f+f3 < share/alone:
+	case c.recent.ends >= knownEnds && c.recent.fine > slow.recent.span && s+s3 < most/alone && f+f3 < share/alone:
 		return spared
 	case c.isLong(slow.usual.Mean()):
 		return long
@@ -251,12 +362,13 @@ func (g *group) part(isSpared func(*class) bool, now clock.Instant) *group {
 func (g *group) sendApart(slow *class, now clock.Instant) {
 	var leaving []*class
 	others, underWay, doubtful := false, uint64(0), uint64(0)
-	did, left := 0., 0.
+	did, left, held := 0., 0., 0.
 	for _, c := range g.classes {
-		did += c.did.Ended
+		did += c.recent.ends / max(c.recent.span, 1e-3)
 		switch c.compareWith(slow) {
 		case affected:
-			left += c.did.Ended
+			left += c.recent.ends / max(c.recent.span, 1e-3)
+			held += c.recent.held
 			leaving = append(leaving, c)
 			underWay += c.underWay()
 		case spared:
@@ -269,27 +381,40 @@ func (g *group) sendApart(slow *class, now clock.Instant) {
 		g.release(slow, now)
 		return
 	}
-	if !others || underWay < g.limit/2 || doubtful > underWay/4 {
+	to := g.limitedLike(slow)
+	if to == nil && (!others || float64(underWay) < min(g.control.Limit()/2, g.control.Plenty(held)) || doubtful > underWay/4) {
 		return
 	}
-	to := g.groupFor(slow, now)
+	isJoining := to != nil
+	if !isJoining {
+		to = g.groupFor(slow, now)
+	}
 	if to == nil {
 		return
 	}
 	for _, c := range leaving {
-		g.goApart(c, to, now)
+		if !isJoining || c.recent.slow {
+			g.goApart(c, to, now)
+		}
 	}
 }
 
 // goApart moves a class to a group of its own, or to that of classes that went at about the same
 // time. Calls under way stay counted where they passed.
 func (g *group) goApart(c *class, to *group, now clock.Instant) {
-	g.control.Expect(-c.recent.rate*c.weight, -c.recent.held)
+	if g.control.Limited() {
+		g.control.Leave(c.recent.rate*c.weight, c.recent.held)
+	} else {
+		g.control.Expect(-c.recent.rate*c.weight, -c.recent.held)
+	}
 	g.remove(c, now)
 	n := float64(c.underWay())
-	if len(to.classes) == 0 {
-		to.control.Adopt(&c.usual, max(1.25*n, float64(to.current.rule.InitialLimit)))
-	} else {
+	switch {
+	case len(to.classes) == 0:
+		to.control.Adopt(&c.usual, max(n, float64(to.current.rule.InitialLimit)))
+	case to.control.Limited():
+		to.control.Begin(to.control.Limit() + c.recent.held)
+	default:
 		to.control.Begin(to.control.Limit() + n)
 	}
 	to.welcome(c, now)
@@ -299,6 +424,17 @@ func (g *group) goApart(c *class, to *group, now clock.Instant) {
 
 // together is the time within which classes that are slow are so for the same reason.
 const together = 500 * time.Millisecond
+
+// limitedLike returns the group that is limited and as slow as a class, which will be short of the same thing
+// however few of its calls are under way; nil if there is none.
+func (g *group) limitedLike(c *class) *group {
+	for _, to := range g.groups[1:] {
+		if to != nil && len(to.classes) > 0 && to.control.Limited() && to.isLike(c) {
+			return to
+		}
+	}
+	return nil
+}
 
 // groupFor returns the group for a class that goes apart: one from which others went at about the
 // same time, or that is as slow; nil if there are too many.
@@ -332,7 +468,7 @@ func (g *group) isLike(slow *class) bool {
 	s, f, _, _ := slow.excess()
 	for _, c := range g.classes {
 		seconds, share, _, _ := c.excess()
-		if c.did.Ended > 0 && share > slower-1 && (seconds > s/3 && seconds < 3*s || share > f/3 && share < 3*f) {
+		if share > slower-1 && (seconds > s/3 && seconds < 3*s || share > f/3 && share < 3*f) {
 			return true
 		}
 	}

@@ -90,6 +90,7 @@ func (c counts) since(before counts) limit.Window {
 	return limit.Window{
 		Length:  c.at.Sub(before.at),
 		Ends:    float64(ends & endsMask),
+		Ended:   float64(ends & endsMask),
 		Times:   float64(ends>>endsBits) / unitsASecond,
 		Squares: float64(c.squares-before.squares) / (unitsASecond * unitsASecond),
 		Failed:  float64(failed & (1<<32 - 1)),

@@ -31,7 +31,7 @@ type group struct {
 	calls *atomic.Uint64 // as those of a flight: own, or those of the only class there can be
 
 	word atomic.Uint64
-	due  atomic.Int64 // the clock.Instant from which on the window may be complete
+	due  atomic.Int64 // the clock.Instant from which on the window may be complete, or classes are to be compared
 	late atomic.Int64 // the time.Duration from which on a failed call is a sign of overload
 
 	testing atomic.Bool // whether the limit is about to be raised rather than enforced
@@ -48,6 +48,8 @@ type group struct {
 	limit      uint64
 	strangers  int64         // calls under way of classes that have left the group, less those elsewhere of classes that have come
 	begun      clock.Instant // when the window began
+	windowDue  clock.Instant // from which on it may be complete
+	compareDue clock.Instant // when classes are to be compared
 	lastUsed   clock.Instant // about when a call ended last
 	overdue    clock.Instant // when the window has its greatest length
 	fullAt     clock.Instant // since when the group is full; meaningless while it is open
@@ -361,9 +363,9 @@ func (g *group) test(now clock.Instant) {
 	if g.queue.total == 0 && g.turned {
 		waited = g.control.Since(now) // calls come that do not wait
 	}
-	raised, short := g.control.Judge(now, waited, g.patience())
+	raised, short := g.control.Judge(now, waited, g.patience(), g.surge)
 	switch {
-	case short && len(g.classes) > 1 && g.control.Classes() > 1 && g.control.LookAgain(now, g.patience()):
+	case short && g.isUnclear() && g.control.LookAgain(now, g.patience()):
 		g.apply(now)
 	case short:
 		if g.endWindow(now, g.measure(now), true) == g && g.index == 0 {
@@ -373,6 +375,19 @@ func (g *group) test(now clock.Instant) {
 	case raised:
 		g.apply(now)
 	}
+}
+
+// isUnclear says whether it cannot be told yet of all classes whether they are short of something.
+func (g *group) isUnclear() bool {
+	if len(g.classes) == 1 {
+		return false
+	}
+	for _, c := range g.classes {
+		if c.underWay() > 0 && !c.recent.slow && c.tested.begunEnds < fewTested {
+			return true
+		}
+	}
+	return false
 }
 
 // patience returns how long calls wait for the result of a test, or about.

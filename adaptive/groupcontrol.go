@@ -11,7 +11,7 @@ import (
 
 // add puts a class under the limit of the group.
 func (g *group) add(c *class, now clock.Instant) {
-	c.begun, c.turn = c.read(now), 0 // virtual times of other groups mean nothing here
+	c.begun, c.seen, c.turn = c.read(now), c.read(now), 0 // virtual times of other groups mean nothing here
 	g.classes = append(g.classes, c)
 	c.group.Store(g)
 }
@@ -32,16 +32,20 @@ func (g *group) remove(c *class, now clock.Instant) {
 // ends count by the weight of their class.
 func (g *group) measure(now clock.Instant) limit.Window {
 	var sum limit.Window
+	active := 0
 	for _, c := range g.classes {
 		w := c.read(now).since(c.begun)
-		w.Ended = w.Ends
 		c.did = w
+		if w.Calls > 0 {
+			active++
+		}
 		w.Ends *= c.weight
 		w.Failed *= c.weight
 		w.Late *= c.weight
 		sum = sum.Plus(w)
 	}
 	sum.Length = now.Sub(g.begun)
+	g.control.SetClasses(active)
 	return sum
 }
 
@@ -54,11 +58,18 @@ func (g *group) beginWindow(now clock.Instant) {
 	g.fullTime, g.fullAt = 0, now
 	least, most, _ := g.control.Need()
 	g.overdue = now.Add(most)
-	g.due.Store(int64(now.Add(least)))
+	g.windowDue = now.Add(least)
+	g.setDue()
 }
 
-// closeWindow hands the window to the control if it is complete.
+// setDue says when the end of a call is to look whether something is due.
+func (g *group) setDue() { g.due.Store(int64(min(g.windowDue, g.compareDue))) }
+
+// closeWindow compares the classes if that is due, and hands the window to the control if it is complete.
 func (g *group) closeWindow(now clock.Instant) {
+	if now >= g.compareDue {
+		g.compare(now)
+	}
 	w := g.measure(now)
 	least, most, ends := g.control.Need()
 	if w.Ended > 0 {
@@ -71,7 +82,8 @@ func (g *group) closeWindow(now clock.Instant) {
 	case w.Length < least:
 		return
 	case w.Length < most && w.Ended < ends:
-		g.due.Store(int64(now.Add(least / 8)))
+		g.windowDue = now.Add(least / 8)
+		g.setDue()
 		return
 	}
 	g.endWindow(now, w, false)
@@ -85,13 +97,18 @@ func (g *group) endWindow(now clock.Instant, w limit.Window, short bool) *group 
 		w.Full += max(now.Sub(g.fullAt), 0)
 	}
 	w.AtLimit, w.Over = g.isFull, g.queueLimit.over()
+	w.Slow = slices.ContainsFunc(g.classes, func(c *class) bool { return c.recent.slow })
 	g.control.Close(w)
 	g.learn(w)
 	g.moveThreshold(now, w)
 	if short {
 		g.control.Enforce(now)
 	}
-	of := g.compare(now, short)
+	of := g
+	if short && g.calls == &g.own {
+		g.observe(now)
+		of = g.divide(now)
+	}
 	g.beginWindow(now)
 	g.apply(now)
 	return of
@@ -125,14 +142,20 @@ func (g *group) learn(w limit.Window) {
 	if !changed || g.calls != &g.own {
 		return
 	}
-	ended, work, before, after := 0.0, 0.0, 0.0, 0.0
+	ended, known, work, before, after := 0.0, 0.0, 0.0, 0.0, 0.0
 	for _, c := range g.classes {
 		ended += c.did.Ended
 		before += c.did.Ended * c.weight
 		work += c.did.Ended * c.usual.Mean()
+		if c.usual.Verified() {
+			known += c.did.Ended
+		}
 	}
 	if work == 0 {
 		return
+	}
+	if known == ended {
+		defer g.control.Verify(work / ended)
 	}
 	for _, c := range g.classes {
 		if c.usual.Mean() > 0 {

@@ -77,7 +77,7 @@ func (g *group) verdict(level, waiting int) uint64 {
 
 // isFullOf says whether as many calls of a class wait as may.
 func (g *group) isFullOf(c *class, now clock.Instant) bool {
-	return float64(c.queued)*c.weight >= c.stands.room(now, c, &g.queueLimit, len(g.queue.classes))
+	return float64(c.queued)*c.cost() >= c.stands.room(now, c, &g.queueLimit, len(g.queue.classes))
 }
 
 // mark publishes whether calls of a class may wait.

@@ -104,15 +104,22 @@ func (q *queue) longest(now clock.Instant) time.Duration {
 }
 
 // turnOf returns when it is the turn of a class, which has saved up a call at most.
-func (q *queue) turnOf(c *class) float64 { return max(c.turn, q.virtual-c.weight) }
+func (q *queue) turnOf(c *class) float64 { return max(c.turn, q.virtual-c.cost()) }
 
 // take has the class of a waiter take its turn.
 func (q *queue) take(w *waiter) {
 	c := w.class
 	turn := q.turnOf(c)
 	q.virtual = max(q.virtual, turn)
-	c.turn = turn + c.weight
+	c.turn = turn + c.cost()
 }
+
+// cost returns by how much a call delays the next turn of its class. Classes get equal shares of work, but
+// none less than what is usual of it, compared with what is usual of others.
+func (c *class) cost() float64 { return c.weight / max(c.share, 1) }
+
+// excess returns how much work of a class waits beyond one call, which each class may have.
+func (q *queue) excess(c *class) float64 { return float64(c.queued-1) * c.cost() }
 
 // last returns the waiter of a level to be refused first: the newest one of the class of which
 // most work waits, but of those below the threshold if there are any.
@@ -124,7 +131,7 @@ func (q *queue) last(level int) *waiter {
 		if of.size == 0 || below && of.below == 0 {
 			continue
 		}
-		if most == nil || float64(c.queued)*c.weight > float64(most.queued)*most.weight {
+		if most == nil || q.excess(c) > q.excess(most) || q.excess(c) == q.excess(most) && q.turnOf(c) > q.turnOf(most) {
 			most = c
 		}
 	}
@@ -149,7 +156,7 @@ func (s *standing) advance(now clock.Instant, c *class, limit *queueLimit, class
 	s.at = max(s.at, now)
 	switch {
 	case elapsed <= 0:
-	case float64(c.queued)*c.weight >= limit.share(s.half, classes, c.weight)/2:
+	case float64(c.queued)*c.cost() >= limit.share(s.half, classes, c.cost())/2:
 		s.half = min(s.half+elapsed, limit.span)
 	default:
 		s.half = max(s.half-elapsed, 0)
@@ -159,7 +166,7 @@ func (s *standing) advance(now clock.Instant, c *class, limit *queueLimit, class
 // room returns how much work of the class may wait.
 func (s *standing) room(now clock.Instant, c *class, limit *queueLimit, classes int) float64 {
 	s.advance(now, c, limit, classes)
-	return limit.share(s.half, classes, c.weight)
+	return limit.share(s.half, classes, c.cost())
 }
 
 // over says whether the queue of the class has been half full for most of the time of late.

@@ -25,14 +25,15 @@ func missedSoFar() map[string]bool {
 		"0.9 ×, 128 workers: refused once warm",
 		"0.8 ×, bimodal: refused or late",
 		"0.8 ×, heavy tail: refused or late",
+		"steps up and down: useful below capacity, after 2 s",
 		"B3",   // deploy-below-capacity
 		"D1.7", // mixed-0.7
 		"D1.9", // mixed-0.9
-		"S6",   // service-x2-200workers
-		"S7",   // service-x4-16workers
-		"A12",  // dependency-slower
+		"E7",   // bursts
+		"W20",  // ordinary-retries
 
 		// Services that are slow, or get their load at once, at the start.
+		"0.8 ×, service of 100ms: refused",
 		"0.8 ×, service of 1s: refused",
 		"3 ×, service of 1s: goodput",
 		"H1", // cold-start-500x500ms
@@ -40,7 +41,6 @@ func missedSoFar() map[string]bool {
 		"H6", // cold-start-256x100ms-0.8
 
 		// After faults.
-		"service × 4 for 10 s at 0.9 ×: goodput / demand, 5 s after",
 		"stall of 2 s at 0.7 ×: goodput / demand, 5 s after",
 		"service × 100 for 10 s at 0.7 ×: goodput / demand, 5 s after",
 		"service × 100 for 10 s at 0.7 ×: useful, last 5 s",
@@ -50,11 +50,11 @@ func missedSoFar() map[string]bool {
 		// Several classes above capacity.
 		"3 ×, 64 workers: goodput",
 		"M2", "M3", // many-step
-		"D4.5",     // mixed-3x
+		"D3.5.10",        // mixed-10x
+		"D3.5.3", "D4.5", // mixed-3x
 		"B4", "B5", // deploy-above-capacity
-		"D6",       // processors-3x
-		"P1", "P3", // priorities
-		"G1", // overload-and-slow-dependency
+		"D6", // processors-3x
+		"P1", // priorities
 
 		// Pools of their own under the limit.
 		"F1",  // half-share-a-pool
@@ -64,8 +64,8 @@ func missedSoFar() map[string]bool {
 		"C11", // two-pools-overloaded
 
 		// Work of processors and waits for remote services under one limit.
-		"X3",       // endpoints
-		"Y3", "Y5", // endpoints-computing
+		"X3", "X4", // endpoints
+		"Y3", "Y4", // endpoints-computing
 	} {
 		missed[name] = true
 	}

@@ -282,11 +282,10 @@ func (c *Control) observe(w Window) {
 // follows has the limit of a service that nothing is known to be short of follow the calls
 // under way: so it is reached soon when there are many more.
 func (c *Control) follows(w Window) {
-	slow := c.base.verified && w.response() > 1.5*c.base.mean
-	if c.phase == testing && !slow && w.full() < mostlyOpen && !w.AtLimit {
+	if c.phase == testing && !w.Slow && w.full() < mostlyOpen && !w.AtLimit {
 		c.phase = open
 	}
-	if c.phase == testing || slow {
+	if c.phase == testing || w.Slow {
 		return
 	}
 	weight := 0.2
@@ -296,7 +295,7 @@ func (c *Control) follows(w Window) {
 	c.calmRate += weight * (w.throughput() - c.calmRate)
 	c.calmCalls += weight * (w.inFlight() - c.calmCalls)
 	n := c.calmCalls
-	usual := max(c.initial, plenty(n))
+	usual := c.Plenty(n)
 	if usual < c.limit {
 		usual = c.limit + slowly*(usual-c.limit)
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/penstock-go/penstock/adaptive/internal/limit"
 	"github.com/penstock-go/penstock/clock"
@@ -268,7 +269,62 @@ func TestControlTestsOnThoughNothingIsKnownOfTheResources(t *testing.T) {
 			c.Arrived()
 			c.Ended(now, 0.02, 0)
 		}
-		c.Judge(now, longest, longest)
+		c.Judge(now, longest, longest, func(clock.Instant) limit.Surge { return limit.Surge{} })
 	}
 	assert.Greater(t, c.Limit(), 2*before)
+}
+
+// surgeTest returns a control whose limit is reached, and that has seen calls come twice as often as
+// usual and take twice as long.
+func surgeTest(t *testing.T) (*limit.Control, clock.Instant) {
+	t.Helper()
+	c := limit.New(20, 2, 1000)
+	for range 20 { // calm
+		c.Close(limit.Window{Length: time.Second, Ends: 100, Ended: 100, Calls: 1, Times: 1, Squares: 0.02})
+	}
+	now := clock.Instant(time.Minute)
+	require.True(t, c.Reached(now))
+	for range 50 {
+		now = now.Add(5 * time.Millisecond)
+		c.Arrived()
+		c.Ended(now, 0.03, 0.01)
+	}
+	return c, now
+}
+
+func TestSurgeIsAShortageOnlyWhileCallsPileUpAndAsManyEndAsUsual(t *testing.T) {
+	t.Parallel()
+	surge := limit.Surge{Came: 60, Ended: 30, Usual: 25, Variance: 25, Growth: 5, Within: 250 * time.Millisecond}
+	for name, of := range map[string]struct {
+		change  func(*limit.Surge)
+		isShort bool
+	}{
+		"a surge":                             {func(*limit.Surge) {}, true},
+		"no more than usual since it is slow": {func(s *limit.Surge) { s.Came = 28 }, false},
+		"over":                                {func(s *limit.Surge) { s.Growth = -5 }, false},
+		"a dependency slowed down":            {func(s *limit.Surge) { s.Ended = 10 }, false},
+	} {
+		c, now := surgeTest(t)
+		s := surge
+		of.change(&s)
+		_, isShort := c.Judge(now, 10*time.Millisecond, 100*time.Millisecond, func(clock.Instant) limit.Surge { return s })
+		assert.Equal(t, of.isShort, isShort, name)
+	}
+}
+
+// At a limit that a test had raised calls failed: what is restored once they do not is the limit that
+// was enforced, not that of the test.
+func TestOutageDuringATestRestoresTheLimitThatWasEnforced(t *testing.T) {
+	t.Parallel()
+	c, now := surgeTest(t)
+	c.Begin(160)
+	late := limit.Window{Length: 100 * time.Millisecond, Ends: 20, Ended: 20, Failed: 20, Late: 20, Calls: 16, Times: 4, Squares: 0.8}
+	c.Close(late)
+	c.Enforce(now)
+	enforced := c.Limit()
+	require.LessOrEqual(t, enforced, 20.)
+	c.Close(limit.Window{
+		Length: 100 * time.Millisecond, Ends: 20, Ended: 20, Calls: 0.2, Times: 0.2, Squares: 0.004, Full: 100 * time.Millisecond,
+	})
+	assert.LessOrEqual(t, c.Limit(), enforced)
 }

@@ -23,8 +23,8 @@ type test struct {
 	levels   [maxLevels]level
 	count    int
 	reached  clock.Instant
-	arrivals float64 // calls that came since then
 	harmless float64 // the limit up to which calls did not take longer
+	arrivals float64 // calls that came since then
 	ends     float64 // calls that ended while the limit was reached
 	blind    int     // how often the limit was raised although hardly a call had ended
 }
@@ -152,9 +152,9 @@ func (l *level) elasticity(lower *level) (e, deviation float64) {
 }
 
 // Judge goes on with a test. Waited is for how long the call waits that
-// came first, longest for how long calls may wait. It returns whether it has
+// came first, longest for how long calls may wait, surge how many calls came of late. It returns whether it has
 // raised the limit, and whether the service is short of something.
-func (c *Control) Judge(now clock.Instant, waited, longest time.Duration) (raised, isShort bool) {
+func (c *Control) Judge(now clock.Instant, waited, longest time.Duration, surge func(clock.Instant) Surge) (raised, isShort bool) {
 	l := c.test.present()
 	if waited <= 0 {
 		return false, false
@@ -167,8 +167,7 @@ func (c *Control) Judge(now clock.Instant, waited, longest time.Duration) (raise
 		return false, true // clients give up: to let more in would help nobody
 	case l.ready() && known && l.ratio/l.ends <= quick+0.5*math.Sqrt(c.variation/l.ends):
 		return c.raiseAfter(now, 0), false // they take as long as usual
-	case l.known >= leastEnds && l.ratios/l.known > quick+math.Sqrt(c.variation/l.known) && c.surge(now):
-		c.shortage.Slower = l.ratios / l.known
+	case c.surge(now, surge):
 		return false, true // it is not the service that has changed
 	case l.ready():
 		switch c.verdict() {
@@ -235,15 +234,47 @@ func (l *level) slower(lower *level) float64 {
 	return math.Exp2(high - low)
 }
 
-// surge says whether clearly more calls come than came of late, when the limit was not reached.
-func (c *Control) surge(now clock.Instant) bool {
-	t := &c.test
-	within := now.Sub(t.reached)
-	expected := c.calmRate * within.Seconds()
-	if !c.base.verified || t.arrivals < leastEnds || t.arrivals <= more*expected+2*math.Sqrt(expected) {
+// Surge is how many calls came in a time and how many ended, how many usually do in it, the variance of the difference, and
+// how many more are there, under way or waiting, than a moment before. Slower is how many times as long as
+// usual calls take; 0 if that is not clear.
+type Surge struct {
+	Came, Ended, Usual, Variance, Growth float64
+	Slower                               float64
+	Within                               time.Duration
+}
+
+// Plus returns two surges at once.
+func (s Surge) Plus(o Surge) Surge {
+	return Surge{
+		s.Came + o.Came, s.Ended + o.Ended, s.Usual + o.Usual, s.Variance + o.Variance, s.Growth + o.Growth,
+		max(s.Slower, o.Slower), max(s.Within, o.Within),
+	}
+}
+
+// isMore says whether clearly more calls came than usual.
+func (s Surge) isMore() bool {
+	return s.Came >= leastEnds && s.Came > more*s.Usual+2*math.Sqrt(s.Variance)
+}
+
+// surge says whether clearly more calls came than usual since they take longer, and still do since the
+// limit was reached.
+func (c *Control) surge(now clock.Instant, since func(clock.Instant) Surge) bool {
+	expected := c.calmRate * now.Sub(c.test.reached).Seconds()
+	if still := (Surge{Came: c.test.arrivals, Usual: expected, Variance: expected}); !still.isMore() {
 		return false
 	}
-	c.shortage = Shortage{By: BySurge, Calls: t.arrivals, Of: expected, Within: within}
+	s := since(now)
+	if !s.isMore() || s.Growth <= 0 || s.Ended < asMuch*s.Usual {
+		return false // it is over, or what takes longer is not due to it: less is done than usual
+	}
+	l := c.test.present()
+	if c.base.verified && l.known >= leastEnds && l.ratios/l.known > quick+math.Sqrt(c.variation/l.known) {
+		s.Slower = l.ratios / l.known
+	}
+	if s.Slower == 0 {
+		return false
+	}
+	c.shortage = Shortage{By: BySurge, Calls: s.Came, Of: s.Usual, Within: s.Within, Slower: s.Slower}
 	return true
 }
 
@@ -280,6 +311,9 @@ func (c *Control) Enforce(now clock.Instant) {
 		done := c.test.present().all / max(now.Sub(c.test.present().since).Seconds(), 1e-3)
 		c.setLimit(min(harmless, plenty(max(done, c.calmRate)*c.base.mean)))
 	}
+	if c.suspects > 0 { // calls failed at a limit of the test, which is no limit to go back to
+		c.suspects = c.limit
+	}
 }
 
 // LookAgain goes on with a test that has found a shortage until it can be told which resources are
@@ -312,6 +346,11 @@ func (c *Control) Leave(rate, calls float64) {
 	c.setLimit(c.limit - calls)
 }
 
+// Plenty returns the limit of a service that is short of nothing while so many calls are under way.
+func (c *Control) Plenty(calls float64) float64 {
+	return min(max(c.initial, plenty(calls), c.least), c.most)
+}
+
 // Calm says whether calls did not disturb each other in a window.
 func (c *Control) Calm(w Window) bool {
 	return c.phase != limited && w.Full == 0 && w.inFlight() <= calmShare*c.limit
@@ -337,6 +376,14 @@ func (c *Control) Adopt(usual *Usual, limit float64) {
 
 // Known says whether the response time of the service is known.
 func (c *Control) Known() bool { return c.base.verified }
+
+// Verify takes a mean response time for that of the service when it is not busy, unless that is known.
+func (c *Control) Verify(mean float64) {
+	if !c.base.verified {
+		c.base.verified = true
+		c.base.set(math.Max(mean, minResponse), leastEnds)
+	}
+}
 
 // Rescale is called when ends count by this factor less than before.
 func (c *Control) Rescale(factor float64) {

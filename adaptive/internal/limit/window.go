@@ -27,6 +27,9 @@ type Window struct {
 	// AtLimit says that the limit was reached at the end.
 	AtLimit bool
 
+	// Slow says that calls of a resource clearly take longer than usual.
+	Slow bool
+
 	// Over says that calls have been waiting for so long that more come than can pass.
 	Over bool
 }
