@@ -18,7 +18,7 @@ const mostInACircle = 5
 var circles = map[string]int{
 	"adaptive":              7,
 	"core/internal/ruleset": 6,
-	"fleet":                 11,
+	"fleet":                 12,
 	"hotparam":              10,
 	"simulate":              7,
 }

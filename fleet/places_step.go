@@ -244,3 +244,10 @@ func (m *Member) listen() (stop func()) {
 	}
 	return func() {}
 }
+
+// hasPlaces says whether there is a limit on calls under way.
+func (m *Member) hasPlaces() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.places) > 0
+}

@@ -20,9 +20,17 @@ func (m *Member) Run(ctx context.Context) {
 		return
 	}
 	m.begin(m.clock.Now())
-	defer m.listen()()
+	var stopListening func()
+	defer func() {
+		if stopListening != nil {
+			stopListening()
+		}
+	}()
 	var senders sync.WaitGroup // of this Run: those of one before may still hang
 	for ctx.Err() == nil {
+		if stopListening == nil && m.hasPlaces() {
+			stopListening = m.listen()
+		}
 		for _, batch := range m.Step(m.clock.Now()) {
 			m.send(batch, &senders)
 		}

@@ -65,9 +65,15 @@ func (c *descriptorCall) enter(ctx context.Context) (err error) {
 	return err
 }
 
-// giveBack gives back what the call took, if it passed: its limits are then others.
+// giveBack gives back what the call took, if it passed.
 func (c *descriptorCall) giveBack() {
-	if c.guard.Cancel(); c.decision.Refusal == nil {
+	c.guard.Cancel()
+	c.readLimits()
+}
+
+// readLimits reads the limits of a call that was not refused once more: tokens were given back.
+func (c *descriptorCall) readLimits() {
+	if c.decision.Refusal == nil {
 		c.decision.Limits = c.rls.engine.Quotas(c.resource, c.opts...)
 	}
 }

@@ -91,12 +91,19 @@ func (s *RLS) ShouldRateLimit(ctx context.Context, request *ratelimit.RateLimitR
 
 // refund gives back what calls with negative hits say.
 func (s *RLS) refund(calls []descriptorCall) error {
+	refunded := false
 	for i := range calls {
+		refunded = refunded || calls[i].refunds
 		if c := &calls[i]; c.refunds && c.tokens > 0 {
 			if err := s.engine.Refund(c.resource, c.opts...); err != nil {
 				giveBack(calls)
 				return statusOf(err)
 			}
+		}
+	}
+	for i := range calls {
+		if refunded {
+			calls[i].readLimits()
 		}
 	}
 	return nil

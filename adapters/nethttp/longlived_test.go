@@ -50,8 +50,9 @@ func TestLongLivedResponsesAreNotSlow(t *testing.T) {
 				}}))
 				mux := http.NewServeMux()
 				mux.HandleFunc("GET /r", func(w http.ResponseWriter, _ *http.Request) {
-					time.Sleep(time.Hour)
 					test.respond(w)
+					_ = http.NewResponseController(w).Flush()
+					time.Sleep(2 * time.Second)
 				})
 				guarded := nethttp.Middleware(engine, nethttp.Options{})(mux)
 				get := func() int {

@@ -96,6 +96,7 @@ func TestInstanceReportsItsRulesInForce(t *testing.T) {
 			assert.True(t, got.Started.After(began) && !got.ReportedAt.Before(got.Started), "%v", got)
 			want := etcd.Report{
 				Instance: "shop-1", Host: host, PID: os.Getpid(), Started: got.Started, ReportedAt: got.ReportedAt,
+				Version: got.Version, Program: got.Program, // what the test was built of
 				Revision: got.Revision, Rules: 1, Documents: 1,
 				Held: []etcd.DocumentRevision{{Name: "orders.yaml", Revision: first}},
 			}
