@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"slices"
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
@@ -37,8 +38,7 @@ func (m *Member) takeWokenPlaces(now clock.Instant) {
 // lookAtPlaces looks at the places that are due, and claims what is to be claimed.
 func (m *Member) lookAtPlaces(now clock.Instant) {
 	m.takeWokenPlaces(now)
-	for i := len(m.places) - 1; i >= 0; i-- { // from the end: those that go make way
-		p := m.places[i]
+	for _, p := range slices.Backward(m.places) { // from the end: those that go make way
 		if p.due > now {
 			continue
 		}
@@ -62,7 +62,7 @@ func (m *Member) claim(now clock.Instant, p *Places, claim *places.Claim) {
 }
 
 func (m *Member) placesDue() clock.Instant {
-	due := clock.Instant(never)
+	due := never
 	if !m.running {
 		return due
 	}
@@ -199,8 +199,7 @@ func (m *Member) retryPlaces(now clock.Instant) {
 
 // leavePlaces adds the last claims to a batch: places that are in use count for a while longer.
 func (m *Member) leavePlaces(now clock.Instant, last *Batch) {
-	for i := len(m.places) - 1; i >= 0; i-- {
-		p := m.places[i]
+	for _, p := range slices.Backward(m.places) {
 		var claim places.Claim
 		p.locked(now, func(use places.Use) { claim = p.holder.Last(use) })
 		claim.Instance = m.placesID()

@@ -47,7 +47,7 @@ func (c *call) Close() error {
 
 // exit ends the guarded call.
 func (c *call) exit() {
-	c.CallContext.End()
+	c.End()
 	c.Guard().Exit()
 }
 

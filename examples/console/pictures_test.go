@@ -58,7 +58,7 @@ func TestPictures(t *testing.T) {
 			do(page, t, open(address+"/"), shows("create-limit"), picture(t, "dark", 1360))
 			do(page, t, visit("#/resource?name=POST%3A%2Forders"), shows("Hottest user"), picture(t, "resource-dark", 1360))
 		} else {
-			take(t, page, address, s)
+			take(page, t, address, s)
 		}
 		cancel()
 		<-loaded
@@ -66,7 +66,7 @@ func TestPictures(t *testing.T) {
 }
 
 // take takes the pictures of the light screens.
-func take(t *testing.T, page context.Context, address string, s *shop) {
+func take(page context.Context, t *testing.T, address string, s *shop) {
 	do(page, t, open(address+"/"), shows("create-limit"), picture(t, "overview", 1360), picture(t, "narrow", 390))
 	for _, i := range s.instances {
 		require.NoError(t, i.engine.Switch(core.Scope{Kind: "hotParam", Rule: "per-user"}, core.SwitchOff, core.Order{

@@ -15,7 +15,8 @@ func TestValuesThatDifferHaveOtherHashes(t *testing.T) {
 		return rule.Composite(&[rule.MaxKeys]rule.Attribute{rule.String(a), rule.String(b)}, 2)
 	}
 	values := []rule.Attribute{
-		{}, rule.String(""), rule.String("7"), rule.Int(7), rule.Int(1), rule.Bool(true), rule.Bool(false),
+		{},
+		rule.String(""), rule.String("7"), rule.Int(7), rule.Int(1), rule.Bool(true), rule.Bool(false),
 		both("a", "b/c"), both("a/b", "c"), both("", ""), rule.String("a name that is longer than a word"),
 	}
 	for _, seed := range []uint64{0, 1} {
