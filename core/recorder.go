@@ -291,9 +291,9 @@ func (rec *recorder) valueOf(a rule.Attribute) uint64 {
 	case rec.values:
 		return valueIsFalse
 	case yes:
-		return splitmix.Mix(rec.numbers+1) & valueMask
+		return splitmix.Mix(splitmix.Mix(rec.numbers)+1) & valueMask // that of no number near 0
 	}
-	return splitmix.Mix(rec.numbers+2) & valueMask
+	return splitmix.Mix(splitmix.Mix(rec.numbers)+2) & valueMask
 }
 
 // The types of values as they are; 0 is a text.
