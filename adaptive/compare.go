@@ -190,11 +190,7 @@ func (g *group) merge(now clock.Instant) {
 			continue
 		}
 		limit := to.control.Limit() + g.control.Limit()
-		for len(g.classes) > 0 {
-			c := g.classes[0]
-			g.remove(c, now)
-			to.welcome(c, now)
-		}
+		g.moveAll(to, now)
 		to.countStrangers()
 		to.control.Begin(limit)
 		to.apply(now)
@@ -489,11 +485,7 @@ func (g *group) comeBack(now clock.Instant) {
 	if now.Sub(g.slowAt) < apartEnough {
 		return
 	}
-	for len(g.classes) > 0 {
-		c := g.classes[0]
-		g.remove(c, now)
-		g.groups[0].welcome(c, now)
-	}
+	g.moveAll(g.groups[0], now)
 }
 
 // gather has groups that are limited come back to the common one when that is, too: they may be
@@ -504,12 +496,17 @@ func (g *group) gather(now clock.Instant) {
 			continue
 		}
 		limit := g.control.Limit() + from.control.Limit()
-		for len(from.classes) > 0 {
-			c := from.classes[0]
-			from.remove(c, now)
-			g.welcome(c, now)
-		}
+		from.moveAll(g, now)
 		g.control.Begin(limit)
+	}
+}
+
+// moveAll has all classes of the group go to another one.
+func (g *group) moveAll(to *group, now clock.Instant) {
+	for len(g.classes) > 0 {
+		c := g.classes[0]
+		g.remove(c, now)
+		to.welcome(c, now)
 	}
 }
 

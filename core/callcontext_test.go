@@ -2,6 +2,7 @@ package core_test
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"testing"
 	"time"
@@ -145,4 +146,22 @@ func TestContextsOfCallsCostNoAllocationEach(t *testing.T) {
 			return nil
 		})
 	}))
+}
+
+func TestMethodsOfANilGuardDoNothing(t *testing.T) {
+	t.Parallel()
+	g := core.GuardFrom(t.Context())
+	require.Nil(t, g)
+	g.Fail(errors.New("x"))
+	g.MarkFailed()
+	g.MarkIgnored()
+	g.MarkLongLived()
+	g.Cancel()
+	g.Exit()
+	assert.Nil(t, g.WouldBlock())
+	assert.Equal(t, core.LoadNone, g.Load())
+	assert.False(t, g.HasContext())
+	assert.Equal(t, t.Context(), g.Context(t.Context()))
+	_, ok := g.Place()
+	assert.False(t, ok)
 }

@@ -16,7 +16,7 @@ import (
 // learns how calls end nor counts tokens. A call whose cost was settled has been made: end it by
 // Exit. Only the first Exit or Cancel counts. It must not run at the same time as Exit.
 func (g *Guard) Cancel() {
-	if g.resource == nil {
+	if g == nil || g.resource == nil {
 		return
 	}
 	now, tokens := g.resource.env.clock.Now(), g.tokens()

@@ -38,7 +38,7 @@ type Load struct {
 // one call in 100 ms, which measures; so it is as of when the latest of the calls passed that ask. The
 // first call that asks on a resource allocates.
 func (g *Guard) Load() LoadLevel {
-	if g.resource == nil {
+	if g == nil || g.resource == nil {
 		return LoadNone
 	}
 	return g.resource.loadMeter().at(g.resource, g.start)

@@ -28,7 +28,7 @@ func (g *Guard) Context(ctx context.Context) context.Context {
 // rule to which that matters, and calls of the engine have had to wait in the last hour. It is for
 // those to whom a context costs something, such as adapters that have to copy the request.
 func (g *Guard) HasContext() bool {
-	return g.extras != nil && g.extras.passed != nil && g.extras.passed.suspends &&
+	return g != nil && g.extras != nil && g.extras.passed != nil && g.extras.passed.suspends &&
 		int64(g.start) < g.resource.env.linksUntil.Load()
 }
 

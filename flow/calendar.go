@@ -4,21 +4,9 @@ import (
 	"math"
 	"time"
 
-	"github.com/penstock-go/penstock/calendar"
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/rule"
 )
-
-// hasCalendar says whether the window is one of the calendar.
-func (r *Rule) hasCalendar() bool { return r.Calendar.Period != calendar.Period{} }
-
-// window returns how long the window is; about that if it is one of the calendar.
-func (r *Rule) window() time.Duration {
-	if r.hasCalendar() {
-		return r.Calendar.Period.Length()
-	}
-	return r.Window
-}
 
 // validateCalendar judges a window of the calendar, and what goes with it. It says whether the
 // rule has one.
@@ -44,5 +32,5 @@ func (r *Compiled) windowAt(now clock.Instant) time.Duration {
 	if r.windows == nil {
 		return r.rule.Window
 	}
-	return r.lengthOf(r.bucketOf(now), 1)
+	return r.windows.LengthAt(now)
 }

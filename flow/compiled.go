@@ -36,7 +36,7 @@ type warmUpCurves struct {
 // [Rule.WithDefaults]. Limiters tell versions of their rule apart by version: the
 // higher one is newer.
 func Compile(rule Rule, version uint64) *Compiled {
-	window := rule.window()
+	window := rule.Calendar.Length(rule.Window)
 	r := &Compiled{rule: rule, version: version, seconds: window.Seconds(), windows: openwindow.New(rule.Calendar.Compile())}
 	if rule.limiterKind() == windowLimiter {
 		parts := max(1, rule.Buckets) // a fixed window is not parted

@@ -15,7 +15,7 @@ func (r Rule) WithDefaults() Rule {
 
 // defaults fills in the fields that other kinds do not have.
 func defaults(r Rule) Rule {
-	if r.hasCalendar() {
+	if r.Calendar.IsSet() {
 		rule.SetDefault(&r.Algorithm, FixedWindow)
 	} else {
 		rule.SetDefault(&r.Window, DefaultWindow)

@@ -28,7 +28,7 @@ func newFleetVersion(r Rule, env *rule.Env) *fleetVersion {
 	v.terms = fleet.Terms{
 		Key:    env.FleetKey(rule.Key{Kind: kindName, Name: r.Name}, r.Match != ""),
 		Limit:  r.Limit,
-		Window: r.window(),
+		Window: r.Calendar.Length(r.Window),
 		Burst:  r.fleetBurst(v.mode),
 	}
 	v.terms.Calendar = r.Calendar.Compile()

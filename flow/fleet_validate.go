@@ -10,7 +10,7 @@ import (
 // defaultMode returns how instances share the limit if the rule does not say it.
 func (r *Rule) defaultMode() fleet.Mode {
 	switch {
-	case r.hasCalendar():
+	case r.Calendar.IsSet():
 		return fleet.ModeAsk
 	case r.Algorithm == FixedWindow:
 		return fleet.ModeWindow
@@ -23,8 +23,8 @@ func (r *Rule) validateFleet(f *rule.Faults) {
 	if !f.ValidateFleet(r.Scope, r.Fleet) {
 		return
 	}
-	if r.hasCalendar() {
-		f.ValidateFleetCalendar(r.Calendar, r.Fleet, r.Shadow)
+	if r.Calendar.IsSet() {
+		f.ValidateAsked(r.Fleet, r.Shadow)
 	}
 	if r.Fleet.Mode == fleet.ModeShare {
 		return

@@ -14,7 +14,8 @@ const (
 	// SlidingWindow counts the calls of the last window, bucket by bucket.
 	SlidingWindow Algorithm = "slidingWindow"
 	// FixedWindow counts the calls of a window of the calendar: 12:00 to 12:01, or a
-	// month. It is the default of rules with a [Rule.Calendar]. Around a boundary, twice the limit can pass in the time of one window.
+	// month. It is the default of rules with a [Rule.Calendar]. Around a boundary, twice
+	// the limit can pass in the time of one window.
 	FixedWindow Algorithm = "fixedWindow"
 	// TokenBucket keeps what is not used, up to Burst tokens, for bursts. With
 	// MaxWait a call also waits for tokens that are still to flow in.

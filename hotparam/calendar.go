@@ -4,23 +4,11 @@ import (
 	"math"
 	"time"
 
-	"github.com/penstock-go/penstock/calendar"
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/hotparam/internal/table"
 	"github.com/penstock-go/penstock/internal/openwindow"
 	"github.com/penstock-go/penstock/rule"
 )
-
-// hasCalendar says whether the window is one of the calendar.
-func (r *Rule) hasCalendar() bool { return r.Calendar.Period != calendar.Period{} }
-
-// window returns how long the window is; about that if it is one of the calendar.
-func (r *Rule) window() time.Duration {
-	if r.hasCalendar() {
-		return r.Calendar.Period.Length()
-	}
-	return r.Window
-}
 
 // countsWhole says whether a window is counted, and the limit thus a whole number.
 func (r *Rule) countsWhole() bool { return r.Algorithm == SlidingWindow || r.Algorithm == FixedWindow }
@@ -28,10 +16,10 @@ func (r *Rule) countsWhole() bool { return r.Algorithm == SlidingWindow || r.Alg
 // validateWindow judges a window that is counted.
 func (r *Rule) validateWindow(f *rule.Faults) {
 	switch {
-	case r.hasCalendar() && r.Algorithm != FixedWindow:
+	case r.Calendar.IsSet() && r.Algorithm != FixedWindow:
 		f.Add("algorithm", "is %q, but window is %v, which is a window of the calendar: remove algorithm, or set it to %q",
 			r.Algorithm, r.Calendar.Period, FixedWindow)
-	case r.hasCalendar():
+	case r.Calendar.IsSet():
 	case r.countsWhole():
 		validateBuckets(f, "window", r.Window)
 	case !rule.Within(r.Window, MinWindow, MaxWindow):
@@ -52,16 +40,16 @@ func (c *compiled) compileWindow() {
 }
 
 // keepCalendar has windows of the calendar follow the wall clock of the engine, and go on from
-// those of the version before; nil if there is none.
-func (c *compiled) keepCalendar(env rule.Env, before *compiled) {
+// those of the present limiter; nil if there is none.
+func (c *compiled) keepCalendar(env rule.Env, present rule.Limiter) {
 	if c.calendar == nil {
 		return
 	}
-	var present *openwindow.Windows
-	if before != nil && before.terms != nil {
-		present = before.terms.Calendar()
+	var before *openwindow.Windows
+	if is, ok := present.(interface{ base() *limiter }); ok && is.base().terms != nil {
+		before = is.base().terms.Calendar()
 	}
-	c.terms.Calendar().Keep(env.Until, env.Now, present)
+	c.terms.Calendar().Keep(env.Until, env.Now, before)
 }
 
 // windowAt returns the length of the window that is open at now.
@@ -69,14 +57,12 @@ func (c *compiled) windowAt(now clock.Instant) time.Duration {
 	if c.calendar == nil {
 		return c.rule.Window
 	}
-	windows := c.terms.Calendar()
-	number := windows.Number(now)
-	return windows.Start(number + 1).Sub(windows.Start(number))
+	return c.terms.Calendar().LengthAt(now)
 }
 
 // outlasts returns how long after a call all windows are over that it counts in.
 func (r *Rule) outlasts() time.Duration {
-	if r.hasCalendar() {
+	if r.Calendar.IsSet() {
 		return r.Calendar.Period.Longest()
 	}
 	return r.Window

@@ -115,3 +115,26 @@ func TestFleetSharesAMonthOfValues(t *testing.T) {
 	askAll()
 	assert.Len(t, s.passed["ann"], 40)
 }
+
+// What is left of a month is known as of the last answer, also where nothing was asked yet, and when
+// the rule has changed.
+func TestQuotaOfAMonthOfTheFleet(t *testing.T) {
+	t.Parallel()
+	r := plan(20, "1mo", "Europe/Berlin", "")
+	r.Scope = hotparam.ScopeFleet
+	s := newScene(t, r, 1)
+	in := s.instances[0]
+	quota := func() *rule.Quota {
+		return in.limiter.(rule.QuotaReader).QuotaOf(rule.Call{Now: s.clock.Now(), Tokens: 1, Attribute: rule.String("ann")})
+	}
+	assert.Nil(t, quota())
+	in.call("ann")
+	s.run(50*time.Millisecond, nil)
+	q := quota()
+	require.NotNil(t, q)
+	assert.EqualValues(t, 19, q.Remaining)
+
+	r.Limit = 30
+	in.load(r)
+	assert.EqualValues(t, 19, quota().Remaining, "of the last answer")
+}

@@ -70,7 +70,7 @@ func compile(r Rule, version uint64) *compiled {
 	for _, limit := range c.limits {
 		c.keeps = max(c.keeps, r.keeps(limit))
 		if limit > 0 {
-			c.slowest = max(c.slowest, float64(r.window())/limit)
+			c.slowest = max(c.slowest, float64(r.Calendar.Length(r.Window))/limit)
 		}
 	}
 	return c

@@ -28,7 +28,7 @@ func (r *Rule) validateFleet(f *rule.Faults) {
 			ScopeFleet, TokenBucket, SlidingWindow, onlyInstance)
 	}
 	if r.Algorithm == FixedWindow {
-		r.validateFixedFleet(f)
+		f.ValidateAsked(r.Fleet, r.Shadow)
 		return
 	}
 	if r.Fleet.Mode != fleet.ModeLease && r.Fleet.Mode != fleet.ModeAsk {
@@ -45,16 +45,6 @@ func (r *Rule) defaultMode() fleet.Mode {
 	return fleet.ModeLease
 }
 
-// validateFixedFleet judges how instances share fixed windows: by asking for each call.
-func (r *Rule) validateFixedFleet(f *rule.Faults) {
-	if r.Fleet.Mode != fleet.ModeAsk {
-		f.Add("fleet.mode", "is %q: instances share a fixed window for each value by %q", r.Fleet.Mode, fleet.ModeAsk)
-	}
-	if r.Shadow {
-		f.Add("shadow", rule.ShadowOfFleetWindow)
-	}
-}
-
 // decisionMode is the mode of the rule, but for shadow rules, which do not wait for answers.
 func (r *Rule) decisionMode() fleet.Mode {
 	if r.Shadow {
@@ -65,7 +55,7 @@ func (r *Rule) decisionMode() fleet.Mode {
 
 // fleetTerms returns what the fleet is told of a limit.
 func (c *compiled) fleetTerms(key string, limit float64) fleet.Terms {
-	terms := fleet.Terms{Key: key, Limit: limit, Window: c.rule.window(), Calendar: c.calendar}
+	terms := fleet.Terms{Key: key, Limit: limit, Window: c.rule.Calendar.Length(c.rule.Window), Calendar: c.calendar}
 	if c.rule.Algorithm == TokenBucket {
 		terms.Burst = c.rule.burst(limit)
 	} else {

@@ -47,17 +47,19 @@ var (
 // newLimiter returns a limiter that counts nothing yet. Without a fleet each instance has the
 // limits.
 func newLimiter(r Rule, env rule.Env) rule.Limiter {
+	c := env.Compiled.(*compiled)
+	c.keepCalendar(env, nil)
 	if isOfFleet(r) && env.Fleet != nil {
 		return newFleetLimiter(env)
 	}
-	c := env.Compiled.(*compiled)
-	c.keepCalendar(env, nil)
 	return c.limiter(c.statesFor(nil, env).newResource(), env)
 }
 
 // adopt returns a newer version with the state of the present one, unless the rule is
 // about another attribute or counts in another way.
 func adopt(present rule.Limiter, r Rule, env rule.Env) rule.Limiter {
+	c := env.Compiled.(*compiled)
+	c.keepCalendar(env, present)
 	if isOfFleet(r) && env.Fleet != nil {
 		return adoptFleet(present, r, env)
 	}
@@ -65,12 +67,11 @@ func adopt(present rule.Limiter, r Rule, env rule.Env) rule.Limiter {
 	if _, ofFleet := present.(interface{ ofFleet() *fleetLimiter }); !ok || ofFleet {
 		return nil
 	}
-	former, c := is.base(), env.Compiled.(*compiled)
+	former := is.base()
 	if old := &former.rule; old.Param != r.Param || old.Algorithm != r.Algorithm ||
 		(old.Concurrency == 0) != (r.Concurrency == 0) {
 		return nil
 	}
-	c.keepCalendar(env, former.compiled)
 	c.statesFor(former.state.states, env)
 	return c.limiter(former.state, env)
 }

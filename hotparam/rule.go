@@ -237,7 +237,7 @@ func withDefaults(r Rule) Rule {
 	rule.SetDefault(&r.Missing, MissingPass)
 	switch {
 	case r.Concurrency != 0:
-	case r.hasCalendar():
+	case r.Calendar.IsSet():
 		rule.SetDefault(&r.Algorithm, FixedWindow)
 	default:
 		rule.SetDefault(&r.Window, DefaultWindow)

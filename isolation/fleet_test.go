@@ -300,3 +300,29 @@ func TestACallUnderALimitOfTheFleetAllocatesNothing(t *testing.T) {
 	assert.Positive(t, passed)
 	assert.Zero(t, allocs)
 }
+
+// Instances that start while the store is away have their part of the limit, if they know how many there
+// are to be; else they have nothing to go by.
+func TestInstancesThatStartInAnOutageHaveTheirPart(t *testing.T) {
+	t.Parallel()
+	for _, onOutage := range []string{"last", "share"} {
+		for _, expected := range []int{0, 4} {
+			w := newWorld(t, withOutage(patientRule(40), outage(onOutage)))
+			w.isDown, w.expected = true, expected
+			w.join(w.rates(4, 2, .25)...)
+			w.run(2 * time.Second)
+			got := w.measure(3 * time.Second)
+			assert.LessOrEqual(t, got.most, 40)
+			if expected > 0 {
+				assert.GreaterOrEqual(t, got.used, .95, onOutage)
+			} else {
+				assert.Zero(t, got.used, onOutage)
+			}
+			w.isDown = false
+			w.run(time.Second)
+			got = w.measure(3 * time.Second)
+			assert.LessOrEqual(t, got.most, 40)
+			assert.GreaterOrEqual(t, got.used, .95, onOutage)
+		}
+	}
+}

@@ -35,6 +35,7 @@ type world struct {
 	loss      float64 // of answers
 	isDown    bool    // connections are refused
 	isSilent  bool    // nothing is told of grants
+	expected  int     // instances, as their configuration says; 0 if it does not
 
 	rule      isolation.Rule
 	service   time.Duration // of a call
@@ -106,7 +107,7 @@ func (w *world) after(d time.Duration, do func()) {
 func (w *world) join(rates ...float64) {
 	for _, rate := range rates {
 		m := &member{world: w, name: "instance-" + strconv.Itoa(len(w.instances)), rate: rate, wakeAt: 1<<63 - 1}
-		m.member = fleet.NewMember(fleet.Config{Manual: true, Instance: m.name}, w.clock, slog.New(slog.DiscardHandler), w.random.Uint64())
+		m.member = fleet.NewMember(fleet.Config{Manual: true, Instance: m.name, Instances: w.expected}, w.clock, slog.New(slog.DiscardHandler), w.random.Uint64())
 		m.limiter = sound(w.t, w.rule).NewLimiter(rule.Env{Version: 1, Now: w.now(), Fleet: m.member}).(limiter)
 		w.store.Listen(m.name, func(key string) {
 			w.after(w.roundTrip/2, func() {

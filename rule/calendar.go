@@ -26,10 +26,20 @@ type Calendar struct {
 	StartsAt string
 }
 
+// IsSet says whether the window is one of the calendar.
+func (c Calendar) IsSet() bool { return c.Period != calendar.Period{} }
+
+// Length returns how long a window is: about as long as the period, or else a duration.
+func (c Calendar) Length(otherwise time.Duration) time.Duration {
+	if c.IsSet() {
+		return c.Period.Length()
+	}
+	return otherwise
+}
+
 // CalendarFields returns the fields window, timeZone and startsAt of a kind whose limits are for
 // a duration or a window of the calendar.
 func CalendarFields[R any](window func(*R) *time.Duration, at func(*R) *Calendar, given ...string) []Field[R] {
-	of := func(r *R) (time.Duration, Calendar) { return *window(r), *at(r) }
 	duration := DurationField("window", window)
 	field := Field[R]{
 		Path: "window",
@@ -44,8 +54,8 @@ func CalendarFields[R any](window func(*R) *time.Duration, at func(*R) *Calendar
 			return ""
 		},
 		write: func(r *R) Value {
-			if _, c := of(r); c.Period != (calendar.Period{}) {
-				return TextValue(c.Period.String())
+			if at(r).IsSet() {
+				return TextValue(at(r).Period.String())
 			}
 			return duration.write(r)
 		},
@@ -66,7 +76,7 @@ func CalendarFields[R any](window func(*R) *time.Duration, at func(*R) *Calendar
 // ValidateCalendar judges the calendar of a rule that has the given duration for a window. It says
 // whether the window is one of the calendar.
 func (f *Faults) ValidateCalendar(window time.Duration, c Calendar) (is bool) {
-	if c.Period == (calendar.Period{}) {
+	if !c.IsSet() {
 		const noEffect = "has no effect on a window that is a duration: remove it, or set window to days, weeks or months, such as 1d"
 		if c.TimeZone != "" {
 			f.Add("timeZone", noEffect)
@@ -91,25 +101,21 @@ func (f *Faults) ValidateCalendar(window time.Duration, c Calendar) (is bool) {
 	return true
 }
 
-// ValidateFleetCalendar judges how a rule of the whole fleet is shared that has a window of the calendar.
-func (f *Faults) ValidateFleetCalendar(c Calendar, of Fleet, shadow bool) {
+// ValidateAsked judges a rule of the whole fleet whose instances can only ask for each call, since they
+// lease nothing of its window.
+func (f *Faults) ValidateAsked(of Fleet, shadow bool) {
 	if of.Mode != fleet.ModeAsk {
-		f.Add("fleet.mode", "is %q, which does not count by the calendar: with window %v remove it, or set it to %q",
-			of.Mode, c.Period, fleet.ModeAsk)
+		f.Add("fleet.mode", "is %q: instances share such a window by %q; remove fleet.mode, or set it to that", of.Mode, fleet.ModeAsk)
 	}
 	if shadow {
-		f.Add("shadow", ShadowOfFleetWindow)
+		f.Add("shadow", "is true, but a shadow rule does not wait for answers, and only the fleet knows what is left of such "+
+			"a window: set scope to %q meanwhile", ScopeInstance)
 	}
 }
 
-// ShadowOfFleetWindow is the message for a shadow rule with a window of which only the fleet knows
-// what is left.
-const ShadowOfFleetWindow = `is true, but a shadow rule does not wait for answers, and only the fleet knows what is left of such ` +
-	`a window: set scope to "instance" meanwhile`
-
 // Compile returns the calendar, which must be valid; nil if it is none.
 func (c Calendar) Compile() *calendar.Calendar {
-	if c.Period == (calendar.Period{}) {
+	if !c.IsSet() {
 		return nil
 	}
 	of, err := calendar.New(c.Period, c.TimeZone, c.StartsAt)

@@ -92,21 +92,35 @@ func isServed(status int) bool { return status >= 200 && status < 300 }
 func (c *call) whole(body []byte) {
 	var e event
 	if err := json.Unmarshal(body, &e); err != nil {
-		c.mu.Lock()
 		c.unread("the answer is not JSON of a known shape")
-		c.mu.Unlock()
 		return
 	}
 	c.answered(e.wholeText())
 	u := e.usages()
 	if u == nil {
 		if c.report.Style != embeddings && e.wholeText() == "" {
-			c.mu.Lock()
 			c.unread("the answer has no usage and no text of a known shape")
-			c.mu.Unlock()
 		}
 	} else {
 		c.reported(u)
 	}
 	c.finish()
+}
+
+// keptAnswer is an answer that is not streamed, as far as it was read: it is looked at when it is whole.
+type keptAnswer struct {
+	on    bool
+	bytes []byte
+}
+
+// add keeps a part of the answer of a call, unless that becomes too long.
+func (k *keptAnswer) add(c *call, part []byte) {
+	switch {
+	case !k.on:
+	case len(k.bytes)+len(part) > c.meter.options.MaxResponse:
+		*k = keptAnswer{}
+		c.unread("the answer is too long")
+	default:
+		k.bytes = append(k.bytes, part...)
+	}
 }

@@ -75,8 +75,7 @@ type answerWriter struct {
 	hides  bool
 	status int
 	stream *stream // nil if it is none
-	keeps  bool
-	buffer []byte
+	kept   keptAnswer
 }
 
 // errStopped is what writing to a stream returns after its end.
@@ -103,16 +102,14 @@ func (w *answerWriter) begin() {
 	switch {
 	case !isServed(w.status):
 	case header.Get("Content-Encoding") != "":
-		w.call.mu.Lock()
 		w.call.unread("the answer is compressed")
-		w.call.mu.Unlock()
 	case isStream(header):
 		w.stream = &stream{call: w.call, hides: w.hides}
 		if w.hides || w.call.meter.options.StopStreams {
 			header.Del("Content-Length")
 		}
 	default:
-		w.keeps = true
+		w.kept.on = true
 	}
 }
 
@@ -122,7 +119,7 @@ func (w *answerWriter) Write(p []byte) (int, error) {
 		w.WriteHeader(http.StatusOK)
 	}
 	if w.stream == nil {
-		w.keep(p)
+		w.kept.add(w.call, p)
 		return w.ResponseWriter.Write(p)
 	}
 	if w.stream.stopped {
@@ -138,20 +135,6 @@ func (w *answerWriter) Write(p []byte) (int, error) {
 		return 0, errStopped
 	}
 	return len(p), nil
-}
-
-func (w *answerWriter) keep(p []byte) {
-	if !w.keeps {
-		return
-	}
-	if len(w.buffer)+len(p) > w.call.meter.options.MaxResponse {
-		w.keeps, w.buffer = false, nil
-		w.call.mu.Lock()
-		w.call.unread("the answer is too long")
-		w.call.mu.Unlock()
-		return
-	}
-	w.buffer = append(w.buffer, p...)
 }
 
 func (w *answerWriter) stopped() bool { return w.stream != nil && w.stream.stopped }
@@ -170,8 +153,8 @@ func (w *answerWriter) end(returned bool) {
 		if out := w.stream.rest(); len(out) > 0 {
 			_, _ = w.ResponseWriter.Write(out) // the client may have left
 		}
-	case w.keeps && returned:
-		w.call.whole(w.buffer)
+	case w.kept.on && returned:
+		w.call.whole(w.kept.bytes)
 	}
 	w.call.end(!returned && !w.stopped() && w.call.request.Context().Err() == nil)
 }

@@ -259,6 +259,8 @@ func (c *call) finish() {
 
 // unread notes why something could not be read.
 func (c *call) unread(reason string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if c.report.Unread == "" {
 		c.report.Unread = reason
 	}

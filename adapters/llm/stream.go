@@ -60,9 +60,7 @@ func (s *stream) rest() []byte {
 
 // give passes all on from now on, unread.
 func (s *stream) give(reason string) {
-	s.call.mu.Lock()
 	s.call.unread(reason)
-	s.call.mu.Unlock()
 	s.raw = true
 	s.out = append(s.out, s.pending...)
 	s.pending = nil
@@ -115,9 +113,7 @@ func (s *stream) event(block []byte) {
 	}
 	var e event
 	if err := json.Unmarshal(data, &e); err != nil {
-		s.call.mu.Lock()
 		s.call.unread("an event of the stream is not JSON of a known shape")
-		s.call.mu.Unlock()
 		s.out = append(s.out, block...)
 		return
 	}

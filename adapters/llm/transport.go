@@ -127,7 +127,7 @@ func (c *call) follow(response *http.Response, hides bool) {
 			response.Header.Del("Content-Length")
 		}
 	default:
-		body.keeps = true
+		body.kept.on = true
 	}
 	if ctx := c.request.Context(); ctx.Done() != nil { // a body that is never closed keeps nothing
 		body.forget = context.AfterFunc(ctx, func() { c.end(false) })
@@ -140,10 +140,10 @@ type answerBody struct {
 	from   io.ReadCloser
 	call   *call
 	stream *stream // nil if it is none
-	keeps  bool    // what is read, to see the usage
+	kept   keptAnswer
 	forget func() bool
 
-	buffer []byte
+	buffer []byte // of a stream
 	out    []byte // what is to be read next
 	err    error  // after that
 	once   sync.Once
@@ -155,7 +155,7 @@ const readSize = 16 << 10
 func (b *answerBody) Read(p []byte) (int, error) {
 	if b.stream == nil {
 		n, err := b.from.Read(p)
-		b.keep(p[:n])
+		b.kept.add(b.call, p[:n])
 		if err != nil {
 			b.end(err)
 		}
@@ -197,29 +197,14 @@ func (b *answerBody) fill() {
 	}
 }
 
-// keep keeps a part of an answer that is not streamed.
-func (b *answerBody) keep(part []byte) {
-	if !b.keeps {
-		return
-	}
-	if len(b.buffer)+len(part) > b.call.meter.options.MaxResponse {
-		b.keeps, b.buffer = false, nil
-		b.call.mu.Lock()
-		b.call.unread("the answer is too long")
-		b.call.mu.Unlock()
-		return
-	}
-	b.buffer = append(b.buffer, part...)
-}
-
 // end ends the call, once.
 func (b *answerBody) end(err error) {
 	b.once.Do(func() {
 		if b.forget != nil {
 			b.forget()
 		}
-		if errors.Is(err, io.EOF) && b.keeps { // not by Close, which may run beside Read
-			b.call.whole(b.buffer)
+		if errors.Is(err, io.EOF) && b.kept.on { // not by Close, which may run beside Read
+			b.call.whole(b.kept.bytes)
 		}
 		b.call.end(err != nil && !errors.Is(err, io.EOF) && b.call.request.Context().Err() == nil)
 	})

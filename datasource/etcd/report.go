@@ -156,13 +156,7 @@ func (r Report) withStatus(status core.SourceStatus) Report {
 	}
 	held := heldBy(status)
 	r.Digest = DigestOf(held)
-	text := 0
-	for _, d := range held[:min(len(held), maxHeld)] {
-		if text += len(d.Name); text > maxNames {
-			break
-		}
-		r.Held = append(r.Held, d)
-	}
+	r.Held = shown(held, func(d DocumentRevision) string { return d.Name })
 	r = r.withUnmatched(status).withForced(status)
 	for _, d := range status.Documents {
 		r.Rules += d.Rules
@@ -209,4 +203,15 @@ func truncate(text string) string {
 		end--
 	}
 	return text[:end] + ellipsis
+}
+
+// shown returns the first of documents or lists: as many as a report may name.
+func shown[T any](all []T, name func(T) string) []T {
+	text := 0
+	for i, of := range all {
+		if text += len(name(of)); i == maxHeld || text > maxNames {
+			return all[:i]
+		}
+	}
+	return all
 }

@@ -60,12 +60,6 @@ func (r Report) withLists(registry *list.Registry, source string) Report {
 	}
 	slices.SortFunc(all, func(a, b ListVersion) int { return cmp.Compare(a.Name, b.Name) })
 	r.ListsDigest = ListsDigestOf(all)
-	text := 0
-	for _, l := range all[:min(len(all), maxHeld)] {
-		if text += len(l.Name); text > maxNames {
-			break
-		}
-		r.Lists = append(r.Lists, l)
-	}
+	r.Lists = shown(all, func(l ListVersion) string { return l.Name })
 	return r
 }

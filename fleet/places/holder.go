@@ -134,10 +134,17 @@ func (h *Holder) Ended(inUse int64) bool {
 	return true
 }
 
-// Begin has the holder work without the store from now on. A holder whose lease has ended before
-// goes on with what is in use, and no more, by OutageLast.
+// Begin has the holder work without the store from now on, of so many instances; 0 if that is not
+// known: then its part is nothing. A holder whose lease has ended before goes on with what is in use,
+// and no more, by OutageLast. One that the store has never answered has its part: it has had no
+// chance to get places.
 func (h *Holder) Begin(o Outage, instances int) {
-	h.outage, h.share = o, h.limit/int64(max(1, instances))
+	if h.share = 0; instances > 0 {
+		h.share = h.limit / int64(instances)
+	}
+	if h.outage = o; o == OutageLast && h.told.Sequence == 0 {
+		h.outage = OutageShare
+	}
 }
 
 // Outage is what the holder does at present.

@@ -89,6 +89,12 @@ func (w *Windows) Start(number int64) clock.Instant {
 	return instantOf(w.calendar.Start(number), open.apart)
 }
 
+// LengthAt returns the length of the window that is open at an instant.
+func (w *Windows) LengthAt(now clock.Instant) time.Duration {
+	number := w.Number(now)
+	return w.Start(number + 1).Sub(w.Start(number))
+}
+
 // lookAgain looks at the wall clock, unless another goroutine has done so.
 func (w *Windows) lookAgain(now clock.Instant) *window {
 	w.mu.Lock()

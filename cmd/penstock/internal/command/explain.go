@@ -33,11 +33,7 @@ type nearMiss struct {
 	Reason string `json:"reason"`
 }
 
-func newExplain(env Env) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "explain RESOURCE [flags]",
-		Short: "Show which rules apply to a call",
-		Long: `Explain shows which rules apply to a call of the resource, in the order in which
+const explainHelp = `Explain shows which rules apply to a call of the resource, in the order in which
 they are checked, with their fields and their places. No call is made.
 
 The rules are those of the documents at --rules, those in force in a running
@@ -61,7 +57,13 @@ seconds.
 Exit code: 0 with or without rules, 1 when documents have mistakes, 2 for a wrong
 command line, 3 when a file, the service, an instance or etcd cannot be read.
 
-` + connection.Help,
+`
+
+func newExplain(env Env) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "explain RESOURCE [flags]",
+		Short: "Show which rules apply to a call",
+		Long:  explainHelp + connection.Help,
 		Example: `  penstock explain orders:create --rules rules/ --origin mobile
   penstock explain orders:create --engine 127.0.0.1:6060 --attr user=alice
   penstock explain orders:create --app shop --output json | jq '.rules[].name'`,
