@@ -1,8 +1,9 @@
 package serve
 
 import (
-	"context"
 	"fmt"
+	"os"
+	"os/exec"
 	"runtime"
 	"testing"
 	"time"
@@ -69,34 +70,57 @@ func BenchmarkQuotaReports(b *testing.B) {
 	b.ReportMetric(float64(len(wire)), "B/report")
 }
 
-// BenchmarkIdleQuotaStreams is what 10,000 streams take that report nothing, over as many
-// connections as are named. Half of it is that of the clients in this process, or more.
+// BenchmarkIdleQuotaStreams is the memory that 10,000 streams take of a server that report nothing,
+// over as many connections as are named. Their clients are a process of their own.
 func BenchmarkIdleQuotaStreams(b *testing.B) {
-	for _, connections := range []int{20, 1000} {
+	for _, connections := range []int{20, 1000, 10_000} {
 		b.Run(fmt.Sprint(connections), func(b *testing.B) {
-			const streams = 10_000
 			s := newQuotaServer(b, RLQSOptions{}, "flow: [{resource: orders, limit: 1000}]")
-			var before, after runtime.MemStats
-			runtime.GC()
-			runtime.ReadMemStats(&before)
-			ctx, cancel := context.WithCancel(b.Context())
-			defer cancel()
-			for i := range connections {
-				conn, err := grpc.NewClient(s.address, grpc.WithTransportCredentials(insecure.NewCredentials()))
-				require.NoError(b, err)
-				defer conn.Close()
-				for j := range streams / connections {
-					stream, err := quota.NewRateLimitQuotaServiceClient(conn).StreamRateLimitQuotas(ctx)
-					require.NoError(b, err)
-					require.NoError(b, stream.Send(report("shop", usage(1, 0, "resource", "orders", "stream", fmt.Sprint(i, j)))))
-				}
-			}
-			s.counts(streams, streams)
-			runtime.GC()
-			runtime.ReadMemStats(&after)
+			before := memoryInUse()
+			clients := exec.CommandContext(b.Context(), os.Args[0], "-test.run", "^TestOpenIdleQuotaStreams$")
+			clients.Env = append(os.Environ(), fmt.Sprintf("%s=%s %d", idleStreamsTo, s.address, connections))
+			require.NoError(b, clients.Start())
+			defer func() {
+				_ = clients.Process.Kill()
+				_ = clients.Wait()
+			}()
+			s.counts(idleStreams, idleStreams)
 			for b.Loop() {
 			}
-			b.ReportMetric(float64(after.HeapInuse+after.StackInuse-before.HeapInuse-before.StackInuse)/(1<<20), "MiB")
+			b.ReportMetric(float64(memoryInUse()-before)/(1<<20), "MiB")
 		})
 	}
+}
+
+// idleStreams is how many streams [BenchmarkIdleQuotaStreams] opens.
+const idleStreams = 10_000
+
+// idleStreamsTo is the environment variable that tells [TestOpenIdleQuotaStreams] an address and a number of connections.
+const idleStreamsTo = "PENSTOCK_BENCH_IDLE_STREAMS"
+
+// TestOpenIdleQuotaStreams is the clients of [BenchmarkIdleQuotaStreams]. It stays until it is killed.
+func TestOpenIdleQuotaStreams(t *testing.T) {
+	var address string
+	var connections int
+	if _, err := fmt.Sscan(os.Getenv(idleStreamsTo), &address, &connections); err != nil {
+		t.Skip(idleStreamsTo + " names no server")
+	}
+	for i := range connections {
+		conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
+		require.NoError(t, err)
+		for j := range idleStreams / connections {
+			stream, err := quota.NewRateLimitQuotaServiceClient(conn).StreamRateLimitQuotas(t.Context())
+			require.NoError(t, err)
+			require.NoError(t, stream.Send(report("shop", usage(1, 0, "resource", "orders", "stream", fmt.Sprint(i, j)))))
+		}
+	}
+	<-t.Context().Done()
+}
+
+// memoryInUse returns the bytes of this process's heap and stacks, without what can be freed.
+func memoryInUse() uint64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapInuse + m.StackInuse
 }
