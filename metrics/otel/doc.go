@@ -55,6 +55,8 @@
 //	penstock.source.connected      gauge        1 if the source of rules (penstock.source) could be read when last tried
 //	penstock.source.staleness      gauge, s     since when it is not known what the source holds
 //	penstock.signal                gauge        what a signal of the system (penstock.signal.name) shows
+//	penstock.load                  gauge        how loaded the resources are that guards were asked about: core.Engine.PresentLoad; else missing
+//	penstock.load.level            gauge        its level, from 0 for none to 4 for shedding
 //	penstock.fleet.connected       gauge        1 if the backend of the fleet answers
 //	penstock.fleet.instances       gauge        instances of the fleet, as last known
 //	penstock.fleet.outages         counter      outages of the backend that have begun

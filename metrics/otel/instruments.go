@@ -22,6 +22,8 @@ type instruments struct {
 	inForce, unmatched, connected metric.Int64ObservableGauge
 	rejections                    metric.Int64ObservableCounter
 	staleness, signal             metric.Float64ObservableGauge
+	load                          metric.Float64ObservableGauge
+	loadLevel                     metric.Int64ObservableGauge
 
 	fleetConnected, fleetInstances metric.Int64ObservableGauge
 	fleetOutages, fleetRequests    metric.Int64ObservableCounter
@@ -97,6 +99,10 @@ func newInstruments(meter metric.Meter, kinds []rule.Definition) (*instruments, 
 		staleness: m.floatGauge("penstock.source.staleness", "s",
 			"Time since the state of a source was last known: 0 while it is connected."),
 		signal: m.floatGauge("penstock.signal", "1", "What a signal of the system shows that rules read."),
+
+		load: m.floatGauge("penstock.load", "1", "How loaded the resources are that guards were asked about: "+
+			"up to 1 the share of the places that are taken, up to 2 calls wait and are refused."),
+		loadLevel: m.gauge("penstock.load.level", "1", "The level of the load, from 0 for none to 4 for shedding."),
 
 		fleetConnected: m.gauge("penstock.fleet.connected", "1", "Whether the backend of the fleet answers."),
 		fleetInstances: m.gauge("penstock.fleet.instances", "{instance}", "Instances of the fleet, as last known."),

@@ -147,7 +147,7 @@ func (r *reader) rule(o metric.Observer, resource string, of *core.RuleSnapshot,
 	}
 }
 
-// engineWide observes the rules as a whole, their sources, and signals.
+// engineWide observes the rules as a whole, their sources, signals, and the load.
 func (r *reader) engineWide(o metric.Observer, s *core.Snapshot) {
 	o.ObserveInt64(r.inForce, int64(s.Status.Rules))
 	o.ObserveInt64(r.unmatched, int64(s.Status.Unmatched.Count))
@@ -162,6 +162,10 @@ func (r *reader) engineWide(o metric.Observer, s *core.Snapshot) {
 		if of.Err == nil {
 			o.ObserveFloat64(r.signal, of.Value, metric.WithAttributes(SignalKey.String(valid(string(of.Signal)))))
 		}
+	}
+	if load, known := r.engine.PresentLoad(); known {
+		o.ObserveFloat64(r.load, load.Utilization)
+		o.ObserveInt64(r.loadLevel, int64(load.Level))
 	}
 }
 

@@ -228,6 +228,19 @@ func TestStateOfSources(t *testing.T) {
 	assert.Contains(t, lines, "penstock.source.staleness{source=lost} 60")
 }
 
+func TestLoadIsThereOnceAGuardWasAskedAboutIt(t *testing.T) {
+	t.Parallel()
+	s := newService(t, rules.Set{Isolation: []isolation.Rule{{Resource: "r", Limit: 1}}}, penstockotel.Options{}, core.Config{})
+	guard, err := s.Entry(t.Context(), "r")
+	require.NoError(t, err)
+	defer guard.Exit()
+	assert.Empty(t, named(s.collect(t), "penstock.load"))
+	guard.Load()
+	s.clock.Advance(10 * time.Second)
+	assert.Contains(t, s.collect(t), "penstock.load.level 2")
+	assert.NotEmpty(t, named(s.collect(t), "penstock.load"))
+}
+
 // lostSource is a source that is never reached.
 type lostSource struct{}
 
