@@ -1,9 +1,13 @@
 package console_test
 
 import (
+	"bufio"
 	"context"
+	"io"
+	"net"
 	"net/http"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -47,3 +51,49 @@ func TestTwoHundredStreamsAreTooMany(t *testing.T) {
 		return ok
 	}, time.Minute, 50*time.Millisecond)
 }
+
+// A page whose browser does not read any longer, and says nothing, is dropped within seconds: what it held is free.
+func TestPageThatIsNotReadIsDropped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		here, there := net.Pipe() // without a buffer: who does not read holds up the writer
+		listener := &oneConn{conn: make(chan net.Conn, 1), closed: make(chan struct{})}
+		listener.conn <- there
+		server := &http.Server{Handler: console.Handler(console.Options{Engine: newEngine(t, ordersRule)}), ReadHeaderTimeout: time.Minute}
+		served := make(chan error, 1)
+		go func() { served <- server.Serve(listener) }()
+		require.NoError(t, here.SetReadDeadline(time.Now().Add(time.Minute)))
+		_, err := io.WriteString(here, "GET /api/live?screen=overview HTTP/1.1\r\nHost: localhost\r\n\r\n")
+		require.NoError(t, err)
+		reader := bufio.NewReader(here)
+		response, err := http.ReadResponse(reader, nil)
+		require.NoError(t, err)
+		require.Equal(t, http.StatusOK, response.StatusCode)
+		_, err = bufio.NewReader(response.Body).ReadString('\n')
+		require.NoError(t, err)
+		time.Sleep(30 * time.Second) // nobody reads
+		_, err = io.Copy(io.Discard, reader)
+		require.NoError(t, err, "the server has closed the connection")
+		_ = response.Body.Close()
+		require.NoError(t, server.Close())
+		require.ErrorIs(t, <-served, http.ErrServerClosed)
+	})
+}
+
+// oneConn is a listener that accepts the connections that it is given.
+type oneConn struct {
+	conn   chan net.Conn
+	closed chan struct{}
+}
+
+func (l *oneConn) Accept() (net.Conn, error) {
+	select {
+	case conn := <-l.conn:
+		return conn, nil
+	case <-l.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (l *oneConn) Close() error { close(l.closed); return nil }
+
+func (l *oneConn) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)} }
