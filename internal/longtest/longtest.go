@@ -3,7 +3,9 @@
 package longtest
 
 import (
+	"flag"
 	"os"
+	"strconv"
 	"testing"
 )
 
@@ -24,5 +26,17 @@ func Skip(t testing.TB, shorter string) {
 	t.Helper()
 	if !Enabled() {
 		t.Skip("long: run make long; shorter: " + shorter)
+	}
+}
+
+// Checks makes package rapid try each property of a test binary so many times instead of a hundred,
+// unless tests are to do all that they can or the command line says how many times. It is for
+// TestMain, before the tests run, and panics if no test uses rapid.
+func Checks(usually int) {
+	if Enabled() {
+		return
+	}
+	if err := flag.Set("rapid.checks", strconv.Itoa(usually)); err != nil {
+		panic("longtest: " + err.Error())
 	}
 }
