@@ -215,7 +215,7 @@ func TestAHeldBackSourceThatEndsAndIsFollowedAgain(t *testing.T) {
 	require.NotNil(t, status().HeldBack)
 
 	cancel()
-	require.Eventually(t, func() bool { return e.Follow(t.Context(), source) == nil }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return e.Follow(t.Context(), source) == nil }, 2*time.Minute, time.Millisecond)
 	load(t, e, flow.Rule{Resource: "x", Limit: 1})
 	require.NotNil(t, status().HeldBack)
 	assert.Len(t, *rejected, 1)
