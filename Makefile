@@ -13,8 +13,8 @@ MODULES = $(shell go list -m -f '{{.Dir}}')
 # The program that keeps modules releasable; it works when go.work does not.
 RELEASE := GOWORK=off go run -C tools/release .
 
-.PHONY: all check build vet vet-others lint format test test-386 test-oldest consumers race fuzz soak overload monitoring
-.PHONY: bench-serve dashboard console-editor quickstart tidy tidy-check tags clean
+.PHONY: all check build vet vet-others lint format test test-386 test-oldest consumers race fuzz long soak overload
+.PHONY: monitoring bench-serve dashboard console-editor quickstart tidy tidy-check tags clean
 .PHONY: bench bench-speed bench-growth bench-exactness bench-evenness bench-reload bench-memory bench-lists bench-overload
 .PHONY: bench-adapters bench-adapter-speed bench-fleet bench-test bench-packages
 
@@ -57,6 +57,10 @@ bin/golangci-lint: Makefile
 test:
 	go test work
 
+# The same with all that they can do: as many seeds, scenarios, calls and checks as find something at all, for an hour.
+long:
+	PENSTOCK_LONG=1 go test -count 1 -timeout 3h work
+
 # The tests of the root module as a program of 32 bits, which runs on amd64 too, less the longest.
 test-386:
 	CGO_ENABLED=0 GOARCH=386 go test -short ./...
@@ -74,9 +78,9 @@ consumers:
 
 # The same under the race detector; tests that are long and have one goroutine do less, or are left out, as simulations
 # are, suites that are tested themselves, examples and the command line. Some packages wait rather than compute, so three
-# are tested at a time.
+# are tested at a time. vet looks at the same files without the race detector.
 race:
-	go test -race -short -timeout 30m -p 3 $$(go list work | grep -vE '/(simulate|soak/overload|kindtest|adaptertest|(examples|tools|cmd)(/.*)?)$$')
+	go test -race -short -vet=off -timeout 30m -p 3 $$(go list work | grep -vE '/(simulate|soak/overload|kindtest|adaptertest|(examples|tools|cmd)(/.*)?)$$')
 
 # Each fuzz target for FUZZTIME. Unless it is told, go would spend all of that on making its first finds shorter.
 fuzz:

@@ -81,5 +81,5 @@ func TestListOfAFileDecidesCalls(t *testing.T) {
 	require.ErrorIs(t, enter(), core.ErrBlocked)
 
 	require.NoError(t, os.Remove(filepath.Join(dir, "scrapers.txt")))
-	require.Eventually(t, func() bool { return enter() == nil }, 20*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return enter() == nil }, 2*time.Minute, time.Millisecond)
 }

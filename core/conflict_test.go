@@ -16,6 +16,7 @@ import (
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/internal/longtest"
 	"github.com/penstock-go/penstock/rules"
 )
 
@@ -226,11 +227,12 @@ func TestNamesPassFromDocumentToDocument(t *testing.T) {
 	source := newMemory("memory")
 	e, _ := follow(t, source)
 	change := core.Change{Complete: true}
-	for i := range 300 {
+	count := longtest.Of(60, 300)
+	for i := range count {
 		change.Documents = append(change.Documents, doc(fmt.Sprintf("%04d", i), int64(i+1), text("uvwxyz", int64(i+1))))
 	}
 	source.put(change)
-	for i := range 299 {
+	for i := range count - 1 {
 		source.put(core.Change{Removed: []string{fmt.Sprintf("%04d", i)}})
 		limits := active(e)
 		require.Len(t, limits, 6)

@@ -227,7 +227,7 @@ func TestASourceThatGivesUpKeepsItsRulesAndCanBeFollowedAgain(t *testing.T) {
 	source.put(complete(doc("a", 1, "flow: [{resource: a, limit: 1}]")))
 
 	source.steps <- nil
-	require.Eventually(t, func() bool { return e.Status().Sources[0].Err != nil }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return e.Status().Sources[0].Err != nil }, 2*time.Minute, time.Millisecond)
 	require.ErrorIs(t, e.Status().Sources[0].Err, source.end)
 	assert.Equal(t, map[string]float64{"a": 1}, active(e))
 
@@ -265,7 +265,7 @@ func TestStatusTellsUntilWhenASourceIsKnown(t *testing.T) {
 	now.Advance(1)
 	ended := now.Now()
 	cancel()
-	require.Eventually(t, func() bool { return !e.Status().Sources[0].Connected }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return !e.Status().Sources[0].Connected }, 2*time.Minute, time.Millisecond)
 	now.Advance(1)
 	assert.Equal(t, ended, known(), "it is not followed any longer")
 }

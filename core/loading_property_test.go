@@ -81,7 +81,7 @@ func newLoaded(t *rapid.T) *loaded {
 func (m *loaded) follow(s *sourceModel) {
 	var ctx context.Context
 	ctx, s.stop = context.WithCancel(context.Background())
-	require.Eventually(m.t, func() bool { return m.engine.Follow(ctx, s) == nil }, 10*time.Second, 10*time.Microsecond,
+	require.Eventually(m.t, func() bool { return m.engine.Follow(ctx, s) == nil }, 2*time.Minute, 10*time.Microsecond,
 		"the engine does not know that it had ended")
 	s.running = true
 }

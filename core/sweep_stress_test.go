@@ -13,13 +13,14 @@ import (
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/internal/longtest"
 )
 
 // Names are called for the first time in two minutes while idle ones are looked for:
 // however these meet, no limit is exceeded, for none is counted twice.
 func TestEvictionNeverLetsMorePassThanTheLimit(t *testing.T) {
 	const names, callers = 4, 2
-	rounds := 1500
+	rounds := longtest.Of(300, 1500)
 	if raceEnabled {
 		rounds = 100 // which take as long
 	}

@@ -43,14 +43,14 @@ func TestTokensOfCallsThatWaitAreCountedWhenTheyPassOrAreBlocked(t *testing.T) {
 		_, err := engine.Entry(t.Context(), "mail", core.Tokens(3))
 		waited <- err
 	}()
-	require.Eventually(t, func() bool { return virtual.Timers() == 1 }, 20*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return virtual.Timers() == 1 }, 2*time.Minute, time.Millisecond)
 	virtual.Advance(3 * time.Second)
 	require.NoError(t, <-waited)
 	go func() {
 		_, err := engine.Entry(given, "mail", core.Tokens(1))
 		waited <- err
 	}()
-	require.Eventually(t, func() bool { return virtual.Timers() == 1 }, 20*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return virtual.Timers() == 1 }, 2*time.Minute, time.Millisecond)
 	giveUp()
 	require.ErrorIs(t, <-waited, context.Canceled)
 

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/penstock-go/penstock/fleet"
+	"github.com/penstock-go/penstock/internal/longtest"
 )
 
 // jumps are how the clock of a server jumps: by hours, or at a failover to a server whose clock
@@ -47,7 +48,7 @@ func TestLeasesOutliveAClockThatJumps(t *testing.T) {
 	t.Parallel()
 	skipLong(t)
 	const limit, instances = 100, 4
-	for _, window := range []time.Duration{time.Second, 10 * time.Second} {
+	for _, window := range longtest.Of([]time.Duration{time.Second}, []time.Duration{time.Second, 10 * time.Second}) {
 		tokens := limit * window.Seconds()
 		const debts, leases = 3 * instances, limit // of a second, at most
 		for mode, may := range map[fleet.Mode]struct {

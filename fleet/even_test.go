@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/penstock-go/penstock/fleet"
+	"github.com/penstock-go/penstock/internal/longtest"
 )
 
 // shares is what each instance passed between two times.
@@ -35,7 +36,7 @@ func TestInstancesWithEvenDemandPassTheSame(t *testing.T) {
 			w.joinAsking(bucketOf(limit), fleet.AskTokenBucket, fleet.OutageLast, rates...)
 		},
 	} {
-		for _, load := range []float64{1.2, 2, 8} {
+		for _, load := range longtest.Of([]float64{2}, []float64{1.2, 2, 8}) {
 			t.Run(fmt.Sprintf("%s/load %.1f", name, load), func(t *testing.T) {
 				t.Parallel()
 				w := newWorld(7, 2*ms)

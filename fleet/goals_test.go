@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/penstock-go/penstock/fleet"
+	"github.com/penstock-go/penstock/internal/longtest"
 )
 
 // goal is a fleet under a steady load, and what is to be reached.
@@ -86,10 +87,13 @@ func (g goal) check(t *testing.T) {
 // isSlow says whether a run takes long.
 func (g goal) isSlow() bool { return float64(g.instances)*10+g.limit > 1800 }
 
+// isLarge says whether a run takes so long that make long has to do it.
+func (g goal) isLarge() bool { return float64(g.instances)*10+g.limit > 2500 }
+
 func checkAll(t *testing.T, goals []goal) {
 	t.Helper()
 	for _, g := range goals {
-		if raceEnabled && g.isSlow() {
+		if raceEnabled && g.isSlow() || g.isLarge() && !longtest.Enabled() {
 			continue // slow, and nothing in it is concurrent
 		}
 		t.Run(g.name(), func(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/penstock-go/penstock/fleet"
+	"github.com/penstock-go/penstock/internal/longtest"
 )
 
 // windowKinds are the ways to count in windows, and how many parts a window has.
@@ -43,10 +44,10 @@ func TestWindowPassesItsLimitInAnOutageThatBeginsAtAnyPhase(t *testing.T) {
 			tokens float64
 			window time.Duration
 		}{{1000, time.Second}, {500, 5 * time.Second}, {2000, 20 * time.Second}} {
-			for _, load := range []float64{2, 8} {
+			for _, load := range longtest.Of([]float64{2}, []float64{2, 8}) {
 				t.Run(fmt.Sprintf("%s/%.0f in %v/load %.0f", kind, limit.tokens, limit.window, load), func(t *testing.T) {
 					t.Parallel()
-					for _, phase := range []float64{.1, .3, .6, .9} {
+					for _, phase := range longtest.Of([]float64{.1, .6}, []float64{.1, .3, .6, .9}) {
 						w := newWorld(7, 2*ms)
 						window := limit.window
 						w.joinWindow(kind, limit.tokens, window, fleet.OutageLast, even(8, load*limit.tokens/window.Seconds())...)

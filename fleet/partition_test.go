@@ -109,13 +109,13 @@ func TestServerThatFailsIsAnOutageOfItsLimitsAlone(t *testing.T) {
 		refuses bool
 		pause   time.Duration
 	}{
-		"hangs, busy limits":                         {server1, false, 2 * time.Millisecond},
-		"hangs, has the instances, busy limits":      {server0, false, 2 * time.Millisecond},
+		"hangs, busy limits":                         {server1, false, 5 * time.Millisecond},
+		"hangs, has the instances, busy limits":      {server0, false, 5 * time.Millisecond},
 		"hangs, calls now and then":                  {server1, false, 700 * time.Millisecond},
 		"hangs, has the instances, now and then":     {server0, false, 700 * time.Millisecond},
 		"hangs, has the instances, rare calls":       {server0, false, 3 * time.Second},
-		"was killed, busy limits":                    {server1, true, 2 * time.Millisecond},
-		"was killed, had the instances, busy limits": {server0, true, 2 * time.Millisecond},
+		"was killed, busy limits":                    {server1, true, 5 * time.Millisecond},
+		"was killed, had the instances, busy limits": {server0, true, 5 * time.Millisecond},
 		"was killed, had the instances, rare calls":  {server0, true, 3 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {

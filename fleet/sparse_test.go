@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/penstock-go/penstock/fleet"
+	"github.com/penstock-go/penstock/internal/longtest"
 )
 
 // Calls that are so rare that no tokens are leased ahead pass on debt. That too is only while
@@ -17,7 +18,7 @@ func TestSparseCallsPassNoMoreThanTheLimit(t *testing.T) {
 		t.Skip("slow, and nothing in it is concurrent")
 	}
 	for _, mode := range []fleet.Mode{fleet.ModeLease, fleet.ModeWindow} {
-		for _, n := range []int{1, 8} {
+		for _, n := range longtest.Of([]int{8}, []int{1, 8}) {
 			w := newWorld(uint64(n), 2*time.Millisecond)
 			terms := fleet.Terms{Key: "flow/a", Limit: 60, Window: time.Hour, Burst: 6, Buckets: 10}
 			w.join(terms, mode, fleet.OutageLast, even(n, 0.2)...)

@@ -161,7 +161,7 @@ func TestStatusTellsOfSourcesAndDocuments(t *testing.T) {
 	require.Eventually(t, func() bool {
 		ask(t, server, http.MethodGet, "/status", &status)
 		return len(status.Sources) == 1 && !status.Sources[0].Connected
-	}, 10*time.Second, time.Millisecond)
+	}, 2*time.Minute, time.Millisecond)
 	noon := engine.Clock().Now().Time()
 	assert.Equal(t, inspect.Status{
 		Time: noon, Revision: 2, AppliedAt: noon, Rules: 2, Unmatched: 2, UnmatchedRules: status.UnmatchedRules,

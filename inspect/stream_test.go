@@ -266,7 +266,7 @@ func TestStreamsAreOfLimitedNumber(t *testing.T) {
 		require.NoError(t, err)
 		response.Body.Close()
 		return response.StatusCode == http.StatusOK
-	}, 10*time.Second, time.Millisecond)
+	}, 2*time.Minute, time.Millisecond)
 }
 
 // stuck is a client that reads nothing: a write to it fails once its deadline is over.
@@ -287,7 +287,7 @@ func TestStreamOfAClientThatDoesNotReadEnds(t *testing.T) {
 	engine, _ := newEngine(t)
 	s := stuck{httptest.NewRecorder(), make(chan time.Time, 10)}
 	inspect.Handler(engine).ServeHTTP(s, httptest.NewRequest(http.MethodGet, "/stream", http.NoBody))
-	assert.WithinDuration(t, time.Now().Add(5*time.Second), <-s.deadlines, 5*time.Second)
+	assert.WithinDuration(t, time.Now().Add(5*time.Second), <-s.deadlines, time.Minute)
 }
 
 func TestHandlerAnswersOnlyItsHosts(t *testing.T) {

@@ -2,7 +2,6 @@ package isolation_test
 
 import (
 	"math/rand/v2"
-	"os"
 	"runtime"
 	"slices"
 	"strconv"
@@ -16,21 +15,17 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/internal/longtest"
 	"github.com/penstock-go/penstock/isolation"
 	"github.com/penstock-go/penstock/rule"
 )
 
-// stress runs a test in a bubble of its own: once, or again and again for the duration
-// in PENSTOCK_STRESS. In the bubble, goroutines run in parallel; timers fire when
+// stress runs a test in a bubble of its own: once, or for half a minute again and again,
+// as make long does. In the bubble, goroutines run in parallel; timers fire when
 // nothing else can run, and a wake-up that is lost is reported as a deadlock.
 func stress(t *testing.T, test func(t *testing.T)) {
 	t.Parallel()
-	var duration time.Duration
-	if text := os.Getenv("PENSTOCK_STRESS"); text != "" {
-		var err error
-		duration, err = time.ParseDuration(text)
-		require.NoError(t, err, "PENSTOCK_STRESS")
-	}
+	duration := longtest.Of(0, 30*time.Second)
 	for start := time.Now(); ; {
 		synctest.Test(t, test)
 		if time.Since(start) >= duration || t.Failed() {

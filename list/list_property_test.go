@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/penstock-go/penstock/internal/longtest"
 	"github.com/penstock-go/penstock/list"
 )
 
@@ -104,7 +105,7 @@ func TestLargeListsContainTheirPrefixesAlone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := rand.New(rand.NewPCG(1, 2))
-			lengths, entries := c.lengths, c.entries
+			lengths, entries := c.lengths, c.entries/longtest.Of(6, 1)
 			given := make(map[netip.Prefix]bool, entries)
 			var builder list.Builder
 			add := func(p netip.Prefix) {
@@ -207,7 +208,7 @@ func TestListContainsWhatDensePrefixesContain(t *testing.T) {
 
 // From some thousand keys on, those of IPv4 and of short IPv6 prefixes have a table of their own.
 func TestListContainsWhatPrefixesOfManyKeysContain(t *testing.T) {
-	const step = 5 // 13,108 keys
+	step := longtest.Of(25, 5) // 13,108 keys
 	var b list.Builder
 	add := func(prefix string) { require.NoError(t, b.AddPrefix(netip.MustParsePrefix(prefix))) }
 	for key := 0; key < 1<<16; key += step {

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/penstock-go/penstock/internal/longtest"
 	"github.com/penstock-go/penstock/rules"
 	"github.com/penstock-go/penstock/simulate"
 )
@@ -100,37 +101,41 @@ func TestAFleetKeepsToItsLimitInOverload(t *testing.T) {
 		total     float64 // how far off, as a share of the limit
 		worst     float64 // from the third second on
 		first     float64 // from the start on
+		long      bool    // for make long
 	}{
-		{"one instance", "", 1000, 1, latency(2 * ms), 0.01, 1.08, 1.08},
-		{"ten instances", "", 1000, 10, latency(2 * ms), 0.01, 1.08, 1.1},
-		{"a hundred instances", "", 1000, 100, latency(2 * ms), 0.01, 1.08, 1.25},
-		{"1 ms", "", 1000, 10, latency(ms), 0.01, 1.08, 1.1},
-		{"2 ms at random", "", 1000, 10, exponential(latency(2 * ms)), 0.01, 1.08, 1.1},
-		{"20 ms", "", 1000, 10, latency(20 * ms), 0.01, 1.08, 1.1},
-		{"50 ms", "", 1000, 10, latency(50 * ms), 0.01, 1.08, 1.1},
-		{"20 ms, a hundred instances", "", 1000, 100, latency(20 * ms), 0.01, 1.08, 1.25},
-		{"50 ms, a hundred instances", "", 1000, 100, latency(50 * ms), 0.01, 1.08, 1.25},
-		{"lost replies", "", 1000, 10, withLoss(latency(2 * ms)), 0.02, 1.08, 1.1},
-		{"lost replies, a hundred instances", "", 1000, 100, withLoss(latency(2 * ms)), 0.02, 1.08, 1.25},
-		{"one has most", "", 1000, 10, withSkew(latency(2 * ms)), 0.01, 1.08, 1.08},
-		{"one of a hundred has most", "", 1000, 100, withSkew(latency(2 * ms)), 0.01, 1.08, 1.08},
-		{"100 a second", "", 100, 10, latency(2 * ms), 0.04, 1.2, 1.4},
-		{"10,000 a second", "", 10_000, 10, latency(2 * ms), 0.01, 1.08, 1.1},
-		{"token bucket", ", algorithm: tokenBucket, burst: 100", 1000, 10, latency(2 * ms), 0.01, 1.08, 1.1},
-		{"token bucket that waits", ", algorithm: tokenBucket, burst: 100, maxWait: 200ms", 1000, 10, latency(2 * ms), 0.01, 1.08, 1.15},
-		{"throttle", ", algorithm: throttle, maxWait: 200ms", 1000, 10, latency(2 * ms), 0.01, 1.08, 1.08},
-		{"throttle, a hundred instances", ", algorithm: throttle, maxWait: 200ms", 1000, 100, latency(2 * ms), 0.01, 1.08, 1.4},
-		{"window", ", fleet: {mode: window}", 1000, 10, latency(2 * ms), 0.015, 1.04, 1.04},
-		{"fixed window", ", algorithm: fixedWindow", 1000, 10, latency(2 * ms), 0.01, 1.1, 1.2},
+		{"one instance", "", 1000, 1, latency(2 * ms), 0.01, 1.08, 1.08, true},
+		{"ten instances", "", 1000, 10, latency(2 * ms), 0.01, 1.08, 1.1, false},
+		{"a hundred instances", "", 1000, 100, latency(2 * ms), 0.01, 1.08, 1.25, false},
+		{"1 ms", "", 1000, 10, latency(ms), 0.01, 1.08, 1.1, true},
+		{"2 ms at random", "", 1000, 10, exponential(latency(2 * ms)), 0.01, 1.08, 1.1, true},
+		{"20 ms", "", 1000, 10, latency(20 * ms), 0.01, 1.08, 1.1, false},
+		{"50 ms", "", 1000, 10, latency(50 * ms), 0.01, 1.08, 1.1, true},
+		{"20 ms, a hundred instances", "", 1000, 100, latency(20 * ms), 0.01, 1.08, 1.25, true},
+		{"50 ms, a hundred instances", "", 1000, 100, latency(50 * ms), 0.01, 1.08, 1.25, true},
+		{"lost replies", "", 1000, 10, withLoss(latency(2 * ms)), 0.02, 1.08, 1.1, false},
+		{"lost replies, a hundred instances", "", 1000, 100, withLoss(latency(2 * ms)), 0.02, 1.08, 1.25, true},
+		{"one has most", "", 1000, 10, withSkew(latency(2 * ms)), 0.01, 1.08, 1.08, false},
+		{"one of a hundred has most", "", 1000, 100, withSkew(latency(2 * ms)), 0.01, 1.08, 1.08, true},
+		{"100 a second", "", 100, 10, latency(2 * ms), 0.04, 1.2, 1.4, false},
+		{"10,000 a second", "", 10_000, 10, latency(2 * ms), 0.01, 1.08, 1.1, true},
+		{"token bucket", ", algorithm: tokenBucket, burst: 100", 1000, 10, latency(2 * ms), 0.01, 1.08, 1.1, true},
+		{"token bucket that waits", ", algorithm: tokenBucket, burst: 100, maxWait: 200ms", 1000, 10, latency(2 * ms), 0.01, 1.08, 1.15, false},
+		{"throttle", ", algorithm: throttle, maxWait: 200ms", 1000, 10, latency(2 * ms), 0.01, 1.08, 1.08, false},
+		{"throttle, a hundred instances", ", algorithm: throttle, maxWait: 200ms", 1000, 100, latency(2 * ms), 0.01, 1.08, 1.4, true},
+		{"window", ", fleet: {mode: window}", 1000, 10, latency(2 * ms), 0.015, 1.04, 1.04, false},
+		{"fixed window", ", algorithm: fixedWindow", 1000, 10, latency(2 * ms), 0.01, 1.1, 1.2, false},
 		// A sliding window of ten parts, which each instance has then, passes a part more in
 		// seconds that do not begin with one.
-		{"shares", ", fleet: {mode: share}", 1000, 10, latency(2 * ms), 0.15, 1.08, 1.11},
-		{"shares of a hundred instances", ", fleet: {mode: share}", 1000, 100, latency(2 * ms), 0.03, 1.08, 1.11},
-		{"ask for each call", ", fleet: {mode: ask}", 1000, 10, latency(2 * ms), 0.01, 1.005, 1.005},
-		{"ask for each call, 20 ms", ", fleet: {mode: ask}", 1000, 100, latency(20 * ms), 0.01, 1.005, 1.005},
+		{"shares", ", fleet: {mode: share}", 1000, 10, latency(2 * ms), 0.15, 1.08, 1.11, false},
+		{"shares of a hundred instances", ", fleet: {mode: share}", 1000, 100, latency(2 * ms), 0.03, 1.08, 1.11, true},
+		{"ask for each call", ", fleet: {mode: ask}", 1000, 10, latency(2 * ms), 0.01, 1.005, 1.005, false},
+		{"ask for each call, 20 ms", ", fleet: {mode: ask}", 1000, 100, latency(20 * ms), 0.01, 1.005, 1.005, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
+			if test.long {
+				longtest.Skip(t, "the other rows")
+			}
 			r := runFleet(t, fleetRule(test.limit, test.rule), overload(test.limit, test.fleet), 12*time.Second, test.instances)
 			assert.InDelta(t, 1, float64(r.passed(2, 12))/(10*test.limit), test.total, "total of ten seconds")
 			assert.LessOrEqual(t, float64(r.worstSecond(2, 12))/test.limit, test.worst, "worst second later")
@@ -146,7 +151,7 @@ func TestAFleetKeepsToItsLimitInOverload(t *testing.T) {
 // passes meanwhile is what [fleet.OnOutage] says, and half a second later all is as before.
 func TestAFleetGoesOnInAnOutage(t *testing.T) {
 	t.Parallel()
-	for _, test := range []struct {
+	for i, test := range []struct {
 		onOutage     string
 		instances    int
 		skew         float64 // 0 for none
@@ -164,7 +169,7 @@ func TestAFleetGoesOnInAnOutage(t *testing.T) {
 		{"closed", 8, 0, 0.03, 0.03, 0.15, 1.2, 0.1},
 		{"open", 8, 0, 1.9, 0.1, 2, 2.1, 1},
 	} {
-		for _, empty := range []bool{false, true} {
+		for _, empty := range longtest.Of([]bool{i%2 == 0}, []bool{false, true}) {
 			t.Run(fmt.Sprintf("%s %d %v %v", test.onOutage, test.instances, test.skew, empty), func(t *testing.T) {
 				t.Parallel()
 				const limit = 1000
@@ -216,12 +221,13 @@ func TestAFleetRefusesFewCallsBelowItsLimit(t *testing.T) {
 func TestAThousandInstancesKeepToTheirLimit(t *testing.T) {
 	t.Parallel()
 	const limit = 10_000
-	r := runFleet(t, fleetRule(limit, ""), overload(limit, latency(2*time.Millisecond)), 4*time.Second, 1000)
+	instances := longtest.Of(150, 1000)
+	r := runFleet(t, fleetRule(limit, ""), overload(limit, latency(2*time.Millisecond)), 4*time.Second, instances)
 	assert.InDelta(t, 1, float64(r.passed(2, 4))/(2*limit), 0.02)
 	assert.LessOrEqual(t, float64(r.worstSecond(2, 4))/limit, 1.08)
 	assert.Len(t, r.Fleet, 4)
 	assert.Nil(t, r.Fleet[0].Instances, "only of up to 100")
-	assert.Equal(t, 1000, r.Fleet[3].Connected)
+	assert.Equal(t, instances, r.Fleet[3].Connected)
 }
 
 // The rows of a limit that is shared say the same as those of the resource.

@@ -10,11 +10,15 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/internal/longtest"
 	"github.com/penstock-go/penstock/rules"
 	"github.com/penstock-go/penstock/simulate"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	longtest.Checks(25)
+	goleak.VerifyTestMain(m)
+}
 
 // T is what a test and a property have in common.
 type T interface {

@@ -16,6 +16,7 @@ import (
 	"github.com/penstock-go/penstock/adaptive"
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/internal/longtest"
 	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
 	"github.com/penstock-go/penstock/signal"
@@ -226,14 +227,15 @@ func TestLimitOfOneServesOneByOne(t *testing.T) {
 
 // A million calls are under way.
 func TestMillionCallsUnderWayAreCounted(t *testing.T) {
+	calls := longtest.Of(200_000, 1_000_000)
 	for name, r := range map[string]adaptive.Rule{
-		"latency":   {MinLimit: 1_000_000, MaxLimit: 1_000_000},
-		"threshold": {Strategy: adaptive.Threshold, Concurrency: 1_000_000},
+		"latency":   {MinLimit: calls, MaxLimit: calls},
+		"threshold": {Strategy: adaptive.Threshold, Concurrency: calls},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorkplace(t, r)
-			for i := range 1_000_000 {
+			for i := range calls {
 				require.True(t, w.enter(time.Hour), "call %d", i)
 				w.clock.at.Add(int64(time.Microsecond))
 			}
@@ -241,7 +243,7 @@ func TestMillionCallsUnderWayAreCounted(t *testing.T) {
 				require.False(t, w.enter(time.Hour))
 				w.clock.at.Add(int64(time.Second))
 			}
-			assert.InDelta(t, 1e6, w.gauge("in_flight"), 0)
+			assert.InDelta(t, calls, w.gauge("in_flight"), 0)
 			w.endAll()
 			assert.Zero(t, w.gauge("in_flight"))
 			assert.True(t, w.enter(0))

@@ -44,7 +44,7 @@ func TestMistake(t *testing.T) {
 	if mistake == "" {
 		t.Skip("for the processes of the other tests only")
 	}
-	const timeout = time.Second // of events that do not come
+	const timeout = 200 * time.Millisecond // of events that do not come
 	t.Run("http", func(t *testing.T) {
 		h := toyHTTP{mistake}.harness()
 		h.Timeout = timeout

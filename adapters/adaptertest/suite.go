@@ -76,7 +76,7 @@ func features() []Feature {
 }
 
 // eventTimeout is how long tests wait for an expected event by default.
-const eventTimeout = 30 * time.Second
+const eventTimeout = 2 * time.Minute
 
 // interval is how often tests look for an expected event.
 const interval = time.Millisecond

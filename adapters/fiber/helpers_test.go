@@ -25,7 +25,7 @@ const orders = "GET:/orders/:id"
 // eventTimeout is how long a test waits for an expected event, interval is how often it
 // looks.
 const (
-	eventTimeout = 30 * time.Second
+	eventTimeout = 2 * time.Minute
 	interval     = time.Millisecond
 )
 

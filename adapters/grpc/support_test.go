@@ -22,7 +22,7 @@ import (
 
 // eventTimeout is how long a test waits for an expected event.
 const (
-	eventTimeout = 20 * time.Second
+	eventTimeout = 2 * time.Minute
 	interval     = time.Millisecond // between looks
 )
 

@@ -23,7 +23,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // eventTimeout is how long a test waits for an expected event.
-const eventTimeout = 30 * time.Second
+const eventTimeout = 2 * time.Minute
 
 // newEngine returns an engine with these rules, on a clock that does not advance by itself.
 func newEngine(tb testing.TB, config core.Config, ruleList ...flow.Rule) (*core.Engine, *clock.Virtual) {

@@ -16,7 +16,7 @@ import (
 )
 
 // eventTimeout is longer than any step of a test takes on a busy machine.
-const eventTimeout = time.Minute
+const eventTimeout = 2 * time.Minute
 
 // asCommand is the variable of the environment that makes the binary of the test
 // penstock itself.

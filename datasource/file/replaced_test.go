@@ -45,7 +45,7 @@ func changedLater(t *testing.T, path string, do func()) {
 	require.Eventually(t, func() bool {
 		do()
 		return changed() != before
-	}, 10*time.Second, time.Millisecond)
+	}, 2*time.Minute, time.Millisecond)
 }
 
 func TestPipeOrSocketInPlaceOfADocumentBlocksNothing(t *testing.T) {

@@ -16,11 +16,15 @@ import (
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/datasource/file"
+	"github.com/penstock-go/penstock/internal/longtest"
 )
 
 const interval = 250 * time.Millisecond
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	longtest.Checks(25)
+	goleak.VerifyTestMain(m)
+}
 
 // sink records what a source delivers and keeps the documents, as an engine does.
 type sink struct {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/datasource/lastgood"
+	"github.com/penstock-go/penstock/internal/longtest"
 )
 
 // saveForever is the environment variable that turns this test into a process that
@@ -65,7 +66,7 @@ func saveUntilKilled(order string) {
 func TestCopyIsCompleteWhenTheProcessIsKilled(t *testing.T) {
 	path := copyPath(t)
 	before, old, fresh, unfinished := 0, 0, 0, 0
-	kills := 100
+	kills := longtest.Of(20, 100)
 	if testing.Short() {
 		kills = 10
 	}

@@ -21,7 +21,7 @@ import (
 
 // Patience is how long a test waits for something that has to happen. Only a test that
 // fails takes that long.
-const Patience = 30 * time.Second
+const Patience = 2 * time.Minute
 
 // Recorder is a [core.Sink] that keeps the documents as an engine does, and everything that
 // it received. The zero value is ready to use. Its methods may be called concurrently.

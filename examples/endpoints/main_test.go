@@ -17,7 +17,7 @@ import (
 func TestShowTellsOfEachEndpoint(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out strings.Builder
-		if err := run(t.Context(), &out, inMemory(), phases(0.5)); err != nil {
+		if err := run(t.Context(), &out, inMemory(), phases(0.2)); err != nil {
 			t.Log(err)
 		}
 		for _, e := range endpoints() {

@@ -221,7 +221,7 @@ func TestStateOfSources(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	require.NoError(t, s.Follow(ctx, lostSource{}))
-	require.Eventually(t, func() bool { return len(named(s.collect(t), "penstock.source.connected")) > 0 }, 30*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return len(named(s.collect(t), "penstock.source.connected")) > 0 }, 2*time.Minute, time.Millisecond)
 	s.clock.Advance(time.Minute)
 	lines := s.collect(t)
 	assert.Contains(t, lines, "penstock.source.connected{source=lost} 0")

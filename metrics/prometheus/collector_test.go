@@ -64,7 +64,7 @@ func busyService(t *testing.T) service {
 	s.calls("mail", 1)
 	waited := make(chan bool)
 	go func() { waited <- s.call("mail", 0, nil) }()
-	require.Eventually(t, func() bool { return s.clock.Timers() == 1 }, 20*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return s.clock.Timers() == 1 }, 2*time.Minute, time.Millisecond)
 	s.clock.Advance(500 * time.Millisecond)
 	require.True(t, <-waited)
 	return s
@@ -204,7 +204,7 @@ func TestScrapeShowsCallsInFlightAndWaiting(t *testing.T) {
 	require.NoError(t, err)
 	ended := make(chan bool)
 	go func() { ended <- s.call("mail", 0, nil) }()
-	require.Eventually(t, func() bool { return s.clock.Timers() == 1 }, 20*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return s.clock.Timers() == 1 }, 2*time.Minute, time.Millisecond)
 
 	now := scrape(t, collector)
 	assert.InDelta(t, 1, now[`penstock_in_flight{resource="mail"}`], 0)
@@ -244,7 +244,7 @@ func TestCollectorExposesTheStateOfSources(t *testing.T) {
 	require.Eventually(t, func() bool {
 		sources := s.Status().Sources
 		return s.Ready(t.Context()) == nil && sources[1].Err != nil
-	}, 20*time.Second, time.Millisecond)
+	}, 2*time.Minute, time.Millisecond)
 
 	now := scrape(t, penstockprom.NewCollector(s.Engine, penstockprom.Options{}))
 	for key, want := range map[string]float64{
@@ -287,7 +287,7 @@ func TestCollectorExposesTheStalenessOfSources(t *testing.T) {
 	require.Eventually(t, func() bool {
 		sources := s.Status().Sources
 		return sources[0].Ready && sources[1].Err != nil && sources[2].Err != nil && sources[3].Ready
-	}, 20*time.Second, time.Millisecond)
+	}, 2*time.Minute, time.Millisecond)
 	s.clock.Advance(90 * time.Second)
 
 	found := scrape(t, penstockprom.NewCollector(s.Engine, penstockprom.Options{}))
@@ -318,7 +318,7 @@ func TestCollectorExposesHeldBackSources(t *testing.T) {
 	defer s.Close()
 	require.NoError(t, s.Follow(t.Context(), source{name: "sound"}))
 	require.NoError(t, s.Follow(t.Context(), shrinking{}))
-	require.Eventually(t, func() bool { return s.Status().Sources[1].HeldBack != nil }, 20*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return s.Status().Sources[1].HeldBack != nil }, 2*time.Minute, time.Millisecond)
 	found := scrape(t, penstockprom.NewCollector(s.Engine, penstockprom.Options{}))
 	assert.InDelta(t, 1, found[`penstock_source_held_back{source="shrinking"}`], 0)
 	assert.InDelta(t, 1, found[`penstock_source_rejected_documents{source="shrinking"}`], 0)

@@ -94,7 +94,7 @@ func TestConcurrentScrapesDoNotShareWhatTheyReturn(t *testing.T) {
 			var wg sync.WaitGroup
 			for range 4 {
 				wg.Go(func() {
-					for range 25 {
+					for range 8 {
 						now := seriesOf(gather(t, collector))
 						for _, key := range now.of("penstock_response_time_seconds_count") {
 							assert.LessOrEqual(t, now[key], 1000.0)

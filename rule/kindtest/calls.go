@@ -204,11 +204,8 @@ func stateIsBounded(f *fixture) {
 	if len(f.of.Rule.Attributes()) == 0 {
 		f.Skip("the rule looks at no attribute")
 	}
-	values := 1_000_000
-	if testing.Short() {
-		values = 400_000
-	}
-	most := int64(values) * 4
+	const values = 400_000
+	const most = values * 4
 	l := f.limiter()
 	var half uint64
 	for n := range values {

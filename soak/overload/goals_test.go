@@ -12,10 +12,13 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/penstock-go/penstock/internal/longtest"
 )
 
-// Few scenarios have so few calls that they can be run under the race detector.
-const mostUnderRace = 30_000
+// Few scenarios have so few calls that they can be run under the race detector, and not many so few that they are run
+// without being asked for.
+const mostUnderRace, mostUsually = 30_000, 46_000
 
 func TestLatencyReachesTheGoals(t *testing.T) { testGoals(t, scenarios()) }
 
@@ -28,8 +31,12 @@ func testGoals(t *testing.T, list []scenario) {
 	missed := missedSoFar()
 	for _, s := range list {
 		t.Run(s.name, func(t *testing.T) {
-			if raceEnabled && s.expectedCalls()*float64(s.seeds) > mostUnderRace {
+			calls := s.expectedCalls() * float64(s.seeds)
+			if raceEnabled && calls > mostUnderRace {
 				t.Skip("it has too many calls for the race detector")
+			}
+			if calls > mostUsually {
+				longtest.Skip(t, "the scenarios with fewer calls")
 			}
 			t.Parallel()
 			r, err := runScenario(t.Context(), s, latency, 0)

@@ -117,7 +117,7 @@ func TestSourceConnectsOnceThePasswordIsCorrected(t *testing.T) {
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
 		_, err := root.UserChangePassword(t.Context(), "reader", "the new one")
 		assert.NoError(c, err)
-	}, 10*time.Second, 10*time.Millisecond)
+	}, 2*time.Minute, 10*time.Millisecond)
 	s.AwaitDocuments(t, map[string]string{})
 }
 

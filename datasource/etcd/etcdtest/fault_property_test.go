@@ -21,19 +21,17 @@ import (
 	"github.com/penstock-go/penstock/datasource/etcd/etcdtest"
 )
 
-// faultDuration is how long faults are injected. Set PENSTOCK_FAULTS=10m, with
-// -rapid.checks=100000 and -timeout=0, for a longer run.
+// faultDuration is how long faults are injected: for ten minutes if PENSTOCK_LONG is set, as make long
+// does.
 func faultDuration(t *testing.T) time.Duration {
 	t.Helper()
-	if text := os.Getenv("PENSTOCK_FAULTS"); text != "" {
-		longer, err := time.ParseDuration(text)
-		require.NoError(t, err)
-		return longer
+	if os.Getenv("PENSTOCK_LONG") != "" {
+		return 10 * time.Minute
 	}
 	if testing.Short() {
 		return 2 * time.Second
 	}
-	return 12 * time.Second
+	return 5 * time.Second
 }
 
 // Random faults are injected into the documents, etcd and the network. The engine

@@ -12,11 +12,17 @@ import (
 
 // TestMain fails if goroutines are left. After a cluster has ended, the connections
 // between its members take up to five seconds to close. Tests wait more than they compute,
-// so more of them run at once than there are processors.
+// so more of them run at once than there are processors. Properties are tried thirty times,
+// or for as long as faults are injected if PENSTOCK_LONG is set.
 func TestMain(m *testing.M) {
-	flag.Parse()
-	if err := flag.Set("test.parallel", "6"); err != nil {
-		panic(err)
+	checks := "30"
+	if os.Getenv("PENSTOCK_LONG") != "" {
+		checks = "10000"
+	}
+	for name, value := range map[string]string{"test.parallel": "6", "rapid.checks": checks} {
+		if err := flag.Set(name, value); err != nil {
+			panic(err)
+		}
 	}
 	code := m.Run()
 	if code == 0 {

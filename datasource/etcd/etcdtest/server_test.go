@@ -31,15 +31,19 @@ func TestServerServesWhenStartReturns(t *testing.T) {
 }
 
 func TestStopEndsOpenWatchesAndIsIdempotent(t *testing.T) {
-	server := start(t, etcdtest.Options{})
-	watch := dial(t, server.Endpoint()).Watch(clientv3.WithRequireLeader(t.Context()), "a", clientv3.WithCreatedNotify())
-	require.True(t, (<-watch).Created)
+	least := time.Hour // a busy machine may take long now and then
+	for tries := 0; least > 4*time.Second && tries < 5; tries++ {
+		server := start(t, etcdtest.Options{})
+		watch := dial(t, server.Endpoint()).Watch(clientv3.WithRequireLeader(t.Context()), "a", clientv3.WithCreatedNotify())
+		require.True(t, (<-watch).Created)
 
-	began := time.Now()
-	server.Stop()
-	assert.Less(t, time.Since(began), 4*time.Second, "a graceful stop would wait for the watch for 5 seconds")
-	assert.Nil(t, server.Client())
-	server.Stop()
+		began := time.Now()
+		server.Stop()
+		least = min(least, time.Since(began))
+		assert.Nil(t, server.Client())
+		server.Stop()
+	}
+	assert.Less(t, least, 4*time.Second, "a graceful stop would wait for the watch for 5 seconds")
 }
 
 func TestStopEndsDespiteSilentConnections(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 )
 
 // eventTimeout is how long a test waits for an expected event.
-const eventTimeout = 20 * time.Second
+const eventTimeout = 2 * time.Minute
 
 // follow runs the source until the test ends.
 func follow(t *testing.T, source core.Source) *sourcetest.Recorder {

@@ -18,7 +18,7 @@ import (
 )
 
 // patience is how long a server may take for anything, on a machine that is very busy.
-const patience = 60 * time.Second
+const patience = 2 * time.Minute
 
 // Options says what a server is like.
 type Options struct {

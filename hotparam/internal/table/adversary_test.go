@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/internal/longtest"
 )
 
 // taker takes a token of a value from a table of some kind, with a limit of five in five
@@ -183,7 +184,7 @@ func TestEndlessNewValuesTakeNoMemory(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
-	distinct := uint64(1_000_000)
+	distinct := longtest.Of[uint64](300_000, 1_000_000)
 	if *distinctValues > 0 {
 		distinct = *distinctValues
 	}
@@ -228,7 +229,7 @@ func TestInstantsWrapAroundUnnoticed(t *testing.T) {
 			values := make([]reference, 1500)
 			now := clock.Instant(0)
 			around := clock.Instant(r.toTime.timesUp(1 << r.timeBits))
-			for range 60_000 {
+			for range longtest.Of(30_000, 60_000) {
 				switch random.IntN(2000) {
 				case 0: // nearly a whole number of times around: what was used must not come back
 					now += around*clock.Instant(random.IntN(20)) + clock.Instant(random.IntN(int(limit.Window/100)))

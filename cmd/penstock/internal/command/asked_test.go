@@ -100,6 +100,7 @@ func TestStatusOfAnAppAsksTheInstances(t *testing.T) {
 }
 
 func TestStatusSaysWhichListsDiffer(t *testing.T) {
+	t.Parallel()
 	server, u := startEtcd(t, etcdtest.Options{})
 	directory := tree(t, map[string]string{"blocked": "192.0.2.1\n", "partners": "10.0.0.0/8\n"})
 	for _, name := range []string{"blocked", "partners"} {

@@ -36,6 +36,7 @@ func TestHeldBackChangeIsShownAndConfirmed(t *testing.T) {
 }
 
 func TestHeldBackListIsShownAndConfirmed(t *testing.T) {
+	t.Parallel()
 	server, u := startEtcd(t, etcdtest.Options{})
 	require.Equal(t, command.ExitDone, u.run(t, "lists", "push", "scrapers", listFile(t, "a\nb\nc\nd\n"), "--yes").code)
 	engine := startCarefulEngine(t, server, "careful", 0.2)
@@ -87,6 +88,7 @@ func TestConfirmAsksOnATerminal(t *testing.T) {
 }
 
 func TestConfirmedPushIsNotHeldBack(t *testing.T) {
+	t.Parallel()
 	for name, agree := range map[string]func(u user, t *testing.T) answer{
 		"on a terminal": func(u user, t *testing.T) answer {
 			u.terminal, u.types = true, "y\n"

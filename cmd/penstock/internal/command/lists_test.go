@@ -34,6 +34,7 @@ func longList() string {
 }
 
 func TestListsArePushedListedPulledAndDeleted(t *testing.T) {
+	t.Parallel()
 	server, u := startEtcd(t, etcdtest.Options{})
 	assert.Equal(t, answer{"there are no lists below /penstock/shop.lists/\n", "", command.ExitDone}, u.run(t, "lists", "list"))
 	text := longList()

@@ -80,6 +80,7 @@ func TestPushOfDocumentsWithMistakesWritesNothing(t *testing.T) {
 }
 
 func TestPushAsksOnATerminal(t *testing.T) {
+	t.Parallel()
 	_, u := startEtcd(t, etcdtest.Options{})
 	require.Equal(t, command.ExitDone, u.run(t, "push", before(t), "--yes").code)
 	was := u.stored(t)
@@ -137,6 +138,7 @@ func TestOneOfConcurrentPushesSucceeds(t *testing.T) {
 }
 
 func TestHistoryAndRollback(t *testing.T) {
+	t.Parallel()
 	_, u := startEtcd(t, etcdtest.Options{})
 	got := u.run(t, "history")
 	assert.Equal(t, answer{"nothing was pushed to /penstock/shop/ in etcd yet\n", "", command.ExitDone}, got)

@@ -70,6 +70,7 @@ type full struct{}
 func (full) Write([]byte) (int, error) { return 0, errors.New("no space left") }
 
 func TestOutputThatCannotBeWrittenIsAFailure(t *testing.T) {
+	t.Parallel()
 	directory := peak(t)
 	sound, load, broken := filepath.Join(directory, "rules"), filepath.Join(directory, "load.yaml"), filepath.Join(directory, "broken")
 	for _, arguments := range [][]string{

@@ -116,6 +116,7 @@ func shouldLimit(ctx context.Context, conn *grpc.ClientConn, domain, resource st
 }
 
 func TestServeDecidesByTheRulesOfFiles(t *testing.T) {
+	t.Parallel()
 	directory := tree(t, map[string]string{
 		"rules/a.yaml":      "flow: [{resource: shop/a, limit: 0}]\naccess: [{name: l, resource: shop/l, attribute: user, list: blocked}]\n",
 		"rules/b.yaml":      "flow: [{resource: shop/b, limit: 0}]\nbreaker:\n  - {resource: b, threshold: 0.5, minCalls: 20, openFor: 5s}\n",
@@ -147,6 +148,7 @@ func TestServeDecidesByTheRulesOfFiles(t *testing.T) {
 }
 
 func TestServeDecidesByTheRulesInEtcd(t *testing.T) {
+	t.Parallel()
 	server, _ := startEtcd(t, etcdtest.Options{})
 	_, err := server.Client().Put(t.Context(), etcd.Prefix("shop")+"a.yaml", "flow: [{resource: a, limit: 0}]")
 	require.NoError(t, err)

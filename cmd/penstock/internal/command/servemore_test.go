@@ -73,6 +73,7 @@ func TestServeRefusesRequestsBeyondItsBoundAtOnce(t *testing.T) {
 }
 
 func TestServeReadsCertificatesAgainWhenTheyChange(t *testing.T) {
+	t.Parallel()
 	directory := tree(t, map[string]string{"rules/a.yaml": "flow: [{resource: a, limit: 0}]"})
 	client := func() credentials.TransportCredentials {
 		ca, pair := certificates(t, directory)

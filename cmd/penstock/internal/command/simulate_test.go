@@ -248,6 +248,6 @@ func TestTheLoadInTheHelpOfSimulateIsValid(t *testing.T) {
 	load, _, found := strings.Cut(after, "\nTimes are in seconds")
 	require.True(t, found)
 	directory := peak(t)
-	got := user{types: load}.run(t, "simulate", "--rules", filepath.Join(directory, "rules"), "--load", "-", "-o", "json")
+	got := user{types: load}.run(t, "simulate", "--rules", filepath.Join(directory, "rules"), "--load", "-", "-o", "json", "--duration", "1s")
 	assert.Zero(t, got.code, got.err)
 }

@@ -32,6 +32,7 @@ func TestStatusWithoutInstances(t *testing.T) {
 }
 
 func TestWaitForAMinimumOfInstances(t *testing.T) {
+	t.Parallel()
 	server, u := startEtcd(t, etcdtest.Options{})
 	startInstance(t, server, "a")
 	var seen notes
@@ -54,6 +55,7 @@ func TestWaitForAMinimumOfInstances(t *testing.T) {
 }
 
 func TestWaitForAMinimumOfInstancesNamesTheMissing(t *testing.T) {
+	t.Parallel()
 	server, u := startEtcd(t, etcdtest.Options{})
 	require.Equal(t, command.ExitDone, u.run(t, "push", one(t, 1), "--yes").code)
 	report := func(name string, revision int) {
@@ -139,6 +141,7 @@ func TestStatusWaitsUntilInstancesReachTheRevisionOrStop(t *testing.T) {
 }
 
 func TestStatusShowsInstancesThatAreBehind(t *testing.T) {
+	t.Parallel()
 	server, u := startEtcd(t, etcdtest.Options{})
 	require.Equal(t, command.ExitDone, u.run(t, "push", one(t, 1), "--yes").code)
 	_, err := server.Client().Put(t.Context(), "/penstock/shop.instances/old", `{"instance": "old", "revision": 1}`)
@@ -163,6 +166,7 @@ func TestStatusShowsInstancesThatAreBehind(t *testing.T) {
 // The revision of an instance is no lower than any in etcd once a document is deleted: what
 // counts is which documents it has read.
 func TestStatusShowsInstancesThatHoldOtherDocuments(t *testing.T) {
+	t.Parallel()
 	server, u := startEtcd(t, etcdtest.Options{})
 	put := func(key, value string) etcd.DocumentRevision {
 		t.Helper()
@@ -225,6 +229,7 @@ func TestDeletionsByOtherToolsAreNotAttributedToThePush(t *testing.T) {
 }
 
 func TestRejectionsOfSeveralInstancesAreCombined(t *testing.T) {
+	t.Parallel()
 	server, u := startEtcd(t, etcdtest.Options{})
 	for i := range 12 {
 		report := fmt.Sprintf(`{"instance": "i%02d", "revision": 9, "rejected": [`+
@@ -243,6 +248,7 @@ func TestRejectionsOfSeveralInstancesAreCombined(t *testing.T) {
 }
 
 func TestStatusShowsRejectedDocuments(t *testing.T) {
+	t.Parallel()
 	server, u := startEtcd(t, etcdtest.Options{})
 	startInstance(t, server, "a")
 	require.Equal(t, command.ExitDone, u.run(t, "push", one(t, 1), "--yes", "--wait").code)

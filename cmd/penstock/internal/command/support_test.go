@@ -25,7 +25,7 @@ import (
 )
 
 // eventTimeout is longer than any step of a test takes on a busy machine.
-const eventTimeout = 30 * time.Second
+const eventTimeout = 2 * time.Minute
 
 // user runs penstock with the given terminal and environment.
 type user struct {

@@ -171,6 +171,7 @@ func (s *screen) await(t *testing.T, shown func(lines []string) bool) {
 }
 
 func TestTopRefreshesAndLeavesTheTerminalAsItWas(t *testing.T) {
+	t.Parallel()
 	address, engine := busyService(t)
 	s := &screen{columns: 60, rows: 4}
 	in, keys := io.Pipe()

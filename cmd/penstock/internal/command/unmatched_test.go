@@ -53,6 +53,7 @@ func startBusy(t *testing.T, server *etcdtest.Server, name, resource string) {
 }
 
 func TestPushWarnsOfRulesThatNoInstanceHasSeenACallFor(t *testing.T) {
+	t.Parallel()
 	server, u := startEtcd(t, etcdtest.Options{})
 	startBusy(t, server, "a", "GET:/products/:id")
 	startBusy(t, server, "b", "GET:/orders")
