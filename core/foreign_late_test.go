@@ -75,6 +75,7 @@ func TestCallThatIsCancelledInVainHoldsNothing(t *testing.T) {
 				guard, err := e.Entry(t.Context(), "r")
 				require.NoError(t, err)
 				assert.False(t, f.run(place, func() { guard.Cancel() }))
+				assert.Zero(t, e.Resource("r").Snapshot().InFlight)
 				guard.Cancel()
 				require.NoError(t, e.Load(foreignSet()))
 				holdsNothing(t, e, 0)
