@@ -3,6 +3,7 @@ package core
 import (
 	"sync/atomic"
 
+	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -19,7 +20,14 @@ func (g *Guard) Cancel() {
 	if g == nil || g.resource == nil {
 		return
 	}
-	now, tokens := g.resource.env.clock.Now(), g.tokens()
+	now := g.start
+	defer func() { g.cancel(now) }() // also if the clock panics
+	now = g.resource.env.clock.Now()
+}
+
+// cancel is Cancel at an instant.
+func (g *Guard) cancel(now clock.Instant) {
+	tokens := g.tokens()
 	word := atomic.SwapUint32(&g.state.word, exited)
 	record, passed := g.extras.record, g.extras.passed
 	switch {
@@ -43,12 +51,12 @@ func (g *Guard) Cancel() {
 	if record != nil {
 		record.outer = nil
 	}
-	outer.end(now)
 	if record != nil {
 		defer g.dropRecord(record)
 		defer record.leaveShadows(&q, len(passed.rules)-passed.asked)
 	}
-	g.cancelSteps(&q, word)
+	defer g.cancelSteps(&q, word) // also if a limiter panics
+	outer.end(now)
 }
 
 // cancelSteps gives back the tickets of the steps.

@@ -52,9 +52,16 @@ func (e *Engine) Decide(ctx context.Context, resource string, opts ...Option) (g
 		}
 		d.RetryAfter, err = d.Refusal.RetryAfter, nil
 	}
+	told := false
+	defer func() {
+		if !told { // a rule has panicked: nobody gets to know that the call has passed
+			guard.Cancel()
+		}
+	}()
 	if p := r.lookUpAgain(resource).planNow(); p != nil {
 		d.Limits = p.quotas(ctx, e.clock.Now(), opts)
 	}
+	told = true
 	return
 }
 

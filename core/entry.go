@@ -81,7 +81,7 @@ func (r *resource) enterChain(
 	if c.injects {
 		q.SetNumber(r.drawNumber())
 	}
-	if c.isFollowed || len(c.steps) > inlineSlots {
+	if c.isFollowed || len(c.steps) > inlineSlots || c.readsToRecord(r) {
 		return r.enterLongChain(ctx, &q, opts, c)
 	}
 	var tickets [inlineSlots]rule.Ticket
@@ -100,8 +100,14 @@ func (r *resource) enterChain(
 	return r.admit(ctx, &q, opts)
 }
 
+// readsToRecord says whether attributes of calls are read once more, for a recording.
+func (c *chain) readsToRecord(r *resource) bool {
+	return len(c.recorded) > 0 && r.env.recorder.Load() != nil
+}
+
 // enterLongChain is enterChain for a chain of many rules, or of which rules are asked once the
-// call has passed, or an observer: if one of them panics, the call gives back what it has taken.
+// call has passed, or an observer, or attributes for a recording: if one of them panics, the call gives
+// back what it has taken.
 func (r *resource) enterLongChain(ctx context.Context, q *request, opts []Option, c *chain) (g Guard, err error) {
 	var few [inlineSlots]rule.Ticket
 	tickets := few[:]
@@ -120,11 +126,11 @@ func (r *resource) enterLongChain(ctx context.Context, q *request, opts []Option
 			}
 		}()
 		r.env.reportPass(ctx, q)
-		g = c.guard(r, q, opts, tickets[:len(c.steps)])
-		handed = true
 		if rec := r.env.recorder.Load(); rec != nil {
 			rec.atOnce(ctx, r, c, q.Now, q.Tokens, opts, nil)
 		}
+		g = c.guard(r, q, opts, tickets[:len(c.steps)])
+		handed = true
 		return
 	case rule.Block:
 		if rec := r.env.recorder.Load(); rec != nil {
@@ -172,6 +178,9 @@ func (r *resource) enterStep(
 func (r *resource) enterStepWith(
 	ctx context.Context, name string, now clock.Instant, tokens int32, opts []Option, c *chain,
 ) (Guard, error) {
+	if c.readsToRecord(r) {
+		return r.enterChain(ctx, name, now, tokens, opts, c)
+	}
 	var q request
 	call := rule.Call{Now: now, Tokens: tokens}
 	if !areAttributes(opts) {

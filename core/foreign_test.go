@@ -93,8 +93,12 @@ func (l *foreignLimiter) RetryAfter(rule.Call) time.Duration {
 	l.in("RetryAfter")
 	return 0
 }
-func (l *foreignLimiter) Status(clock.Instant) rule.Status { return rule.Status{} }
-func (l *foreignLimiter) Idle(clock.Instant) bool          { return l.out.Load() == 0 }
+func (l *foreignLimiter) Status(clock.Instant) rule.Status {
+	l.in("Status")
+	return rule.Status{}
+}
+
+func (l *foreignLimiter) Idle(clock.Instant) bool { return l.out.Load() == 0 }
 
 // foreignKind has limiters that fail where f does.
 func foreignKind(f *foreign, phase rule.Phase, decision rule.Decision) *rule.Type[toyConfig] {

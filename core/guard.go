@@ -295,13 +295,14 @@ func (g *Guard) MarkLongLived() {
 
 // markLongLived tells the rules that look at calls under way.
 func (r *guardRecord) markLongLived() {
-	for i := range r.passed.rules {
-		if slot := r.slot(i); slot.held {
-			if watcher, ok := r.passed.rules[i].limiter.(rule.Watcher); ok {
-				watcher.MarkLongLived(slot.ticket)
-			}
+	i := 0
+	each(r.passed.rules, func(of passedRule) {
+		slot := r.slot(i)
+		i++
+		if watcher, ok := of.limiter.(rule.Watcher); ok && slot.held {
+			watcher.MarkLongLived(slot.ticket)
 		}
-	}
+	})
 }
 
 // Exit ends the call. Only the first Exit counts, whichever goroutine it comes

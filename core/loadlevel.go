@@ -218,7 +218,9 @@ func (r *resource) presentLoad(m *loadMeter, now clock.Instant) (load float64) {
 			continue
 		}
 		present := reporter.Load(now)
-		load = max(load, min(present.Utilization, 1))
+		if present.Utilization > load { // no NaN, which it would never get rid of
+			load = min(present.Utilization, 1)
+		}
 		if present.Waiting {
 			load = max(load, loadWaits)
 		}

@@ -182,8 +182,12 @@ func (r *refusals) find(retryAfter time.Duration) *refusal {
 	return next
 }
 
-// roundUp rounds a duration up to two significant digits and at least a millisecond: to
-// a multiple of the unit that it returns. 0 and [Never] stay what they are.
+// maxRounding bounds what is added to a retry time, so that it is about right by days, too.
+const maxRounding = 100 * time.Second
+
+// roundUp rounds a duration up to two significant digits, but by less than maxRounding, as windows of the
+// calendar last for long and end to the second: to a multiple of the unit that it returns, at least a
+// millisecond. 0 and [Never] stay what they are.
 func roundUp(d time.Duration) (rounded, unit time.Duration) {
 	switch {
 	case d <= 0:
@@ -192,7 +196,7 @@ func roundUp(d time.Duration) (rounded, unit time.Duration) {
 		return Never, Never / 2
 	}
 	unit = time.Millisecond
-	for unit*100 < d {
+	for unit*100 < d && unit < maxRounding {
 		unit *= 10
 	}
 	return (d + unit - 1) / unit * unit, unit

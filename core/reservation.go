@@ -11,11 +11,14 @@ import (
 )
 
 // Reservation is what [Engine.Reserve] has taken for a call that is made later. End each by Begin or by
-// Cancel: it holds its tokens and places until then. It is safe for concurrent use.
+// Cancel: it holds its tokens and places until then, or until its context ends. It is safe for concurrent
+// use.
 type Reservation struct {
 	clock  clock.Clock
-	at     clock.Instant // when the call passes, as far as is known
+	at     clock.Instant   // when the call passes, as far as is known
+	ctx    context.Context // of the call
 	cancel context.CancelFunc
+	forget func() bool // stops the AfterFunc of the context
 	over   atomic.Bool // it was begun or cancelled
 
 	decided chan struct{} // closed once what follows is set
@@ -26,7 +29,8 @@ type Reservation struct {
 // Reserve takes now what a call of the resource needs, and returns at once where [Engine.Entry] would
 // wait: the call has its place in the queue of the rule, and passes when its turn comes, whatever its
 // caller does meanwhile. From then on it is under way. Without such a rule it passes now. The error is
-// that of Entry, and ctx that of the call: its deadline bounds the wait, its end ends it.
+// that of Entry, and ctx that of the call: its deadline bounds the wait, its end ends it, and cancels a
+// reservation that was not begun.
 //
 // A reservation that waits has a goroutine as long as it does.
 func (e *Engine) Reserve(ctx context.Context, resource string, opts ...Option) (*Reservation, error) {
@@ -44,14 +48,25 @@ func (e *Engine) Reserve(ctx context.Context, resource string, opts ...Option) (
 	q.read(ctx, opts)
 	a := new(admission)
 	a.begin(e.resources.get(resource), &q)
-	r := &Reservation{clock: e.clock, decided: make(chan struct{})}
+	r := &Reservation{clock: e.clock, ctx: ctx, decided: make(chan struct{})}
 	ctx, r.cancel = context.WithCancel(ctx)
+	taken := false
+	defer func() {
+		if !taken {
+			r.cancel()
+		}
+	}()
 	if !r.take(ctx, a, opts) {
 		go r.await(ctx, a, opts)
 	} else if r.err != nil {
-		r.cancel()
 		return nil, r.err
 	}
+	taken = true
+	r.forget = context.AfterFunc(r.ctx, func() { // nobody wants it any more
+		if !r.over.Swap(true) {
+			r.giveBack()
+		}
+	})
 	return r, nil
 }
 
@@ -75,7 +90,8 @@ func (r *Reservation) take(ctx context.Context, a *admission, opts []Option) (de
 	return
 }
 
-// await waits until the call is decided. What an option reads may panic, which then is the error.
+// await waits until the call is decided. What an option reads may panic, or end the goroutine, which then
+// is the error.
 func (r *Reservation) await(ctx context.Context, a *admission, opts []Option) {
 	defer close(r.decided)
 	defer func() {
@@ -84,12 +100,15 @@ func (r *Reservation) await(ctx context.Context, a *admission, opts []Option) {
 		}
 	}()
 	defer a.end()
+	r.err = errUndecided // unless all that is asked returns
 	a.Now = r.clock.Now()
-	if r.err = a.run(ctx, opts); r.err != nil {
-		a.recordGivenUp(ctx, opts, r.err)
-		return
+	err := a.run(ctx, opts)
+	if err != nil {
+		a.recordGivenUp(ctx, opts, err)
+	} else {
+		r.guard = a.hand(ctx, opts)
 	}
-	r.guard = a.hand(ctx, opts)
+	r.err = err
 }
 
 // Delay returns how long it takes from now on until the call passes and may be made: 0 if it may be made
@@ -98,12 +117,22 @@ func (r *Reservation) Delay() time.Duration { return max(0, r.at.Sub(r.clock.Now
 
 // Begin returns the guard of the call, which is to be exited when the call has ended. If the delay is not
 // over, Begin waits for it. As with [Engine.Entry], a call that waits may be refused after all, by a
-// circuit breaker that has opened meanwhile, say. Once the reservation is over, as Begin or Cancel was
-// called, the error is [ErrInvalid].
+// circuit breaker that has opened meanwhile, say. If the context of the call has ended, the error is that
+// of the context. Once the reservation is over, as Begin or Cancel was called, the error is [ErrInvalid].
 func (r *Reservation) Begin() (*Guard, error) {
-	if r.over.Swap(true) {
+	err := r.ctx.Err()
+	switch {
+	case !r.over.Swap(true):
+	case err != nil:
+		return new(Guard), err
+	default:
 		return new(Guard), ErrInvalid
 	}
+	if err != nil { // nobody wants the call any more
+		r.giveBack()
+		return new(Guard), err
+	}
+	r.forget()
 	<-r.decided
 	r.cancel()
 	return &r.guard, r.err
@@ -115,6 +144,12 @@ func (r *Reservation) Cancel() {
 	if r.over.Swap(true) {
 		return
 	}
+	r.forget()
+	r.giveBack()
+}
+
+// giveBack gives back what was taken.
+func (r *Reservation) giveBack() {
 	r.cancel()
 	<-r.decided
 	r.guard.Cancel()

@@ -9,8 +9,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/penstock-go/penstock/calendar"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/rule"
 )
 
 // refusedBy makes a call that is to be refused and returns why.
@@ -84,6 +86,22 @@ func TestACallPassesAfterItsRetryAfter(t *testing.T) {
 		told++
 	}
 	assert.Greater(t, told, 50)
+}
+
+// A refusal by a window of days does not send its caller away for hours more.
+func TestRetryAfterIsAboutRightByDays(t *testing.T) {
+	e, c := newEngine(t, flow.Rule{Name: "days", Resource: "r", Limit: 1, Calendar: rule.Calendar{Period: calendar.Period{Count: 1, Unit: calendar.Month}}})
+	require.Equal(t, 1, enter(e, "r", 1))
+	for range 100 {
+		left := refusedBy(t, e, "r").RetryAfter
+		step := min(left, 17*time.Hour+7*time.Second)
+		c.Advance(step)
+		if step == left {
+			break
+		}
+		assert.InDelta(t, left-step, refusedBy(t, e, "r").RetryAfter, float64(100*time.Second))
+	}
+	require.Equal(t, 1, enter(e, "r", 1))
 }
 
 func TestRetryAfterOfACallThatCanNeverPassIsNever(t *testing.T) {

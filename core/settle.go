@@ -61,32 +61,46 @@ func (g *Guard) Settle(n int) Settlement {
 }
 
 // settle adds tokens to those that a call took of every rule that counts them, and returns what
-// is left.
+// is left. If one panics, those behind it get theirs nevertheless.
 func (p *passedRules) settle(g *Guard, now clock.Instant, tokens int32) (s Settlement) {
 	if record := g.extras.record; record != nil {
-		return record.settle(now, g.start, tokens)
-	}
-	for i := range p.asked {
-		if of := &p.rules[i]; of.settler != nil {
-			of.settle(&s, now, g.start, g.ticket(p, i), tokens)
-		}
+		record.settle(&s, 0, now, g.start, tokens)
+	} else {
+		p.settleFrom(&s, 0, g, now, tokens)
 	}
 	return s
 }
 
-// settle is the function of that name of the rules.
-func (r *guardRecord) settle(now, start clock.Instant, tokens int32) (s Settlement) {
-	for i := range r.passed.rules {
+func (p *passedRules) settleFrom(s *Settlement, i int, g *Guard, now clock.Instant, tokens int32) {
+	defer func() {
+		if i < p.asked { // one has panicked
+			p.settleFrom(s, i+1, g, now, tokens)
+		}
+	}()
+	for ; i < p.asked; i++ {
+		if of := &p.rules[i]; of.settler != nil {
+			of.settle(s, now, g.start, g.ticket(p, i), tokens)
+		}
+	}
+}
+
+// settle is the function of that name of the rules, from one on.
+func (r *guardRecord) settle(s *Settlement, i int, now, start clock.Instant, tokens int32) {
+	defer func() {
+		if i < len(r.passed.rules) { // one has panicked
+			r.settle(s, i+1, now, start, tokens)
+		}
+	}()
+	for ; i < len(r.passed.rules); i++ {
 		of, slot := &r.passed.rules[i], r.slot(i)
 		switch {
 		case of.settler == nil || !slot.held:
 		case i < r.passed.asked:
-			of.settle(&s, now, start, slot.ticket, tokens)
+			of.settle(s, now, start, slot.ticket, tokens)
 		case tokens != 0: // of a shadow rule nothing is used up
 			of.settler.Settle(now, start, slot.ticket, tokens)
 		}
 	}
-	return s
 }
 
 // settle adds tokens to what a call took of one rule, and notes what is left.

@@ -66,9 +66,11 @@ type outerCall struct {
 	held    []heldByOuter
 	few     [1]heldByOuter
 	waiting int // calls within this one
-	since   clock.Instant
-	waited  time.Duration // up to since
-	ended   bool
+
+	suspended bool // the limiters were told so
+	since     clock.Instant
+	waited    time.Duration // up to since
+	ended     bool
 }
 
 // linkedCall is an outerCall with the extras of its guard, unless that has a record.
@@ -120,26 +122,27 @@ func (o *outerCall) suspend() {
 		return
 	}
 	o.since = o.clock.Now()
-	for _, h := range o.held {
-		h.limiter.Suspend(o.since, h.ticket)
-	}
+	o.suspended = true
+	each(o.held, func(h heldByOuter) { h.limiter.Suspend(o.since, h.ticket) })
 }
 
 // resume notes that a call within this one has waited.
 func (o *outerCall) resume() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.waiting--; o.waiting == 0 && !o.ended {
-		o.goOn(o.clock.Now())
+	if o.waiting--; o.waiting > 0 || !o.suspended || o.ended {
+		return
 	}
+	now := o.since
+	defer func() { o.goOn(now) }() // also if the clock panics
+	now = o.clock.Now()
 }
 
 // goOn tells the limiters that the call goes on.
 func (o *outerCall) goOn(now clock.Instant) {
+	o.suspended = false
 	o.waited += max(now.Sub(o.since), 0)
-	for _, h := range o.held {
-		h.limiter.Resume(now, h.ticket)
-	}
+	each(o.held, func(h heldByOuter) { h.limiter.Resume(now, h.ticket) })
 }
 
 // end notes that the call ends, though calls within it may still wait, and returns for how long
@@ -151,7 +154,7 @@ func (o *outerCall) end(now clock.Instant) time.Duration {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.ended = true
-	if o.waiting > 0 {
+	if o.suspended {
 		o.goOn(now)
 	}
 	return o.waited
@@ -182,18 +185,19 @@ func callsAround(ctx context.Context) within {
 	return within{c}
 }
 
-// suspend tells all of them that a call within them begins to wait.
+// suspend tells all of them that a call within them begins to wait, also those around one whose limiter
+// panics.
 func (w within) suspend() {
-	for w.innermost != nil {
+	if w.innermost != nil {
+		defer callsAround(w.innermost.Context).suspend()
 		w.innermost.outer.suspend()
-		w = callsAround(w.innermost.Context)
 	}
 }
 
-// resume tells all of them that it has waited.
+// resume tells all of them that it has waited, likewise.
 func (w within) resume() {
-	for w.innermost != nil {
+	if w.innermost != nil {
+		defer callsAround(w.innermost.Context).resume()
 		w.innermost.outer.resume()
-		w = callsAround(w.innermost.Context)
 	}
 }

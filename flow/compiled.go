@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"math"
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
@@ -109,8 +110,13 @@ func (r *Compiled) cost(n int64, limit float64) float64 {
 	return float64(n) * r.seconds * 1e9 / limit
 }
 
-// perNanosecond returns the limit in tokens per nanosecond.
-func (r *Compiled) perNanosecond() float64 { return r.rule.Limit / r.seconds / 1e9 }
+// perNanosecond returns the limit in tokens per nanosecond: 0 for the limit 0 alone.
+func (r *Compiled) perNanosecond() float64 {
+	if rate := r.rule.Limit / r.seconds / 1e9; rate > 0 || r.rule.Limit <= 0 {
+		return rate
+	}
+	return math.SmallestNonzeroFloat64
+}
 
 // forever is a cost beyond every MaxWait that can still be added to an instant.
 const forever = 100 * 365 * 24 * time.Hour

@@ -161,10 +161,10 @@ func TestBucketOfTheLargestLimit(t *testing.T) {
 
 func TestBucketOfTinyLimits(t *testing.T) {
 	t.Parallel()
-	for exponent := -300.0; exponent <= -3; exponent++ {
+	for exponent := -323.0; exponent <= -3; exponent++ {
 		for _, r := range []flow.Rule{bucket(math.Pow(10, exponent), 1), overdraft(math.Pow(10, exponent), 1)} {
 			l := newTestQueue(t, patient(r, time.Second))
-			l.arrive(1)
+			assert.Equal(t, rule.Pass, l.arrive(1), "%v", r.Limit)
 			l.arrive(1) // it has overdraft, or not
 			assert.Equal(t, rule.Block, l.arrive(1))
 			assert.Greater(t, l.queue.RetryAfter(l.now, 1, time.Hour), time.Second)

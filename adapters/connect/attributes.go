@@ -19,6 +19,7 @@ type call struct {
 	Call
 	ctx     context.Context    // of the connection, for its address
 	clients *clientip.Resolver // nil on the client's side
+	fields  http.Header        // of the answer, if the call passes
 }
 
 // attributeOf returns the attribute of a key of a call.

@@ -68,7 +68,7 @@ func (s *clientStream) pass() (err error) {
 		return err
 	}
 	if c.Spec.StreamType&connect.StreamTypeServer != 0 {
-		s.guard.MarkLongLived()
+		rpc.Prepare(&s.guard, s.guard.MarkLongLived)
 	}
 	s.forget = context.AfterFunc(s.ctx, func() { s.exit(s.ctx.Err()) })
 	return nil

@@ -155,6 +155,22 @@ func (g *gate) passOn(c *call, err error) error {
 	return made
 }
 
+// withFields returns an error of a handler with more fields of the answer. It is a copy, as handlers may
+// share theirs. An error that is none of Connect stays as it is.
+func withFields(err error, fields http.Header) error {
+	var present *connect.Error
+	if len(fields) == 0 || !errors.As(err, &present) {
+		return err
+	}
+	made := connect.NewError(present.Code(), present.Unwrap())
+	for _, detail := range present.Details() {
+		made.AddDetail(detail)
+	}
+	maps.Copy(made.Meta(), fields)
+	maps.Copy(made.Meta(), present.Meta()) // of a refusal that the handler passes on
+	return made
+}
+
 // removeNames removes the fields that name rules.
 func removeNames(meta http.Header) {
 	delete(meta, "Ratelimit")

@@ -44,6 +44,7 @@ func newGate(engine *core.Engine, options Options, inbound bool) *gate {
 	if options.Failure == nil {
 		options.Failure = IsFailure
 	}
+	options.ShowRules = options.ShowRules || options.Fields&nethttp.ShowRules != 0
 	g := &gate{options: options, noRetry: []string{"-1"}}
 	g.Gate = rpc.Gate{Engine: engine, Inbound: inbound, CodeOf: codeOf, NewError: newEndError, Failure: options.Failure}
 	g.refusals = rpc.NewRefusals(func(block *core.BlockError) *refusal { return newRefusal(block, block, !options.ShowRules) })
@@ -52,7 +53,7 @@ func newGate(engine *core.Engine, options Options, inbound bool) *gate {
 	g.trust = priority.NewTrust(options.PriorityCallers)
 	if inbound {
 		g.clients = clientip.New(options.clients())
-		fields := nethttp.FieldsOnRefusal
+		fields := options.Fields
 		if options.ShowRules {
 			fields |= nethttp.ShowRules
 		}
@@ -107,7 +108,18 @@ func (g *gate) enter(ctx context.Context, guard *core.Guard, c *call, p rule.Pri
 	if err != nil {
 		return g.answer(ctx, c, block, err, origin, opts)
 	}
+	if g.Inbound && g.options.Fields.Always() && c.Peer.Protocol == connect.ProtocolConnect {
+		g.describe(c, guard, resource, origin, opts)
+	}
 	return nil
+}
+
+// describe makes the RateLimit fields of the answer to a call that passed.
+func (g *gate) describe(c *call, guard *core.Guard, resource, origin string, opts []core.Option) {
+	rpc.Prepare(guard, func() {
+		c.fields = make(http.Header)
+		g.answers.SetPassed(c.fields, resource, origin, opts...)
+	})
 }
 
 // answer returns the error of a call that did not pass.

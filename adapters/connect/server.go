@@ -3,6 +3,7 @@ package penstockconnect
 import (
 	"context"
 	"errors"
+	"maps"
 
 	"connectrpc.com/connect"
 
@@ -43,7 +44,10 @@ func (g *serverInterceptor) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc 
 			return err
 		})
 		if err != nil {
-			return nil, g.passOn(c, err)
+			return nil, withFields(g.passOn(c, err), c.fields)
+		}
+		if len(c.fields) > 0 && response != nil {
+			maps.Copy(response.Header(), c.fields)
 		}
 		return response, nil
 	}
@@ -63,9 +67,12 @@ func (g *serverInterceptor) WrapStreamingHandler(next connect.StreamingHandlerFu
 		if err := g.enter(ctx, &guard, c, p); err != nil {
 			return err
 		}
-		if c.Spec.StreamType&connect.StreamTypeServer != 0 {
-			guard.MarkLongLived()
-		}
+		rpc.Prepare(&guard, func() {
+			if c.Spec.StreamType&connect.StreamTypeServer != 0 {
+				guard.MarkLongLived()
+			}
+			maps.Copy(conn.ResponseHeader(), c.fields)
+		})
 		err := g.Serve(ctx, from, &guard, func(ctx context.Context) error { return next(ctx, conn) })
 		if err != nil {
 			return g.passOn(c, err)

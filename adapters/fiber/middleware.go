@@ -101,6 +101,12 @@ func (m *middleware) handle(c fiber.Ctx) error {
 		return m.refuse(c, err, origin, opts)
 	}
 	runtime.Gosched() // as nethttp does: requests that wait for a processor come to their rules first
+	entered := false
+	defer func() {
+		if !entered { // an attribute, or a rule, has panicked that the fields are made of
+			guard.Exit()
+		}
+	}()
 	if m.options.Fields.Always() {
 		w := m.writer(c)
 		m.answers.SetPassed(w.header, resource, origin, opts...)
@@ -108,6 +114,7 @@ func (m *middleware) handle(c fiber.Ctx) error {
 		m.writers.Put(w)
 	}
 	guarded.CallContext = m.contexts.New(guarded.parent, &guard)
+	entered = true
 	with := context.Context(guarded.CallContext)
 	if known {
 		with = core.ContextWithPriority(with, p)
@@ -177,9 +184,14 @@ func (m *middleware) serve(call *call) (err error) {
 // end ends a call, or leaves that to fasthttp if the response outlasts the handler.
 func (m *middleware) end(call *call) {
 	request := call.ctx.RequestCtx()
+	defer m.close(call) // also if a rule panics
 	if request.Hijacked() || nethttp.IsEventStream(string(request.Response.Header.ContentType())) {
 		call.With((*core.Guard).MarkLongLived)
 	}
+}
+
+func (m *middleware) close(call *call) {
+	request := call.ctx.RequestCtx()
 	switch {
 	case request.LastTimeoutErrorResponse() != nil: // the handler still runs, and uses the request and the call
 		call.exit()

@@ -67,7 +67,7 @@ func StreamClientInterceptor(engine *core.Engine, options Options) grpc.StreamCl
 			return nil, err
 		}
 		if desc.ServerStreams {
-			s.guard.MarkLongLived()
+			rpc.Prepare(&s.guard, s.guard.MarkLongLived)
 		}
 		if err := s.open(desc, conn, method, streamer, opts); err != nil {
 			return nil, err

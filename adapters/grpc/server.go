@@ -49,7 +49,7 @@ func StreamServerInterceptor(engine *core.Engine, options Options) grpc.StreamSe
 		refusal, err := g.enter(ctx, &guard, info.FullMethod, nil, p)
 		if err == nil {
 			if info.IsServerStream {
-				guard.MarkLongLived()
+				rpc.Prepare(&guard, guard.MarkLongLived)
 			}
 			g.measureLoad(&guard)
 			err = g.Serve(ctx, from, &guard, func(ctx context.Context) error { return handler(service, withContext(stream, ctx)) })
@@ -65,6 +65,6 @@ func StreamServerInterceptor(engine *core.Engine, options Options) grpc.StreamSe
 // measureLoad measures the load of the resource of a call that has passed, if it is reported.
 func (g *gate) measureLoad(guard *core.Guard) {
 	if g.options.ReportLoad {
-		guard.Load()
+		rpc.Prepare(guard, func() { guard.Load() })
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 
+	"github.com/go-kratos/kratos/v2/transport"
 	"google.golang.org/grpc/metadata"
 
 	"github.com/penstock-go/penstock"
@@ -50,6 +51,7 @@ func newGate(engine *core.Engine, options Options, inbound bool) *gate {
 	if options.Failure == nil {
 		options.Failure = IsFailure
 	}
+	options.ShowRules = options.ShowRules || options.Fields&nethttp.ShowRules != 0
 	g := &gate{options: options, noRetry: metadata.MD{pushbackKey: {"-1"}}}
 	g.Gate = rpc.Gate{Engine: engine, Inbound: inbound, CodeOf: rpcCode, NewError: newEndError, Failure: options.Failure}
 	g.refusals = rpc.NewRefusals(func(block *core.BlockError) *entryError { return newError(block, block, !options.ShowRules) })
@@ -57,7 +59,7 @@ func newGate(engine *core.Engine, options Options, inbound bool) *gate {
 	g.trust = priority.NewTrust(options.PriorityCallers)
 	if inbound {
 		g.clients = clientip.New(options.clients())
-		fields := nethttp.FieldsOnRefusal
+		fields := options.Fields
 		if options.ShowRules {
 			fields |= nethttp.ShowRules
 		}
@@ -95,6 +97,11 @@ func (g *gate) enter(ctx context.Context, guard *core.Guard, c *call, request an
 	block, err := g.Enter(ctx, guard, resource, opts)
 	if err != nil {
 		return g.answer(ctx, c, block, err, origin, opts)
+	}
+	if g.Inbound && g.options.Fields.Always() && c.transport != nil && c.transport.Kind() == transport.KindHTTP {
+		rpc.Prepare(guard, func() {
+			setFields(c.transport.ReplyHeader(), func(fields http.Header) { g.answers.SetPassed(fields, resource, origin, opts...) })
+		})
 	}
 	return nil
 }

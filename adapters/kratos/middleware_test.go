@@ -98,6 +98,24 @@ func TestHTTPResponseTellsOfTheValueOfTheCaller(t *testing.T) {
 	assert.Len(t, partitions, 2, "one of each user")
 }
 
+// With FieldsAlways the answers over HTTP tell of the limits, whether the call succeeds or not.
+func TestHTTPResponsesOfCallsThatPassTellOfTheLimits(t *testing.T) {
+	for _, result := range []error{nil, kerrors.NotFound("NONE", "no such order")} {
+		engine := newEngine(t, flow.Rule{Name: "orders", Resource: check, Limit: 9, Window: time.Minute})
+		finish := func(context.Context) error { return result }
+		address := serve(t, transport.KindHTTP, service{finish: finish}, penstockkratos.Server(engine, penstockkratos.Options{
+			Fields: nethttp.FieldsAlways | nethttp.ShowRules,
+		}))
+		client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+		response, err := client.Post("http://"+address+"/health", "application/json", strings.NewReader("{}"))
+		require.NoError(t, err)
+		require.NoError(t, response.Body.Close())
+		assert.Equal(t, result == nil, response.StatusCode == http.StatusOK)
+		assert.Regexp(t, `^"orders";r=8(;t=\d+)?$`, response.Header.Get("RateLimit"))
+		assert.Equal(t, `"orders";q=9;w=60`, response.Header.Get("RateLimit-Policy"))
+	}
+}
+
 func TestHTTPResponseToARefusal(t *testing.T) {
 	for _, hide := range []bool{false, true} {
 		engine := newEngine(t, flow.Rule{Name: "orders", Resource: check, Limit: 1, Window: time.Minute})

@@ -61,6 +61,15 @@ func (g *gate) passOn(c *call, err error) error {
 	return err
 }
 
+// setFields sets the fields of an answer that set sets.
+func setFields(header transport.Header, set func(fields http.Header)) {
+	fields := make(http.Header)
+	set(fields)
+	for name, values := range fields {
+		header.Set(name, values[0])
+	}
+}
+
 // tell tells the client of a refusal by what its protocol has beside the error: header fields,
 // which set sets, or a trailer. A server that fails on purpose says nothing.
 func (g *gate) tell(c *call, block *core.BlockError, set func(fields http.Header)) {
@@ -69,12 +78,7 @@ func (g *gate) tell(c *call, block *core.BlockError, set func(fields http.Header
 	}
 	switch c.transport.Kind() {
 	case transport.KindHTTP:
-		fields := make(http.Header)
-		set(fields)
-		header := c.transport.ReplyHeader()
-		for name, values := range fields {
-			header.Set(name, values[0])
-		}
+		setFields(c.transport.ReplyHeader(), set)
 	case transport.KindGRPC:
 		if stream := grpc.ServerTransportStreamFromContext(c.ctx); stream != nil {
 			_ = stream.SetTrailer(g.noRetry) // fails where no client could read it

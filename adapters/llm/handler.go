@@ -145,10 +145,13 @@ func (w *answerWriter) end(returned bool) {
 		w.status = http.StatusOK
 		w.call.report.Status = w.status
 	}
-	switch {
-	case !isServed(w.status):
+	if !isServed(w.status) {
 		w.call.refuse(w.status >= http.StatusInternalServerError || w.status == 0)
 		return
+	}
+	// Also if the ResponseWriter panics, or the program that counts tokens.
+	defer w.call.end(!returned && !w.stopped() && w.call.request.Context().Err() == nil)
+	switch {
 	case w.stream != nil:
 		if out := w.stream.rest(); len(out) > 0 {
 			_, _ = w.ResponseWriter.Write(out) // the client may have left
@@ -156,7 +159,6 @@ func (w *answerWriter) end(returned bool) {
 	case w.kept.on && returned:
 		w.call.whole(w.kept.bytes)
 	}
-	w.call.end(!returned && !w.stopped() && w.call.request.Context().Err() == nil)
 }
 
 // refuse answers a call that did not pass.

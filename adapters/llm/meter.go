@@ -80,13 +80,25 @@ func (m *Meter) begin(ctx context.Context, r *http.Request, style string, p prom
 		return nil, err
 	}
 	if c.priced {
-		prompt, answer := c.price.of(c.report.Prompt, 0, 0), c.price.of(0, 0, c.report.Estimated)
-		if err := c.money.open(ctx, m.options.Engine, m.options.CostResource, whole(prompt), whole(answer), opts); err != nil {
-			c.tokens.undo()
+		if err := c.openMoney(ctx, opts); err != nil {
 			return nil, err
 		}
 	}
 	return c, nil
+}
+
+// openMoney takes what the call will cost. If it does not pass, or a rule panics, the tokens are given back.
+func (c *call) openMoney(ctx context.Context, opts []core.Option) error {
+	opened := false
+	defer func() {
+		if !opened {
+			c.tokens.undo()
+		}
+	}()
+	of, prompt, answer := &c.meter.options, c.price.of(c.report.Prompt, 0, 0), c.price.of(0, 0, c.report.Estimated)
+	err := c.money.open(ctx, of.Engine, of.CostResource, whole(prompt), whole(answer), opts)
+	opened = err == nil
+	return err
 }
 
 // optionsOf returns the options of a call but its attributes.
@@ -139,25 +151,29 @@ func (c *call) estimate() int {
 	return min(n, math.MaxInt32/c.prompt.answers) * c.prompt.answers
 }
 
-// open takes so many tokens that are spent at once, and holds others. If the rules refuse either,
-// nothing is taken.
+// open takes so many tokens that are spent at once, and holds others. If the rules refuse either, or
+// panic, nothing is taken.
 func (a *account) open(ctx context.Context, engine *core.Engine, resource string, spent, held int, opts []core.Option) (err error) {
 	spent, held = min(spent, math.MaxInt32), min(held, math.MaxInt32)
 	opts = append(opts, core.Tokens(max(1, spent)))
 	if a.spent, err = engine.Entry(ctx, resource, opts...); err != nil {
 		return err
 	}
+	opened := false
+	defer func() {
+		if !opened {
+			a.undo()
+		}
+	}()
 	if held > 0 {
 		opts[len(opts)-1] = core.Tokens(held)
 		if a.held, err = engine.Entry(ctx, resource, opts...); err != nil {
-			a.spent.Settle(0)
-			a.spent.MarkIgnored()
-			a.spent.Exit()
 			return err
 		}
 	}
 	a.spent.MarkLongLived() // how long an answer takes says nothing of a limit of tokens
 	a.held.MarkLongLived()
+	opened = true
 	return nil
 }
 
@@ -173,16 +189,18 @@ func (a *account) settle(spent, held int) (usedUp bool) {
 
 // undo gives everything back, for a call that is not made.
 func (a *account) undo() {
-	a.settle(0, 0)
-	a.spent.MarkIgnored()
-	a.held.MarkIgnored()
-	a.close()
+	defer a.spent.Cancel() // also if a rule panics
+	a.held.Cancel()
 }
 
 // close ends it, with what is spent.
-func (a *account) close() {
+func (a *account) close(failed bool) {
+	defer a.spent.Exit() // also if a rule panics
+	if failed {
+		a.spent.MarkFailed()
+		a.held.MarkFailed()
+	}
 	a.held.Exit()
-	a.spent.Exit()
 }
 
 // answerTokens returns how many tokens of the answer are known. The mutex is held.
@@ -196,12 +214,14 @@ func (c *call) answerTokens() int {
 
 // answered notes a part of the answer.
 func (c *call) answered(text string) {
+	tokens := 0
+	if c.meter.options.Count != nil && text != "" {
+		tokens = max(0, c.meter.options.Count(c.prompt.model, text))
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.counted += len(text)
-	if c.meter.options.Count != nil && text != "" {
-		c.byCount += max(0, c.meter.options.Count(c.prompt.model, text))
-	}
+	c.byCount += tokens
 }
 
 // reported notes the usage that the provider has reported so far.
@@ -260,10 +280,10 @@ func (c *call) finish() {
 // unread notes why something could not be read.
 func (c *call) unread(reason string) {
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	if c.report.Unread == "" {
 		c.report.Unread = reason
 	}
+	c.mu.Unlock()
 	if _, before := c.meter.warned.LoadOrStore(reason, true); !before {
 		c.meter.options.Logger.LogAttrs(c.request.Context(), slog.LevelWarn,
 			"penstock: a call of a language model could not be read, it is charged by an estimate",
@@ -273,41 +293,51 @@ func (c *call) unread(reason string) {
 
 // end ends the call, once. If it has failed, the rules are told so.
 func (c *call) end(failed bool) {
+	of, first := c.exit(failed)
+	if !first {
+		return
+	}
+	if of.learns {
+		c.meter.learnt.learn(c.prompt.model, c.caller, of.promptBytes, of.report.Prompt, of.answerBytes, of.report.Answer/c.prompt.answers)
+	}
+	if c.meter.options.Ended != nil {
+		c.meter.options.Ended(of.report)
+	}
+}
+
+// ending is what is known of a call that has ended.
+type ending struct {
+	report                   Report
+	learns                   bool // others are estimated by it
+	promptBytes, answerBytes int  // 0 if they tell nothing of the tokens
+}
+
+// exit takes what the call has cost and exits its guards, also if a rule panics. It returns false if that
+// was done before.
+func (c *call) exit(failed bool) (of ending, first bool) {
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	if c.ended {
-		c.mu.Unlock()
 		return
 	}
 	c.ended = true
+	defer c.money.close(failed)
+	defer c.tokens.close(failed)
 	answer := c.answerTokens()
 	if c.report.Unread != "" && answer == 0 && !failed {
 		answer = c.report.Estimated // nobody knows
 		c.base = answer
 	}
 	c.take(true)
-	for _, guard := range []*core.Guard{&c.tokens.spent, &c.tokens.held, &c.money.spent, &c.money.held} {
-		if failed {
-			guard.MarkFailed()
-		}
-	}
-	c.tokens.close()
-	c.money.close()
 	c.report.Answer = answer
 	if c.priced {
 		c.report.Cost = c.cost(answer) / millionths
 	}
-	report, promptBytes, answerBytes := c.report, 0, 0
-	if report.Reported && c.meter.options.Count == nil && c.prompt.unread == "" {
-		promptBytes, answerBytes = c.prompt.bytes, c.counted
+	of = ending{report: c.report, learns: c.finished && answer > 0 && c.report.Unread == ""}
+	if c.report.Reported && c.meter.options.Count == nil && c.prompt.unread == "" {
+		of.promptBytes, of.answerBytes = c.prompt.bytes, c.counted
 	}
-	learns := c.finished && answer > 0 && report.Unread == ""
-	c.mu.Unlock()
-	if learns {
-		c.meter.learnt.learn(c.prompt.model, c.caller, promptBytes, report.Prompt, answerBytes, answer/c.prompt.answers)
-	}
-	if c.meter.options.Ended != nil {
-		c.meter.options.Ended(report)
-	}
+	return of, true
 }
 
 // millionths are the units of the resource of costs.

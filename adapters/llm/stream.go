@@ -15,10 +15,13 @@ type stream struct {
 	raw     bool // it cannot be read: all is passed on
 	stopped bool
 	pending []byte // of an event that has not come whole
+	line    int    // where its last line begins
+	seen    int    // how much of it was searched for the end of that line
 	out     []byte // what is to be passed on
 
 	last  event // with the identity of the answer
 	open  []int // the blocks that have begun, of messages; the choices, of chat
+	ended int   // so many of the choices have ended
 	index int   // the last sequence number
 }
 
@@ -34,7 +37,7 @@ func (s *stream) feed(part []byte) []byte {
 	}
 	s.pending = append(s.pending, part...)
 	for !s.stopped {
-		end := endOfEvent(s.pending)
+		end := s.endOfEvent()
 		if end > s.call.meter.options.MaxEvent || end == 0 && len(s.pending) > s.call.meter.options.MaxEvent {
 			s.give("an event of the stream is too long")
 		}
@@ -43,6 +46,7 @@ func (s *stream) feed(part []byte) []byte {
 		}
 		s.event(s.pending[:end])
 		s.pending = s.pending[:copy(s.pending, s.pending[end:])]
+		s.line, s.seen = 0, 0
 	}
 	return s.out
 }
@@ -66,16 +70,20 @@ func (s *stream) give(reason string) {
 	s.pending = nil
 }
 
-// endOfEvent returns where the first event ends: after an empty line. 0 if it has not ended.
-func endOfEvent(data []byte) int {
-	for at := 0; ; {
-		line := bytes.IndexByte(data[at:], '\n')
-		if line < 0 {
+// endOfEvent returns where the first event ends: after an empty line. 0 if it has not ended. It searches
+// only what has come since it was asked last, as an event may come byte by byte.
+func (s *stream) endOfEvent() int {
+	for {
+		more := bytes.IndexByte(s.pending[s.seen:], '\n')
+		if more < 0 {
+			s.seen = len(s.pending)
 			return 0
 		}
-		isEmpty := line == 0 || line == 1 && data[at] == '\r'
-		if at += line + 1; isEmpty {
-			return at
+		end := s.seen + more
+		isEmpty := end == s.line || end == s.line+1 && s.pending[s.line] == '\r'
+		s.line, s.seen = end+1, end+1
+		if isEmpty {
+			return end + 1
 		}
 	}
 }
@@ -154,6 +162,9 @@ func (s *stream) note(e *event) {
 	}
 	for i := range e.Choices {
 		choice := &e.Choices[i]
+		if choice.Finish != nil {
+			s.ended++
+		}
 		switch known := slices.Contains(s.open, choice.Index); {
 		case choice.Finish != nil && known:
 			s.open = slices.DeleteFunc(s.open, func(i int) bool { return i == choice.Index })
@@ -177,7 +188,7 @@ func (s *stream) isLast(e *event) bool {
 	}
 	for i := range e.Choices {
 		if e.Choices[i].Finish != nil {
-			return len(s.open) == 0
+			return len(s.open) == 0 && s.ended >= s.call.prompt.answers
 		}
 	}
 	return len(e.Choices) == 0 && e.Usage != nil

@@ -75,38 +75,46 @@ func (m *Meter) outgoing(r *http.Request, c *call, body []byte, rest io.ReadClos
 
 // send sends a request whose call has passed.
 func (t *transport) send(r *http.Request, c *call, hides bool) (*http.Response, error) {
-	end := func(outgoing.Answer) {}
-	if t.options.Throttle != nil || t.options.RetryBudgets != nil {
-		p, ok := core.PriorityFromContext(r.Context())
-		if !ok {
-			p = rule.PriorityNormal
-		}
-		sent, err := outgoing.Begin(r.Context(), t.options.Throttle, t.options.RetryBudgets, t.target(r, c.report.Call), p)
-		if err != nil {
-			closeBody(r)
-			c.refuse(false)
-			return nil, err
-		}
-		end = sent.End
-	}
-	said := outgoing.Answer{}
 	returned := false
 	defer func() {
-		if end(said); !returned { // base has panicked
+		if !returned { // base has panicked, or another part of the program
 			c.refuse(true)
 		}
 	}()
-	response, err := t.base.RoundTrip(r)
+	response, err := t.throttled(r, c)
+	switch {
+	case err != nil:
+		c.refuse(!errors.Is(err, context.Canceled) && !core.IsRefusal(err))
+	case response == nil:
+		c.refuse(true) // base has a defect, of which package http tells
+	default:
+		c.follow(response, hides)
+	}
 	returned = true
+	return response, err
+}
+
+// throttled sends a request unless its target does not want it.
+func (t *transport) throttled(r *http.Request, c *call) (*http.Response, error) {
+	if t.options.Throttle == nil && t.options.RetryBudgets == nil {
+		return t.base.RoundTrip(r)
+	}
+	p, ok := core.PriorityFromContext(r.Context())
+	if !ok {
+		p = rule.PriorityNormal
+	}
+	sent, err := outgoing.Begin(r.Context(), t.options.Throttle, t.options.RetryBudgets, t.target(r, c.report.Call), p)
+	if err != nil {
+		closeBody(r)
+		return nil, err
+	}
+	said := outgoing.Answer{}
+	defer func() { sent.End(said) }() // also if base panics
+	response, err := t.base.RoundTrip(r)
 	if err == nil || !errors.Is(err, context.Canceled) && !core.IsRefusal(err) {
 		said = Answer(response, err, time.Now())
 	}
-	if err != nil {
-		c.refuse(!errors.Is(err, context.Canceled) && !core.IsRefusal(err))
-		return nil, err
-	}
-	c.follow(response, hides)
-	return response, nil
+	return response, err
 }
 
 // follow makes the call last as long as the body of its response.
@@ -115,6 +123,9 @@ func (c *call) follow(response *http.Response, hides bool) {
 	if !isServed(response.StatusCode) {
 		c.refuse(response.StatusCode >= http.StatusInternalServerError)
 		return
+	}
+	if response.Body == nil {
+		response.Body = http.NoBody
 	}
 	body := &answerBody{from: response.Body, call: c}
 	switch {
@@ -151,8 +162,23 @@ type answerBody struct {
 
 const readSize = 16 << 10
 
+// errPanicked is why a call ends whose answer the program could not read.
+var errPanicked = errors.New("llm: reading the answer has panicked")
+
 // Read returns what is passed on.
 func (b *answerBody) Read(p []byte) (int, error) {
+	returned := false
+	defer func() {
+		if !returned {
+			b.end(errPanicked)
+		}
+	}()
+	n, err := b.read(p)
+	returned = true
+	return n, err
+}
+
+func (b *answerBody) read(p []byte) (int, error) {
 	if b.stream == nil {
 		n, err := b.from.Read(p)
 		b.kept.add(b.call, p[:n])
@@ -203,16 +229,16 @@ func (b *answerBody) end(err error) {
 		if b.forget != nil {
 			b.forget()
 		}
+		// Also if the program panics that counts tokens.
+		defer b.call.end(err != nil && !errors.Is(err, io.EOF) && b.call.request.Context().Err() == nil)
 		if errors.Is(err, io.EOF) && b.kept.on { // not by Close, which may run beside Read
 			b.call.whole(b.kept.bytes)
 		}
-		b.call.end(err != nil && !errors.Is(err, io.EOF) && b.call.request.Context().Err() == nil)
 	})
 }
 
 // Close ends the call.
 func (b *answerBody) Close() error {
-	err := b.from.Close()
-	b.end(nil)
-	return err
+	defer b.end(nil) // also if it panics
+	return b.from.Close()
 }

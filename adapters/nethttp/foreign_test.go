@@ -115,3 +115,38 @@ func TestCallOfATransportEndsWithItsContext(t *testing.T) {
 		assert.EqualValues(t, 1, totals.Failed, "the one that was too late")
 	})
 }
+
+// failingBody is the body of a response that fails.
+type failingBody struct{ read, close func() }
+
+func (b failingBody) Read([]byte) (int, error) { b.read(); return 0, nil }
+func (b failingBody) Close() error             { b.close(); return nil }
+
+func TestCallWhoseBodyFailsHoldsNothing(t *testing.T) {
+	t.Parallel()
+	nothing := func() {}
+	for way, fail := range map[string]func(){"panic": func() { panic("failed") }, "Goexit": runtime.Goexit} {
+		for name, body := range map[string]failingBody{"Read": {fail, nothing}, "Close": {nothing, fail}} {
+			t.Run(name+" "+way, func(t *testing.T) {
+				t.Parallel()
+				engine := core.New(core.Config{})
+				defer engine.Close()
+				transport := &nethttp.Transport{Engine: engine, Base: roundTrip(func(*http.Request) (*http.Response, error) {
+					return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: body}, nil
+				})}
+				response, err := transport.RoundTrip(httptest.NewRequest(http.MethodGet, "http://host/", http.NoBody).WithContext(context.Background()))
+				require.NoError(t, err)
+				done := make(chan struct{})
+				go func() {
+					defer close(done)
+					defer func() { _ = recover() }()
+					_, _ = response.Body.Read(nil)
+					_ = response.Body.Close()
+				}()
+				<-done
+				assert.Zero(t, engine.Resource("GET:host").Snapshot().InFlight)
+				assert.EqualValues(t, 1, engine.Resource("GET:host").Snapshot().Failed)
+			})
+		}
+	}
+}

@@ -253,18 +253,25 @@ type guardedBody struct {
 	call *guardedRequest
 }
 
-func (b *guardedBody) Read(p []byte) (int, error) {
-	n, err := b.ReadCloser.Read(p)
-	if errors.Is(err, io.EOF) {
-		b.call.end(nil)
-	} else if err != nil {
-		b.call.end(err)
-	}
+// errBodyPanicked is why a call ends whose body could not be read or closed.
+var errBodyPanicked = errors.New("nethttp: the body of the response has panicked")
+
+func (b *guardedBody) Read(p []byte) (n int, err error) {
+	err = errBodyPanicked // unless the body returns
+	defer func() {
+		if errors.Is(err, io.EOF) {
+			b.call.end(nil)
+		} else if err != nil {
+			b.call.end(err)
+		}
+	}()
+	n, err = b.ReadCloser.Read(p)
 	return n, err
 }
 
-func (b *guardedBody) Close() error {
-	err := b.ReadCloser.Close()
-	b.call.end(err)
+func (b *guardedBody) Close() (err error) {
+	err = errBodyPanicked // unless the body returns
+	defer func() { b.call.end(err) }()
+	err = b.ReadCloser.Close()
 	return err
 }

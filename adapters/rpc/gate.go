@@ -52,6 +52,19 @@ func (g *Gate) Enter(ctx context.Context, guard *core.Guard, resource string, op
 	return nil, nil
 }
 
+// Prepare runs f for a call that passed, before the call is made. If f panics, as it may be code of the
+// program, the call holds nothing.
+func Prepare(guard *core.Guard, f func()) {
+	prepared := false
+	defer func() {
+		if !prepared {
+			guard.Cancel()
+		}
+	}()
+	f()
+	prepared = true
+}
+
 // Call makes a call that passed, and marks how it ended: see [Gate.Mark]. It exits the guard
 // also if the call panics, which is a failure, and passes the panic on.
 func (g *Gate) Call(from Caller, guard *core.Guard, call func() error) error {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/penstock-go/penstock/calendar"
 	"github.com/penstock-go/penstock/cmd/penstock/internal/wording"
 	"github.com/penstock-go/penstock/hotparam"
 	"github.com/penstock-go/penstock/rule"
@@ -101,6 +102,8 @@ func envoyValue(d *object) string {
 	return value
 }
 
+const day = 24 * time.Hour
+
 // limit reads the limit of a descriptor.
 func (c *envoyFile) limit(d *object, path []envoyKey) {
 	e := d.find("rate_limit")
@@ -114,9 +117,15 @@ func (c *envoyFile) limit(d *object, path []envoyKey) {
 		case "hour":
 			l.window = time.Hour
 		case "day":
-			l.window = 24 * time.Hour
+			l.window = day
+		case "week":
+			l.window = 7 * day
+		case "month": // of 30 days, counted from 1970 on, whatever the calendar says
+			l.window = 30 * day
+		case "year":
+			l.window = 365 * day
 		default:
-			of.drop(of.at("unit"), "the unit is %s: a window here is a second, a minute, an hour or a day long", wording.Quote(unit))
+			of.drop(of.at("unit"), "the unit is %s: must be second, minute, hour, day, week, month or year", wording.Quote(unit))
 		}
 		if l.limit = float64(of.whole("requests_per_unit", 0)); !of.has("requests_per_unit") {
 			of.drop(of.offset, "requests_per_unit is missing: write how many may pass, 0 to block all")
@@ -166,13 +175,20 @@ func (c *envoyFile) write() {
 // writeWindow adds the rule of the limits that have the window of one of them. Values with
 // another window, or without a limit, have none in it.
 func (c *envoyFile) writeWindow(group *envoyGroup, of envoyLimit) {
-	c.root.notes = []string{noteEnvoyResource, noteEnvoyFleet, noteEnvoyWindow}
+	c.root.notes = []string{noteEnvoyResource, noteEnvoyFleet}
+	if of.window <= day {
+		c.root.note(noteEnvoyWindow)
+	}
 	if len(c.order) > 1 {
 		c.root.note(noteEnvoyDepth)
 	}
 	made := hotparam.Rule{
 		Resource: c.root.resource, Param: rule.StringsOf(group.keys...), Limit: hotparam.MaxLimit, Window: of.window,
 		Algorithm: hotparam.SlidingWindow, Shadow: of.shadow,
+	}
+	if of.window > day { // its windows are those of Envoy
+		made.Window, made.Algorithm = 0, hotparam.FixedWindow
+		made.Calendar = rule.Calendar{Period: calendar.Period{Count: int(of.window / day), Unit: calendar.Day}, StartsAt: "1970-01-01"}
 	}
 	var values []rule.NumberEntry
 	for _, l := range group.limits {

@@ -2,6 +2,7 @@ package convert
 
 import (
 	"fmt"
+	"path"
 	"regexp"
 	"slices"
 	"strconv"
@@ -64,9 +65,23 @@ func convertNginx(data []byte) (converted batch, findings []Finding) {
 			f.limitRequests(d)
 		case "limit_conn":
 			f.limitConnections(d)
+		case "include":
+			f.include(d)
 		}
 	}
 	return converted, f.findings
+}
+
+// include says that a file is not read, unless it is one that comes with nginx and has no limits.
+func (f *nginxFile) include(d nginxDirective) {
+	if len(d.words) < 2 {
+		return
+	}
+	switch path.Base(d.words[1]) {
+	case "mime.types", "fastcgi_params", "fastcgi.conf", "uwsgi_params", "scgi_params", "proxy_params", "koi-utf", "koi-win", "win-utf":
+		return
+	}
+	f.add(Differs, d, "include: %s is not read: give convert that file, too, or what nginx -T prints", wording.Quote(d.words[1]))
 }
 
 // add reports what becomes of a directive.

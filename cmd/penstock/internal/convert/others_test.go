@@ -1,6 +1,7 @@
 package convert_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -8,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/penstock-go/penstock/breaker"
+	"github.com/penstock-go/penstock/calendar"
 	"github.com/penstock-go/penstock/cmd/penstock/internal/convert"
 	"github.com/penstock-go/penstock/flow"
 	"github.com/penstock-go/penstock/hotparam"
@@ -94,7 +96,7 @@ descriptors:
 
 func TestEnvoyLimitsThatAreNotUnderstoodAreNotWritten(t *testing.T) {
 	for _, descriptor := range []string{
-		"{key: a, rate_limit: {unit: second}}", "{key: a, rate_limit: {requests_per_unit: 3}}", "{key: a, rate_limit: {unit: week, requests_per_unit: 3}}",
+		"{key: a, rate_limit: {unit: second}}", "{key: a, rate_limit: {requests_per_unit: 3}}", "{key: a, rate_limit: {unit: fortnight, requests_per_unit: 3}}",
 		"{key: a, rate_limit: {unit: second, requests_per_unit: many}}", "{key: a, rate_limit: 5}", "{rate_limit: {unit: second, requests_per_unit: 3}}",
 		"{key: a, rate_limit: {unit: second, requests_per_unit: -3}}", "5",
 	} {
@@ -108,6 +110,40 @@ func TestEnvoyLimitsThatAreNotUnderstoodAreNotWritten(t *testing.T) {
 	c = convertFile(`{"domain": "d", "descriptors": [{"key": "a", "rate_limit": {"unit": "second", "requests_per_unit": 3}}]}`)
 	assert.Len(t, c.Rules.HotParam, 1)
 	assert.True(t, convertFile("domain: d\ndescriptors: [").Has(convert.Unreadable))
+}
+
+func TestEnvoyWeeksMonthsAndYearsAreWindowsOfDays(t *testing.T) {
+	for unit, days := range map[string]int{"week": 7, "MONTH": 30, "Year": 365} {
+		c := convertFile("domain: d\ndescriptors:\n- {key: a, rate_limit: {unit: " + unit + ", requests_per_unit: 3}}")
+		assert.Empty(t, hasKind(c, convert.LeftOut), unit)
+		assert.Equal(t, []hotparam.Rule{{
+			Resource: "d", Param: rule.StringsOf("a"), Limit: 3, Algorithm: hotparam.FixedWindow,
+			Calendar: rule.Calendar{Period: calendar.Period{Count: days, Unit: calendar.Day}, StartsAt: "1970-01-01"},
+		}}, c.Rules.HotParam, unit)
+	}
+}
+
+// Spring does not care how a name, or a value of an enumeration, is written.
+func TestResilience4jNamesAreReadAsSpringDoes(t *testing.T) {
+	for _, fields := range []string{
+		"{slidingWindowType: TIME_BASED, slidingWindowSize: 30}", "{sliding-window-type: time-based, sliding_window_size: 30}",
+		"{SLIDING_WINDOW_TYPE: timeBased, slidingwindowsize: 30}",
+	} {
+		c := convertFile("resilience4j.circuitbreaker.instances: {in-1: " + fields + "}")
+		assert.Empty(t, hasKind(c, convert.LeftOut), fields)
+		require.Len(t, c.Rules.Breaker, 1, fields)
+		assert.Equal(t, 30*time.Second, c.Rules.Breaker[0].Window, fields)
+		assert.Equal(t, "in-1", c.Rules.Breaker[0].Resource, fields)
+	}
+}
+
+func TestFilesThatNginxIncludesAreNamed(t *testing.T) {
+	c := convertFile("http { include /etc/nginx/mime.types; limit_req_zone $binary_remote_addr zone=a:1m rate=1r/s;\n" +
+		"server { limit_req zone=a; include conf.d/limits.conf; } }")
+	assert.Len(t, c.Rules.HotParam, 1)
+	found := fmt.Sprint(hasKind(c, convert.Differs))
+	assert.Contains(t, found, "conf.d/limits.conf")
+	assert.NotContains(t, found, "mime.types")
 }
 
 func TestResilience4jInstancesAreConverted(t *testing.T) {

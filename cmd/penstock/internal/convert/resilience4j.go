@@ -119,7 +119,7 @@ func (o *object) below(name string) *object {
 }
 
 // relaxed returns an object in which names are written as Spring reads them: dots lead to
-// objects within, and dashes do not count. Names of instances and configurations stay.
+// objects within, and dashes and underscores do not count. Names of instances and configurations stay.
 func relaxed(o *object) *object {
 	made := &object{offset: o.offset, findings: o.findings}
 	for _, e := range o.entries {
@@ -128,13 +128,16 @@ func relaxed(o *object) *object {
 	return made
 }
 
+// uniform returns a name, or a value of an enumeration, without what does not count for Spring but its case.
+func uniform(name string) string { return strings.NewReplacer("-", "", "_", "").Replace(name) }
+
 // put sets the value at a path. Below resilience4j there are modules, then instances and
 // configs, and then their names.
 func (o *object) put(path []string, e entry, depth int) {
 	const nameDepth = 3
 	name := path[0]
 	if depth != nameDepth {
-		name = strings.ReplaceAll(name, "-", "")
+		name = uniform(name)
 	}
 	inner, nested := e.node.value.([]entry)
 	if len(path) == 1 && !nested {
@@ -241,10 +244,10 @@ func convertR4jBreaker(o *object, to *batch) {
 	slow.ProbeThreshold = slow.Threshold
 	slow.SlowAfter = o.duration("slowCallDurationThreshold", time.Minute)
 	size, least := o.whole("slidingWindowSize", 100), o.whole("minimumNumberOfCalls", 100)
-	switch kind := strings.ToUpper(o.text("slidingWindowType")); kind {
-	case "", "COUNT_BASED":
+	switch kind := o.text("slidingWindowType"); strings.ToUpper(uniform(kind)) {
+	case "", "COUNTBASED":
 		made.WindowCalls, least = size, min(least, size)
-	case "TIME_BASED":
+	case "TIMEBASED":
 		made.Window = seconds(size)
 	default:
 		o.drop(o.at("slidingWindowType"), "slidingWindowType is %s: must be COUNT_BASED or TIME_BASED", wording.Quote(kind))
