@@ -24,7 +24,7 @@ func Kind() *rule.Type[Rule] {
 		Lists:      lists,
 		// A rule without entries is none.
 		NamesValues: func(Rule) bool { return true },
-		Compile:     func(r Rule, version uint64) any { return compile(r, version) },
+		Compile:     func(r *Rule, version uint64) any { return compile(*r, version) },
 		New:         newLimiter,
 		Adopt:       adopt,
 		Gauges: []rule.Gauge{

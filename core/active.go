@@ -13,26 +13,25 @@ import (
 // and counts the same calls, whatever else of it changes. What it counts for each
 // resource by itself is in the ruleStates of the resources.
 type activeRule struct {
-	key           rule.Key
-	pattern       *match.Pattern // of a rule that has one
-	related       string         // the resource whose passes it counts, if not its own
-	sharesLimiter bool           // it has one limiter for all of its resources
-	matched       atomic.Bool    // a call, as far as anybody has looked
-	called        atomic.Bool    // a resource that it guards was called, before it was in force perhaps
-	evidence      atomic.Pointer[evidence]
+	key      rule.Key
+	pattern  *match.Pattern // of a rule that has one
+	resource string         // that it guards; "" of a rule with a pattern
+	related  string         // the resource whose passes it counts, if not its own
+	matched  atomic.Bool    // a call, as far as anybody has looked
+	called   atomic.Bool    // a resource that it guards was called, before it was in force perhaps
+	evidence atomic.Pointer[evidence]
 
-	forced       forcedState  // on this rule
-	forcedOnKind *forcedState // on all rules of the kind
-	transitions  *transitions // of the shared limiter, of a kind that has states; else nil
+	forced        forcedState  // on this rule
+	forcedOnKind  *forcedState // on all rules of the kind
+	transitions   *transitions // of the shared limiter, of a kind that has states; else nil
+	sharesLimiter bool         // it has one limiter for all of its resources
 
 	// ruleStore.mu guards what follows.
-	rule    rule.Rule         // the version in force, or about to be
-	target  rule.Target       // of it
-	excepts func(string) bool // names that the pattern matches and the rule is not for; nil if there are none
-	exempt  func(string) bool // names that no rule with a pattern is for, see Config.Exempt; nil if there are none
-	removed bool
-
-	lookedBack bool // the names called before it came into force were looked at
+	removed    bool
+	lookedBack bool              // the names called before it came into force were looked at
+	rule       rule.Rule         // the version in force, or about to be
+	excepts    func(string) bool // names that the pattern matches and the rule is not for; nil if there are none
+	exempt     func(string) bool // names that no rule with a pattern is for, see Config.Exempt; nil if there are none
 
 	// registry.swapMu guards what follows.
 	shared versionedLimiter // for all resources together; none when each has its own
@@ -67,26 +66,30 @@ func newActiveRule(r rule.Rule, forcedOnKind *forcedState, exempt func(string) b
 	if r.Type().Reason() != rule.Denied { // who may not call may not call these either
 		a.exempt = exempt
 	}
-	a.setVersion(r)
-	a.related = a.target.Related
+	target := r.Target()
+	a.setVersion(r, &target)
+	a.resource, a.related = target.Resource, target.Related
 	a.evidence.Store(newEvidence(r))
-	if a.target.Match != "" {
+	if target.Match != "" {
 		// Validated when it was loaded: there is no error.
-		pattern, _ := match.Compile(a.target.Match)
+		pattern, _ := match.Compile(target.Match)
 		a.pattern = &pattern
 	}
-	a.sharesLimiter = a.pattern == nil || a.target.Shared || a.related != ""
+	a.sharesLimiter = a.pattern == nil || target.Shared || a.related != ""
 	if a.sharesLimiter {
 		a.transitions = newTransitions(r)
 	}
 	return a
 }
 
-// setVersion notes which version of the rule is in force, or about to be.
-func (a *activeRule) setVersion(r rule.Rule) {
-	a.rule, a.target = r, r.Target()
-	a.excepts = eitherOf(a.target.Excepts(), a.exempt)
+// setVersion notes which version of the rule is in force, or about to be, and its target.
+func (a *activeRule) setVersion(r rule.Rule, target *rule.Target) {
+	a.rule = r
+	a.excepts = eitherOf(target.Excepts(), a.exempt)
 }
+
+// target returns the target of the version in force, or about to be.
+func (a *activeRule) target() rule.Target { return a.rule.Target() }
 
 // forcedState returns the state that an operator has forced; "" for none.
 func (a *activeRule) forcedState() string {
@@ -114,7 +117,12 @@ func (a *activeRule) isRemoved() bool { return a.removed }
 
 // sharedName is the resource that changes of the shared limiter's state are reported
 // for: the one resource, or the pattern.
-func (a *activeRule) sharedName() string { return cmp.Or(a.target.Resource, a.target.Match) }
+func (a *activeRule) sharedName() string {
+	if a.pattern == nil {
+		return a.resource
+	}
+	return a.target().Match
+}
 
 // resourceOf returns what a limiter gets to know of the resource that it is for, given the
 // one that its changes of state are reported for; "" if several share it.

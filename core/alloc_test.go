@@ -132,3 +132,26 @@ func TestNoCallOfManyRulesAllocates(t *testing.T) {
 		}
 	}
 }
+
+// A reload of all rules makes of each the completed rule, what is compiled of it (two), a limiter with
+// what it warns by, and a plan.
+func TestReloadMakesSixObjectsForAChangedRule(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector allocates")
+	}
+	const count = 1000
+	var sets [2]rules.Set
+	for i := range sets {
+		for j := range count {
+			sets[i].Flow = append(sets[i].Flow, flow.Rule{Resource: fmt.Sprint("r", j), Limit: float64(1 + i)})
+		}
+	}
+	e := core.New(core.Config{Logger: quiet})
+	defer e.Close()
+	loads := 0
+	allocated := testing.AllocsPerRun(10, func() {
+		_ = e.Load(sets[loads%2])
+		loads++
+	})
+	assert.InDelta(t, 6, allocated/count, 0.3)
+}

@@ -9,7 +9,7 @@ import (
 // attach links a rule to the resources that it names, however many there are. The
 // caller holds g.swapMu, as for all that follows.
 func (g *registry) attach(a *activeRule, now clock.Instant) {
-	if name := a.target.Resource; name != "" {
+	if name := a.resource; name != "" {
 		r := g.resourceOfRule(name, now)
 		r.attached.guards = append(r.attached.guards, a)
 	}
@@ -39,7 +39,7 @@ func (g *registry) resourceOfRule(name string, now clock.Instant) *resource {
 			g.put(r, patterns, now)
 		}
 	}
-	r.attached = new(attachments)
+	r.attached = newAttachments()
 	g.attachedCount++
 	return r
 }

@@ -18,29 +18,31 @@ import (
 type chain struct {
 	passedRules
 
-	isEmpty    bool // there are no rules, and no observer of calls
-	isOneStep  bool // there is nothing but one step, which has one key at the most and injects no faults
-	isFollowed bool // shadow rules, rules with related or an observer are asked once the call has passed
+	isEmpty     bool         // there are no rules, and no observer of calls
+	isOneStep   bool         // there is nothing but one step, which has one key at the most and injects no faults
+	isFollowed  bool         // shadow rules, rules with related or an observer are asked once the call has passed
+	injects     bool         // a step or a shadow injects faults: calls get a number
+	pends       bool         // a call may give back what it took of a limit that resources share
+	decidesLast bool         // from forecasts on there are several, for none of which calls wait
+	refusedLast atomic.Int32 // if decidesLast: the step, counted from 1, that refused last
 
 	steps    []step
 	shadows  []step
 	counters []rule.PassCounter // of rules on other resources that count the passes
-	injects  bool               // a step or a shadow injects faults: calls get a number
+	recorded []*recordedKey     // attributes of calls that are recorded
+	named    *namedOrigin       // nil unless the chain is for one origin
+}
 
-	decidesLast bool         // from forecasts on there are several, for none of which calls wait
-	pends       bool         // a call may give back what it took of a limit that resources share
-	refusedLast atomic.Int32 // if decidesLast: the step, counted from 1, that refused last
-
-	recorded []*recordedKey // attributes of calls that are recorded
-
-	named   []*evidence // of the rules for the one origin that the chain is for
-	entered atomic.Bool // a call of that origin was noted there
+// namedOrigin is the one origin that a chain is for.
+type namedOrigin struct {
+	evidence []*evidence // of the rules for it
+	entered  atomic.Bool // a call of it was noted there
 }
 
 // noteOrigin takes note of a call of the one origin that the chain is for.
 func (c *chain) noteOrigin() {
-	c.entered.Store(true)
-	for _, e := range c.named {
+	c.named.entered.Store(true)
+	for _, e := range c.named.evidence {
 		if e != nil {
 			e.fromOrigin.Store(true)
 		}
@@ -104,7 +106,7 @@ func (c *chain) finish(observed bool) {
 	}
 	c.isFollowed = observed || len(c.shadows)+len(c.counters) > 0
 	c.isEmpty = len(c.steps) == 0 && !c.isFollowed
-	c.isOneStep = len(c.steps) == 1 && !c.isFollowed && !c.injects && len(c.steps[0].keys) <= 1
+	c.isOneStep = len(c.steps) == 1 && !c.isFollowed && !c.injects && len(c.steps[0].keys()) <= 1
 	c.extras.passed = &c.passedRules
 	c.recorded = c.keysToRecord()
 }
@@ -266,11 +268,11 @@ func (c *chain) promise(from int, n int32) {
 	}
 }
 
-// prefetching returns the first step with a prefetcher; nil if there is none.
-func (c *chain) prefetching() *step {
+// prefetching returns that of the first step with a prefetcher; nil if there is none.
+func (c *chain) prefetching() *keyedStep {
 	for i := range c.steps {
-		if s := &c.steps[i]; s.prefetcher != nil {
-			return s
+		if k := c.steps[i].keyed; k != nil && k.prefetcher != nil {
+			return k
 		}
 	}
 	return nil

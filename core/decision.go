@@ -71,7 +71,7 @@ func (p *plan) quotas(ctx context.Context, now clock.Instant, opts []Option) (st
 		if !of.refuses() {
 			continue
 		}
-		switch _, byValue := of.limiter.Limiter.(rule.QuotaReader); {
+		switch _, byValue := of.limiter.(rule.QuotaReader); {
 		case byValue:
 			s := of.identity()
 			if call, found := of.callOf(ctx, now, opts); found != nil {

@@ -153,7 +153,7 @@ func (r *resource) enterStep(
 	ctx context.Context, name string, now clock.Instant, tokens int32, opts []Option, c *chain,
 ) (Guard, error) {
 	s := &c.steps[0]
-	if len(s.keys) > 0 || !areAttributes(opts) {
+	if s.keyed != nil || !areAttributes(opts) {
 		return r.enterStepWith(ctx, name, now, tokens, opts, c)
 	}
 	switch ticket, decision := s.limiter.Acquire(rule.Call{Now: now, Tokens: tokens}); {

@@ -8,7 +8,8 @@ import (
 )
 
 // evidence is what calls have shown of the origin and the attributes that a rule in force
-// is for. Versions of the rule with the same origin and attributes share it.
+// is for. Versions of the rule with the same origin and attributes share it. nil is that of a rule that
+// is for no one origin and looks at no attribute: nothing is missing.
 type evidence struct {
 	origin string // "" of a rule that is not for one
 	keys   []string
@@ -22,7 +23,11 @@ type evidence struct {
 type attributeEvidence struct{ found, lacking atomic.Bool }
 
 func newEvidence(r rule.Rule) *evidence {
-	return &evidence{origin: originFor(r), keys: r.Attributes()}
+	origin, keys := originFor(r), r.Attributes()
+	if origin == "" && len(keys) == 0 {
+		return nil
+	}
+	return &evidence{origin: origin, keys: keys}
 }
 
 // originFor returns the one origin that a rule is for; "" if it is not for one.
@@ -35,6 +40,9 @@ func originFor(r rule.Rule) string {
 
 // isOf says whether the evidence is about the origin and the attributes of a version.
 func (e *evidence) isOf(r rule.Rule) bool {
+	if e == nil {
+		return originFor(r) == "" && len(r.Attributes()) == 0
+	}
 	return e.origin == originFor(r) && slices.Equal(e.keys, r.Attributes())
 }
 
@@ -53,9 +61,17 @@ func (e *evidence) note(i int, isSet bool) {
 	}
 }
 
+// attributeKeys returns the keys of the attributes that the rule looks at.
+func (e *evidence) attributeKeys() []string {
+	if e == nil {
+		return nil
+	}
+	return e.keys
+}
+
 // unseen returns the attributes that calls were asked for and none had.
 func (e *evidence) unseen() (keys []string) {
-	for i, key := range e.keys {
+	for i, key := range e.attributeKeys() {
 		if of := &e.attributes[i]; of.lacking.Load() && !of.found.Load() {
 			keys = append(keys, key)
 		}
@@ -64,7 +80,7 @@ func (e *evidence) unseen() (keys []string) {
 }
 
 // originSeen says whether a call came from the origin, or the rule is not for one.
-func (e *evidence) originSeen() bool { return e.origin == "" || e.fromOrigin.Load() }
+func (e *evidence) originSeen() bool { return e == nil || e.origin == "" || e.fromOrigin.Load() }
 
 // evidenceFor returns the evidence of the rule if it is about this version; else nil.
 func (s *ruleState) evidenceFor(version rule.Rule) *evidence {

@@ -95,7 +95,7 @@ func (p *planned) callOf(ctx context.Context, now clock.Instant, opts []Option) 
 // addQuota adds what is left of the limit that the call is held against, if the rule has one for
 // each value.
 func (p *planned) addQuota(to *RuleSnapshot, call rule.Call) {
-	if reader, ok := p.limiter.Limiter.(rule.QuotaReader); ok {
+	if reader, ok := p.limiter.(rule.QuotaReader); ok {
 		if to.Quota = reader.QuotaOf(call); to.Quota != nil {
 			to.Value = call.Attribute
 		}
@@ -130,7 +130,7 @@ func (s *RuleSnapshot) PartitionKey() []byte {
 // attribute, so that what Quotas returns is different for each caller. Shadow rules are left out.
 func (e *Engine) LimitsValues(resource string, opts ...Option) bool {
 	for _, p := range e.applying(resource, opts) {
-		if _, byValue := p.limiter.Limiter.(rule.QuotaReader); byValue && p.refuses() {
+		if _, byValue := p.limiter.(rule.QuotaReader); byValue && p.refuses() {
 			return true
 		}
 	}

@@ -24,7 +24,7 @@ func (e *Engine) Impose(resource string, rules ...Imposed) {
 	for _, of := range rules {
 		state := &ruleState{limiter: versionedLimiter{Limiter: of.Limiter, first: of.Limiter}, tally: newTally(&r.node)}
 		state.refusals = newRefusals(resource, of.Rule, state.tally)
-		p.add(planned{rule: of.Rule, state: state, limiter: state.limiter}, of.Rule.Target())
+		p.add(of.Rule, state, state.limiter, of.Rule.Target())
 	}
 	r.plan.Store(p.plan(e.generation.Load()))
 }

@@ -45,7 +45,10 @@ func (e *Engine) tryRule(r rule.Rule) {
 	if limiter == nil {
 		panic("New has returned nil")
 	}
-	newStep(&plannedEntry{planned: planned{rule: r, state: &ruleState{rule: a, refusals: new(refusals)}, limiter: versionedLimiter{Limiter: limiter, first: limiter}}})
+	newStep(&plannedEntry{
+		planned: planned{rule: r, state: &ruleState{rule: a, refusals: new(refusals)}},
+		limiter: versionedLimiter{Limiter: limiter, first: limiter},
+	})
 	if retirer, ok := limiter.(rule.Retirer); ok {
 		retirer.Retire(env.now)
 	}

@@ -46,3 +46,22 @@ func TestOptionHasFourWordsOfWhichTheCallIsAPointer(t *testing.T) {
 	var read func(*int, string) rule.Attribute
 	assert.EqualValues(t, 8, unsafe.Sizeof(read), "a function is a pointer")
 }
+
+// There may be ten thousand resources with a rule each: what one takes is of sizes that the runtime allots
+// without waste. Another field of these takes as much again as it has, for every resource.
+func TestWhatAResourceWithARuleTakesIsSmall(t *testing.T) {
+	if unsafe.Sizeof(uintptr(0)) != 8 {
+		t.Skip("words of 64 bits")
+	}
+	for name, size := range map[string]struct{ is, most uintptr }{
+		"a resource":                     {unsafe.Sizeof(resource{}), 112},
+		"its plan, of one rule":          {unsafe.Sizeof(planOfOne{}), 512},
+		"a rule in force":                {unsafe.Sizeof(activeRule{}), 192},
+		"what it keeps for the resource": {unsafe.Sizeof(ruleState{}), 112},
+		"and of calls that it refuses":   {unsafe.Sizeof(refusals{}), 112},
+		"and their number":               {unsafe.Sizeof(tally{}), 48},
+		"the rules that name a resource": {unsafe.Sizeof(attachments{}), 64},
+	} {
+		assert.LessOrEqual(t, size.is, size.most, name)
+	}
+}

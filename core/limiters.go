@@ -80,7 +80,7 @@ func (l limiterEnv) env(a *activeRule, resource string, counts *transitions) rul
 		Resource: a.resourceOf(resource),
 		Lists:    l.lists, Signals: l.signals, Fleet: l.fleet, Seed: l.seedFor(a, resource),
 		Changed: func(clock.Instant, string, string, string) {},
-		Warn:    l.warning(a.key, resource),
+		Warn:    l.warning(a, resource),
 		Sources: true,
 	}
 	if counts != nil {
@@ -95,8 +95,8 @@ func (l limiterEnv) env(a *activeRule, resource string, counts *transitions) rul
 }
 
 // warning returns a function that logs what a limiter of a rule says.
-func (m *limiterMaker) warning(key rule.Key, resource string) func(message string) {
-	return func(message string) { m.warnOf(key, resource, message) }
+func (m *limiterMaker) warning(a *activeRule, resource string) func(message string) {
+	return func(message string) { m.warnOf(a.key, resource, message) }
 }
 
 // warnOf logs what a limiter of a rule says, unless limiters have said much in this second.

@@ -213,7 +213,7 @@ func (r *resource) presentLoad(m *loadMeter, now clock.Instant) (load float64) {
 		return 0
 	}
 	for i := range p.rules {
-		reporter, ok := p.rules[i].limiter.Limiter.(rule.LoadReporter)
+		reporter, ok := p.rules[i].limiter.(rule.LoadReporter)
 		if !ok || !p.rules[i].refuses() {
 			continue
 		}
@@ -239,7 +239,7 @@ func (r *resource) presentLoad(m *loadMeter, now clock.Instant) (load float64) {
 func (r *resource) counted() (passed, refused uint64) {
 	if p := r.planNow(); p != nil {
 		for i := range p.rules {
-			if _, ok := p.rules[i].limiter.Limiter.(rule.LoadReporter); ok {
+			if _, ok := p.rules[i].limiter.(rule.LoadReporter); ok {
 				refused += p.rules[i].state.tally.refused.Total()
 			}
 		}

@@ -73,7 +73,7 @@ func (g *registry) newOverflowResource(name string, patterns *patternSet) *resou
 	patterns.matching(name, func(of *patternRule) {
 		state := &ruleState{rule: of.activeRule, version: of.version, limiter: of.limiter, tally: of.tally}
 		state.refusals = newRefusals(name, of.version, of.tally)
-		p.add(planned{rule: of.version, state: state, limiter: of.limiter}, of.target)
+		p.add(of.version, state, of.limiter, of.target)
 	})
 	r.plan.Store(p.plan(0))
 	return r
@@ -87,7 +87,7 @@ func (g *registry) newResourceFor(name string, patterns *patternSet, now clock.I
 	env := limiterEnv{g.limiters, patterns.version, now}
 	patterns.matching(name, func(of *patternRule) {
 		state := env.newState(of.activeRule, of.version, of.limiter, r)
-		p.add(planned{rule: of.version, state: state, limiter: state.limiter}, of.target)
+		p.add(of.version, state, state.limiter, of.target)
 	})
 	if len(p.states) > 0 {
 		r.states = p.states

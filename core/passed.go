@@ -11,9 +11,9 @@ type passedRules struct {
 	rules []passedRule // those of the steps, then shadow rules
 	asked int          // so many of them are steps
 
-	finishes  bool // a step learns how calls end
-	finisher  int  // the first one that does
+	finisher  int  // the first step that learns how calls end
 	forecasts int  // the index of the first step that is a rule.Forecaster
+	finishes  bool // a step learns how calls end
 	tickets   bool // steps need their tickets when the call ends, or by Guard.Settle
 	suspends  bool // a rule has to know that a call waits within the call
 
@@ -26,7 +26,6 @@ type passedRule struct {
 	limiter   rule.Limiter
 	finisher  rule.Finisher  // nil if it need not learn how calls end
 	settler   rule.Settler   // nil if it counts no tokens
-	balancer  rule.Balancer  // nil if it does not know what is left of them
 	suspends  rule.Suspender // nil if it need not know that the call waits for another rule
 	forecasts bool           // it is a rule.Forecaster, whose tickets are instants
 }
@@ -36,7 +35,6 @@ func (p *passedRules) add(limiter rule.Limiter, forecasts bool) {
 	of := passedRule{limiter: limiter, forecasts: forecasts}
 	of.finisher, _ = limiter.(rule.Finisher)
 	of.settler, _ = limiter.(rule.Settler)
-	of.balancer, _ = limiter.(rule.Balancer)
 	of.suspends, _ = limiter.(rule.Suspender)
 	p.rules = append(p.rules, of)
 	p.suspends = p.suspends || of.suspends != nil && of.finisher != nil

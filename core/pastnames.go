@@ -35,7 +35,7 @@ func (g *registry) wasCalled(a *activeRule) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if a.pattern == nil {
-		_, known := g.past.known[a.target.Resource]
+		_, known := g.past.known[a.resource]
 		return known
 	}
 	for _, name := range g.past.names {

@@ -31,7 +31,7 @@ func newPatternSet(states []*ruleState, index *match.Index, version uint64, swit
 	patterns := &patternSet{version: version, index: index, rules: make([]patternRule, 0, len(states)), switches: switches}
 	for _, state := range states {
 		a := state.rule
-		patterns.rules = append(patterns.rules, patternRule{a, a.rule, a.target, a.excepts, state.limiter, state.tally})
+		patterns.rules = append(patterns.rules, patternRule{a, a.rule, a.target(), a.excepts, state.limiter, state.tally})
 	}
 	return patterns
 }

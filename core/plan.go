@@ -17,7 +17,7 @@ type plan struct {
 	since  uint64               // the generation in which the plan came into force
 	before atomic.Pointer[plan] // the one that it replaces; nil for the first, and after the swap
 
-	prefetching *step // the first one of others with a prefetcher; nil if there is none
+	prefetching *keyedStep // that of the first step of others with a prefetcher; nil if there is none
 
 	rules   []planned         // all of them, in the order in which they are asked
 	others  chain             // for calls whose origin no rule names
@@ -29,7 +29,7 @@ type plan struct {
 type planned struct {
 	rule    rule.Rule
 	state   *ruleState
-	limiter versionedLimiter
+	limiter rule.Limiter
 	off     bool // it is switched off here
 }
 
@@ -76,7 +76,7 @@ func (p *plan) chainFor(opts []Option) *chain {
 
 func (p *plan) chainForOrigin(opts []Option) *chain {
 	if c := p.origins[originOf(opts)]; c != nil {
-		if !c.entered.Load() {
+		if !c.named.entered.Load() {
 			c.noteOrigin()
 		}
 		return c

@@ -23,6 +23,7 @@ type planner struct {
 // plannedEntry is a planned rule with what decides its place in the order.
 type plannedEntry struct {
 	planned
+	limiter versionedLimiter
 	target  rule.Target
 	phase   rule.Phase
 	waiting waitOrder
@@ -53,13 +54,15 @@ func (p *planner) reset() {
 	*p = planner{states: p.states[:0], active: p.active[:0], shadows: p.shadows[:0], unasked: p.unasked[:0]}
 }
 
-// add adds a rule that applies to the resource, for the calls of the target.
-func (p *planner) add(of planned, target rule.Target) {
-	p.states = append(p.states, of.state)
-	of.off = p.switches.off(of.rule.Key(), p.resource) != nil
+// add adds a version of a rule that applies to the resource, with its state there and its limiter, for the
+// calls of the target.
+func (p *planner) add(version rule.Rule, state *ruleState, limiter versionedLimiter, target rule.Target) {
+	p.states = append(p.states, state)
+	of := planned{rule: version, state: state, limiter: limiter.Limiter}
+	of.off = p.switches.off(version.Key(), p.resource) != nil
 	entry := plannedEntry{
-		planned: of, target: target, phase: of.rule.Type().Phase(),
-		waiting: waitOrderOf(of.limiter.Limiter), breadth: breadthOf(&target),
+		planned: of, limiter: limiter, target: target, phase: version.Type().Phase(),
+		waiting: waitOrderOf(of.limiter), breadth: breadthOf(&target),
 	}
 	switch {
 	case of.off && of.rule.Fleet() && p.limiters.fleet != nil:
@@ -136,15 +139,23 @@ type planOfOne struct {
 	passed [1]passedRule
 }
 
+// evidenceFrom returns the evidence of the rules for the calls of one origin.
+func (p *planner) evidenceFrom(origin string) (of []*evidence) {
+	for _, entries := range [][]plannedEntry{p.active, p.shadows} {
+		for i := range entries {
+			if entry := &entries[i]; entry.target.Origin == origin {
+				of = append(of, entry.state.evidenceFor(entry.rule))
+			}
+		}
+	}
+	return of
+}
+
 // chain fills in the chain for the calls of one origin.
 func (p *planner) chain(c *chain, origin string) {
 	c.counters = p.counters
-	for _, entries := range [][]plannedEntry{p.active, p.shadows} {
-		for i := range entries {
-			if entry := &entries[i]; entry.target.Origin == origin && origin != rule.OtherOrigins {
-				c.named = append(c.named, entry.state.evidenceFor(entry.rule))
-			}
-		}
+	if origin != rule.OtherOrigins {
+		c.named = &namedOrigin{evidence: p.evidenceFrom(origin)}
 	}
 	for i := range p.active {
 		if entry := &p.active[i]; isFor(entry.target, origin) {

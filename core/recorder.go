@@ -139,10 +139,10 @@ func (c *chain) keysToRecord() (keys []*recordedKey) {
 	}
 	for i := range len(c.steps) + len(c.shadows) {
 		s := c.slotStep(i)
-		for _, key := range s.keys {
+		for _, key := range s.keys() {
 			add(key)
 		}
-		if s.sources != nil {
+		if s.keyed != nil && s.keyed.sources != nil {
 			add(rule.KeyIPPrefix)
 		}
 	}

@@ -25,7 +25,7 @@ func (e *Engine) Refund(resource string, opts ...Option) error {
 	}
 	now := e.clock.Now()
 	for _, p := range e.applying(resource, opts) {
-		refunder, ok := p.limiter.Limiter.(rule.Refunder)
+		refunder, ok := p.limiter.(rule.Refunder)
 		if !ok {
 			continue
 		}

@@ -84,7 +84,7 @@ func endOfSecond(now clock.Instant) int64 {
 
 // tally counts what a rule did to the calls of a resource.
 type tally struct {
-	refused     *stat.Refusals
+	refused     stat.Refusals
 	wouldRefuse atomic.Uint64
 }
 
@@ -105,8 +105,7 @@ type refusals struct {
 	resource string
 	key      rule.Key
 	reason   rule.Reason
-	answer   rule.Answer
-	forbids  rule.Answer // to calls that are forbidden
+	answers  *answers // nil unless the rule has answers of its own
 
 	tally  *tally
 	latest atomic.Pointer[refusal]      // nil until the first; most calls need the same again
@@ -114,6 +113,25 @@ type refusals struct {
 	denial atomic.Pointer[refusal]      // of calls that are forbidden; nil until the first
 
 	recorded atomic.Pointer[recordedName] // of the rule
+}
+
+// answers are what a rule answers to calls that it refuses, and to those that are forbidden.
+type answers struct{ refused, forbidden rule.Answer }
+
+// answersOf returns the answers of a rule; nil if it leaves them to adapters.
+func answersOf(r rule.Rule) *answers {
+	if r.Answer() == (rule.Answer{}) && r.Forbids() == (rule.Answer{}) {
+		return nil
+	}
+	return &answers{r.Answer(), r.Forbids()}
+}
+
+// orNone returns the answers, those of a rule without any are the zero values.
+func (a *answers) orNone() answers {
+	if a == nil {
+		return answers{}
+	}
+	return *a
 }
 
 const cacheBits = 4
@@ -124,7 +142,7 @@ type madeRefusals [1 << cacheBits]atomic.Pointer[refusal]
 // newRefusals returns the refusals of a version of a rule on a resource, counted in a tally
 // that all versions share.
 func newRefusals(resource string, of rule.Rule, counted *tally) *refusals {
-	return &refusals{resource: resource, key: of.Key(), reason: of.Type().Reason(), answer: of.Answer(), forbids: of.Forbids(), tally: counted}
+	return &refusals{resource: resource, key: of.Key(), reason: of.Type().Reason(), answers: answersOf(of), tally: counted}
 }
 
 // wouldRefuse counts a call that a shadow rule let through and returns how it
@@ -153,7 +171,7 @@ func (r *refusals) forbidden() *refusal {
 		return present
 	}
 	made := &refusal{err: BlockError{
-		Resource: r.resource, Kind: r.key.Kind, Rule: r.key.Name, Reason: rule.Denied, Answer: r.forbids,
+		Resource: r.resource, Kind: r.key.Kind, Rule: r.key.Name, Reason: rule.Denied, Answer: r.answers.orNone().forbidden,
 	}}
 	made.extras.wouldBlock = &made.err
 	if !r.denial.CompareAndSwap(nil, made) { // another goroutine was quicker
@@ -175,7 +193,7 @@ func (r *refusals) find(retryAfter time.Duration) *refusal {
 		return present
 	}
 	next := &refusal{above: retryAfter - unit, err: BlockError{
-		Resource: r.resource, Kind: r.key.Kind, Rule: r.key.Name, Reason: r.reason, Answer: r.answer, RetryAfter: retryAfter,
+		Resource: r.resource, Kind: r.key.Kind, Rule: r.key.Name, Reason: r.reason, Answer: r.answers.orNone().refused, RetryAfter: retryAfter,
 	}}
 	next.extras.wouldBlock = &next.err
 	slot.Store(next)

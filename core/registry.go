@@ -50,8 +50,15 @@ type resourceStats struct {
 // attachments are the rules in force that name a resource. Such a resource is never
 // forgotten.
 type attachments struct {
-	guards []*activeRule // rules on the resource
-	counts []*activeRule // rules on others that count its passes, in no order
+	guards []*activeRule  // rules on the resource
+	counts []*activeRule  // rules on others that count its passes, in no order
+	first  [1]*activeRule // has the guards of most resources, which are one
+}
+
+func newAttachments() *attachments {
+	a := new(attachments)
+	a.guards = a.first[:0]
+	return a
 }
 
 // registry finds the resources by their names.

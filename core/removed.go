@@ -34,7 +34,7 @@ func (r *removedRules) keep(a *activeRule) {
 	if r.byKey == nil {
 		r.byKey = make(map[rule.Key]*removedRule)
 	}
-	removed := &removedRule{a.key, a.target, a.shared, a.transitions, a.forced.Load()}
+	removed := &removedRule{a.key, a.target(), a.shared, a.transitions, a.forced.Load()}
 	r.byKey[a.key] = removed
 	r.oldest = append(r.oldest, removed)
 }

@@ -40,33 +40,37 @@ func (c *ruleChange) notePattern(a *activeRule) {
 // resolve turns changes of rules into changes of the rules in force. The caller holds
 // rules.mu.
 func (e *Engine) resolve(changes []ruleset.Change, now clock.Instant) *ruleChange {
-	c := &ruleChange{version: e.generation.Load() + 1, now: now}
+	c := &ruleChange{version: e.generation.Load() + 1, now: now, updated: make([]*activeRule, 0, len(changes))}
 	defer e.signals.Watch()
 	defer e.watchFleet(now)
 	for _, change := range changes {
 		present := e.rules.active[change.Key]
+		var target rule.Target
+		if change.To != nil {
+			target = change.To.Target()
+		}
 		switch {
 		case change.From == nil:
 			c.added++
-			e.addRule(c, change.To, e.rules.removed.take(change.Key, change.To.Target()))
+			e.addRule(c, change.To, e.rules.removed.take(change.Key, target))
 		case change.To == nil:
 			c.removed++
 			e.dropRule(c, present)
-		case change.To.Target().CountsLike(present.target):
+		case target.CountsLike(present.target()):
 			c.changed++
 			e.noteNeeds(c, present.rule, change.To)
 			if !present.evidence.Load().isOf(change.To) {
 				present.evidence.Store(newEvidence(change.To))
 			}
-			present.setVersion(change.To.Uncompiled())
+			present.setVersion(change.To.Uncompiled(), &target)
 			c.updated = append(c.updated, present)
 			c.notePattern(present)
 		default:
 			c.changed++
-			before := e.rules.removed.take(change.Key, change.To.Target()) // it may come back
+			before := e.rules.removed.take(change.Key, target) // it may come back
 			e.dropRule(c, present)
 			next := e.addRule(c, change.To, before)
-			if next.target.Resource == present.target.Resource && next.target.Match == present.target.Match {
+			if next.sharedName() == present.sharedName() && next.hasPattern() == present.hasPattern() {
 				next.matched.Store(present.matched.Load())
 				next.called.Store(present.called.Load())
 			}

@@ -108,8 +108,8 @@ func (of *passedRule) settle(s *Settlement, now, start clock.Instant, t rule.Tic
 	if tokens != 0 {
 		of.settler.Settle(now, start, t, tokens)
 	}
-	if of.balancer != nil {
-		if left, known := of.balancer.Balance(now, start, t); known {
+	if balancer, ok := of.limiter.(rule.Balancer); ok {
+		if left, known := balancer.Balance(now, start, t); known {
 			s.add(left)
 		}
 	}

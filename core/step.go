@@ -14,23 +14,28 @@ import (
 // once, when the chain is made.
 type step struct {
 	limiter     rule.Limiter
-	first       rule.Limiter      // of its versions, see versionedLimiter
-	queue       rule.Queue        // nil if calls cannot wait
-	prefetcher  rule.Prefetcher   // nil if it has nothing to prefetch
-	late        rule.LateReader   // nil if it cannot decide without the attribute
-	sources     rule.SourceReader // nil if it does not judge calls by where they come from
-	forecaster  rule.Forecaster   // nil if it knows nothing of later calls
-	pending     *pendingCalls     // of a forecaster's limit that several resources take from; else nil
-	mayGiveBack bool              // it has pending, and rules are asked after it
-	promised    *atomic.Int64     // tokens that calls which wait will take, see chain.promise; nil if none are
-	keys        []string          // of the attributes that the rule looks at
-	evidence    *evidence         // whether calls have them; nil if nobody wants to know
-	seenKey     unsafe.Pointer    // to the bytes of an option's key that is the rule's, see attribute; atomic
-	composites  *sync.Pool        // of *[rule.MaxKeys]rule.Attribute, if there are several keys
-	denies      bool              // its reason is Denied: a call that it refuses cannot pass later either
-	injects     bool              // it injects faults: its waits are delays, which calls with NoWait have too
-	decides     time.Duration     // how long calls with NoWait wait for its decision, see rule.Decider
+	first       rule.Limiter    // of its versions, see versionedLimiter
+	queue       rule.Queue      // nil if calls cannot wait
+	forecaster  rule.Forecaster // nil if it knows nothing of later calls
+	keyed       *keyedStep      // nil if the rule looks at no attribute
+	pending     *pendingCalls   // of a forecaster's limit that several resources take from; else nil
+	promised    *atomic.Int64   // tokens that calls which wait will take, see chain.promise; nil if none are
+	decides     time.Duration   // how long calls with NoWait wait for its decision, see rule.Decider
+	mayGiveBack bool            // it has pending, and rules are asked after it
+	denies      bool            // its reason is Denied: a call that it refuses cannot pass later either
+	injects     bool            // it injects faults: its waits are delays, which calls with NoWait have too
 	refusals    *refusals
+}
+
+// keyedStep is what only a step has whose rule looks at attributes of calls.
+type keyedStep struct {
+	keys       []string          // of the attributes
+	late       rule.LateReader   // nil if it cannot decide without the attribute
+	seenKey    unsafe.Pointer    // to the bytes of an option's key that is the rule's, see attribute; atomic
+	evidence   *evidence         // whether calls have them; nil if nobody wants to know
+	sources    rule.SourceReader // nil if it does not judge calls by where they come from
+	prefetcher rule.Prefetcher   // nil if it has nothing to prefetch
+	composites *sync.Pool        // of *[rule.MaxKeys]rule.Attribute, if there are several keys
 }
 
 func newStep(entry *plannedEntry) step {
@@ -39,21 +44,10 @@ func newStep(entry *plannedEntry) step {
 		limiter = shared.For(entry.state.refusals.resource)
 	}
 	s := step{
-		limiter: limiter, first: entry.limiter.first, keys: entry.rule.Attributes(),
+		limiter: limiter, first: entry.limiter.first, keyed: newKeyedStep(entry, limiter),
 		denies: reason == rule.Denied, injects: reason == rule.Injected, refusals: entry.state.refusals,
 	}
-	if len(s.keys) > 0 {
-		s.evidence = entry.state.evidenceFor(entry.rule)
-	}
-	if len(s.keys) > 1 {
-		s.composites = &sync.Pool{New: func() any { return new([rule.MaxKeys]rule.Attribute) }}
-	}
 	s.queue, _ = limiter.(rule.Queue)
-	s.late, _ = limiter.(rule.LateReader)
-	s.sources, _ = limiter.(rule.SourceReader)
-	if p, ok := limiter.(rule.Prefetcher); ok && len(s.keys) == 1 && p.Prefetches() {
-		s.prefetcher = p
-	}
 	if decider, ok := limiter.(rule.Decider); ok {
 		s.decides = decider.DecidesWithin()
 	}
@@ -66,28 +60,54 @@ func newStep(entry *plannedEntry) step {
 	return s
 }
 
+func newKeyedStep(entry *plannedEntry, limiter rule.Limiter) *keyedStep {
+	keys := entry.rule.Attributes()
+	if len(keys) == 0 {
+		return nil
+	}
+	s := &keyedStep{keys: keys, evidence: entry.state.evidenceFor(entry.rule)}
+	if len(keys) > 1 {
+		s.composites = &sync.Pool{New: func() any { return new([rule.MaxKeys]rule.Attribute) }}
+	}
+	s.late, _ = limiter.(rule.LateReader)
+	s.sources, _ = limiter.(rule.SourceReader)
+	if p, ok := limiter.(rule.Prefetcher); ok && len(keys) == 1 && p.Prefetches() {
+		s.prefetcher = p
+	}
+	return s
+}
+
+// keys returns the keys of the attributes that the rule looks at.
+func (s *step) keys() []string {
+	if s.keyed == nil {
+		return nil
+	}
+	return s.keyed.keys
+}
+
 // ask asks the limiter whether the call of the request passes, and reads its attribute only if
 // the limiter needs it.
 func (s *step) ask(call rule.Call, q *request, opts []Option) (rule.Ticket, rule.Decision) {
+	k := s.keyed
 	switch {
-	case len(s.keys) == 0: // most are so, and this is quicker
+	case k == nil: // most are so, and this is quicker
 		ticket, decision := s.limiter.Acquire(call)
 		return ticket, s.allowed(decision)
-	case s.late != nil:
-		if ticket, decision := s.late.AcquireUnread(call); decision != rule.NeedsAttribute {
+	case k.late != nil:
+		if ticket, decision := k.late.AcquireUnread(call); decision != rule.NeedsAttribute {
 			return ticket, s.allowed(decision)
 		}
 	}
-	if len(s.keys) > 1 {
+	if len(k.keys) > 1 {
 		return s.askComposite(q, opts)
 	}
 	switch last := len(opts) - 1; {
 	case last < 0: // there are no attributes
-		s.evidence.note(0, false)
-	case opts[last].key == atomic.LoadPointer(&s.seenKey) && opts[last].kind == len(s.keys[0]):
+		k.evidence.note(0, false)
+	case opts[last].key == atomic.LoadPointer(&k.seenKey) && opts[last].kind == len(k.keys[0]):
 		call.Attribute = opts[last].value
 	default:
-		call.Attribute = s.attribute(q, opts)
+		call.Attribute = k.attribute(q, opts)
 	}
 	ticket, decision := s.limiter.Acquire(call)
 	if decision == rule.NeedsSource {
@@ -98,39 +118,39 @@ func (s *step) ask(call rule.Call, q *request, opts []Option) (rule.Ticket, rule
 
 // askFrom asks the limiter again, which has to know where the call comes from.
 func (s *step) askFrom(call rule.Call, q *request, opts []Option) (rule.Ticket, rule.Decision) {
-	if s.sources == nil {
+	if s.keyed.sources == nil {
 		return 0, rule.Block
 	}
 	source := q.attribute(opts, rule.KeyIPPrefix)
 	if !source.IsSet() {
 		source = q.attribute(opts, rule.KeyOrigin)
 	}
-	ticket, decision := s.sources.AcquireFrom(call, source)
+	ticket, decision := s.keyed.sources.AcquireFrom(call, source)
 	return ticket, s.allowed(decision)
 }
 
 // attribute returns the attribute of the one key, which the last option often has. It remembers
 // where that option has its key. That of most later calls is the same constant: these need
 // not compare the texts, which saves 2 ns.
-func (s *step) attribute(q *request, opts []Option) rule.Attribute {
-	if o := &opts[len(opts)-1]; o.hasKey(s.keys[0]) {
-		if atomic.LoadPointer(&s.seenKey) == nil {
-			atomic.StorePointer(&s.seenKey, o.key)
+func (k *keyedStep) attribute(q *request, opts []Option) rule.Attribute {
+	if o := &opts[len(opts)-1]; o.hasKey(k.keys[0]) {
+		if atomic.LoadPointer(&k.seenKey) == nil {
+			atomic.StorePointer(&k.seenKey, o.key)
 		}
-		s.evidence.note(0, o.value.IsSet())
+		k.evidence.note(0, o.value.IsSet())
 		return o.value
 	}
-	a := q.attribute(opts, s.keys[0])
-	s.evidence.note(0, a.IsSet())
+	a := q.attribute(opts, k.keys[0])
+	k.evidence.note(0, a.IsSet())
 	return a
 }
 
 // prefetch has the prefetcher load what the step will look at, if an option is the attribute.
-func (s *step) prefetch(opts []Option) {
+func (k *keyedStep) prefetch(opts []Option) {
 	for i := len(opts) - 1; i >= 0; i-- {
-		if o := &opts[i]; o.hasKey(s.keys[0]) {
+		if o := &opts[i]; o.hasKey(k.keys[0]) {
 			if o.value.IsSet() {
-				s.prefetcher.Prefetch(o.value)
+				k.prefetcher.Prefetch(o.value)
 			}
 			return
 		}
@@ -173,7 +193,7 @@ func (s *step) retryTime(a answer, q *request, opts []Option) time.Duration {
 
 // retryAfter returns how long it takes until such a call passes this step.
 func (s *step) retryAfter(q *request, opts []Option) (wait time.Duration) {
-	if len(s.keys) == 0 || s.late != nil {
+	if s.keyed == nil || s.keyed.late != nil {
 		wait = s.limiter.RetryAfter(q.Call)
 		if wait == 0 && q.noWait && s.forecaster != nil && s.queue != nil {
 			passAt, _ := s.forecaster.Forecast(q.Call, q.Now, 0)
@@ -195,22 +215,23 @@ func (s *step) join(q *request, opts []Option, patience rule.Patience) (
 
 // withAttribute calls fn with the call and the attribute that the rule looks at.
 func (s *step) withAttribute(q *request, opts []Option, fn func(rule.Call)) {
-	switch len(s.keys) {
-	case 0:
+	k := s.keyed
+	switch {
+	case k == nil:
 		fn(q.Call)
-	case 1:
-		a := q.attribute(opts, s.keys[0])
-		s.evidence.note(0, a.IsSet())
+	case len(k.keys) == 1:
+		a := q.attribute(opts, k.keys[0])
+		k.evidence.note(0, a.IsSet())
 		fn(q.with(a))
 	default:
-		parts, _ := s.composites.Get().(*[rule.MaxKeys]rule.Attribute)
-		for i, key := range s.keys {
+		parts, _ := k.composites.Get().(*[rule.MaxKeys]rule.Attribute)
+		for i, key := range k.keys {
 			parts[i] = q.attribute(opts, key)
-			s.evidence.note(i, parts[i].IsSet())
+			k.evidence.note(i, parts[i].IsSet())
 		}
-		fn(q.with(rule.Composite(parts, len(s.keys))))
+		fn(q.with(rule.Composite(parts, len(k.keys))))
 		*parts = [rule.MaxKeys]rule.Attribute{} // keeps nothing of the call alive
-		s.composites.Put(parts)
+		k.composites.Put(parts)
 	}
 }
 

@@ -189,7 +189,7 @@ func (s *swap) retireLimiter(limiter versionedLimiter) {
 
 // markNamed marks the resources that a rule names. They are in the table as long as it is attached to them.
 func (s *swap) markNamed(a *activeRule) {
-	for _, name := range [...]string{a.target.Resource, a.related} {
+	for _, name := range [...]string{a.resource, a.related} {
 		if name != "" {
 			s.markAffected(s.registry.table.get(name))
 		}
@@ -294,7 +294,7 @@ func (s *swap) plan(r *resource) *plan {
 		case state.version != a.rule:
 			state.update(a.rule, s.nextLimiter(a, r.name, state.transitions, state.limiter))
 		}
-		p.add(planned{rule: a.rule, state: state, limiter: state.limiter}, a.target)
+		p.add(a.rule, state, state.limiter, a.target())
 	}
 	if r.attached != nil {
 		for _, a := range r.attached.counts {

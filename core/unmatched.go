@@ -98,7 +98,7 @@ func (a *activeRule) missing() (what Missing, attributes []string) {
 	case !a.called.Load():
 		return MissingResource, nil
 	case !a.matched.Load():
-		return MissingCall, e.keys
+		return MissingCall, e.attributeKeys()
 	case !e.originSeen():
 		return MissingOrigin, nil
 	}
@@ -132,7 +132,7 @@ func (e *Engine) unmatchedOfSources() unmatchedOfSources {
 			of = new(unmatchedOfSource)
 			all[source] = of
 		}
-		of.first = append(of.first, UnmatchedRule{key, at.Document, active.target, missing, attributes})
+		of.first = append(of.first, UnmatchedRule{key, at.Document, active.target(), missing, attributes})
 	}
 	for _, of := range all {
 		slices.SortFunc(of.first, func(a, b UnmatchedRule) int {

@@ -136,7 +136,7 @@ func (e *Engine) limitersOf(key rule.Key) (of rule.Rule, list []namedLimiter, er
 	g.swapMu.Lock()
 	defer g.swapMu.Unlock()
 	if a.sharesLimiter {
-		return a.rule, []namedLimiter{{a.target.Resource, a.shared.Limiter}}, nil
+		return a.rule, []namedLimiter{{a.resource, a.shared.Limiter}}, nil
 	}
 	for _, r := range append(g.table.all(), g.overflowResource) {
 		for _, s := range r.states {

@@ -103,7 +103,7 @@ func (v ResourceView) Rules() []RuleView {
 	for i := range p.rules {
 		of := &p.rules[i]
 		views[i] = RuleView{
-			Key: of.rule.Key(), Shadow: of.rule.Target().Shadow, Off: of.off, refusals: of.state.tally.refused, now: v.now,
+			Key: of.rule.Key(), Shadow: of.rule.Target().Shadow, Off: of.off, refusals: &of.state.tally.refused, now: v.now,
 			Refused: of.state.tally.refused.Total(), WouldRefuse: of.state.tally.wouldRefuse.Load(),
 		}
 	}

@@ -13,7 +13,7 @@ import (
 // it. It never changes. A changed rule is compiled again, and its limiter goes over to
 // the result.
 type Compiled struct {
-	rule     Rule
+	rule     *Rule // never changes, and may be that which others have too
 	version  uint64
 	revision uint64    // of the version, if the limit moves; see follower
 	follower *follower // nil if it does not
@@ -36,7 +36,10 @@ type warmUpCurves struct {
 // Compile compiles a rule, which must be valid and complete: see [Rule.Validate] and
 // [Rule.WithDefaults]. Limiters tell versions of their rule apart by version: the
 // higher one is newer.
-func Compile(rule Rule, version uint64) *Compiled {
+func Compile(rule Rule, version uint64) *Compiled { return compile(&rule, version) }
+
+// compile is Compile for a rule that never changes, which it keeps.
+func compile(rule *Rule, version uint64) *Compiled {
 	window := rule.Calendar.Length(rule.Window)
 	r := &Compiled{rule: rule, version: version, seconds: window.Seconds(), windows: openwindow.New(rule.Calendar.Compile())}
 	if rule.limiterKind() == windowLimiter {
@@ -86,7 +89,7 @@ func (r *Compiled) outlastsStep() bool { return r.warmsUp() && r.spanLength() > 
 func (r *Compiled) spanLength() time.Duration { return time.Duration(r.span) * r.bucket }
 
 // Rule returns the rule that was compiled.
-func (r *Compiled) Rule() Rule { return r.rule }
+func (r *Compiled) Rule() Rule { return *r.rule }
 
 // canFollow says whether a limiter of the present version can go on with this one: both
 // count the same calls, by the same kind of limiter.
@@ -97,7 +100,7 @@ func (r *Compiled) canFollow(present *Compiled) bool {
 // countsLike says whether this version of the rule counts the same calls as the present
 // one, be it by another kind of limiter, see [predecessor].
 func (r *Compiled) countsLike(present *Compiled) bool {
-	from, to := &present.rule, &r.rule
+	from, to := present.rule, r.rule
 	return from.Resource == to.Resource && from.Match == to.Match &&
 		from.Shared == to.Shared && from.Related == to.Related
 }

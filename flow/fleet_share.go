@@ -67,7 +67,7 @@ func (s *shareSource) apply(r *Rule, limit float64) {
 
 // withShare returns a copy of the compiled rule whose limit is that of a share.
 func (r *Compiled) withShare(share *fleet.Share) *Compiled {
-	source := &shareSource{share: share, written: r.rule}
+	source := &shareSource{share: share, written: *r.rule}
 	if r.follower != nil {
 		source.signal, _ = r.follower.source.(*signalSource)
 	}

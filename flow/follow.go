@@ -133,8 +133,9 @@ func (f *follower) inForce() *Compiled {
 
 // moved returns the rule with another limit, as a newer version.
 func (r *Compiled) moved(source limitSource, limit float64) *Compiled {
-	next := *r
-	source.apply(&next.rule, limit)
+	next, moved := *r, *r.rule
+	source.apply(&moved, limit)
+	next.rule = &moved
 	next.revision++
 	next.compileLimit()
 	return &next

@@ -11,7 +11,7 @@ func (w *Window) Idle(now clock.Instant) bool {
 	r := w.catchUp(now)
 	w.rollTo(r, r.bucketOf(now))
 	return w.before == nil && w.counts.Held(w.counts.OpenBucket()) == 0 && w.log.isEmpty(now) &&
-		w.warmUp.isCold(r) && w.history.isConstant() && w.carry.isInitial(w.limit) &&
+		w.warming.isCold(r) && w.carry.isInitial(w.limit) &&
 		w.carry.wanted == 0 && (!r.warmsUp() || w.refused.Load() == 0)
 }
 

@@ -21,12 +21,13 @@ func (w *Window) copyCounts(shared *Window, now clock.Instant) {
 		shared.takeOver(r, now)
 	}
 	bucket := shared.counts.OpenBucket()
-	w.counts, w.counted, w.carry = shared.counts.Clone(), shared.counted, shared.carry
+	w.counts.Copy(&shared.counts)
+	w.counted, w.carry = shared.counted, shared.carry
 	w.log, w.restored, w.restoredOpen, w.shaped = shared.log.clone(), shared.restored, shared.restoredOpen, shared.shaped
 	shared.open(r, bucket)
 
-	w.warmUp, w.history = newWarmUpState(r, r.bucketStart(bucket)), limitHistory{}
-	fresh := newFractionCarry(w.limitOf(&w.warmUp, &w.history, r, bucket))
+	w.warming = newWindowWarming(r, r.bucketStart(bucket))
+	fresh := newFractionCarry(w.warming.limitOf(r, bucket))
 	w.carry.wanted = 0 // no call has asked for it here
 	w.carry.limitTo(fresh.saved)
 	w.compiled.Store(r)

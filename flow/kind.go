@@ -23,7 +23,7 @@ func Kind() *rule.Type[Rule] {
 		Defaults: defaults, Validate: validate,
 		Signals: signals,
 		Fleet:   isOfFleet,
-		Compile: func(r Rule, version uint64) any { return Compile(r, version) },
+		Compile: func(r *Rule, version uint64) any { return compile(r, version) },
 		New:     newLimiterFor,
 		Adopt:   adopt,
 	})

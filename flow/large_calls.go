@@ -46,7 +46,7 @@ func (w *Window) takeSavedSlowly(r *Compiled, bucket, n int64) bool {
 		return false
 	}
 	w.counts.GiveBack(bucket, -int32(n))
-	w.warmUp.passed(r, n, r.bucketStart(bucket))
+	w.warming.passed(r, n, r.bucketStart(bucket))
 	w.counted += n
 	if beyond > 0 {
 		w.carry.spend(bucket, r.bucketEnd(bucket), beyond)
@@ -103,7 +103,7 @@ func (w *Window) accountForRefused(r *Compiled, bucket int64) {
 		return
 	}
 	n := int64(w.refused.Swap(0))
-	w.warmUp.refused(r, n)
+	w.warming.refused(r, n)
 	w.carry.want(n, w.whole, bucket)
 }
 

@@ -49,13 +49,7 @@ func (w *Window) adopt(from, to *Compiled, now clock.Instant) {
 		opened = to.bucketOf(now)
 		w.reshape(from, to, now)
 	}
-	w.warmUp.adopt(from, to, to.bucketStart(opened))
-	switch {
-	case from.version != to.version:
-		w.history = limitHistory{}
-	case from.rule.Limit != to.rule.Limit: // it follows a signal, so neither is 0
-		w.history.scale(from.rule.Limit, to.rule.Limit)
-	}
+	w.warming = w.warming.adopt(from, to, to.bucketStart(opened))
 	w.carry.adopt(from, to, to.bucketStart(opened))
 	w.compiled.Store(to)
 	w.noteRefusals(to)
@@ -67,7 +61,7 @@ func (w *Window) close(r *Compiled) {
 	taken := w.counts.Close()
 	bucket := w.counts.OpenBucket()
 	w.carry.refund(bucket, r.span, max(0, w.counted-taken))
-	w.warmUp.passed(r, taken-w.counted, r.bucketStart(bucket))
+	w.warming.passed(r, taken-w.counted, r.bucketStart(bucket))
 	w.counted = taken
 	w.accountForRefused(r, bucket)
 	w.spendExtra(&w.carry, r, taken)
@@ -88,7 +82,7 @@ func (w *Window) open(r *Compiled, bucket int64) {
 	if bucket > w.counts.OpenBucket() {
 		w.counted = 0
 	}
-	limit := w.limitOf(&w.warmUp, &w.history, r, bucket)
+	limit := w.warming.limitOf(r, bucket)
 	w.saveUnused(&w.carry, r, bucket, limit)
 	w.limit = limit
 	w.whole, w.fraction = split(limit)
@@ -112,12 +106,6 @@ func (w *Window) saveUnused(c *fractionCarry, r *Compiled, bucket int64, limit f
 	}
 	c.lapse(saving, whole, bucket, r.span)
 	c.save(limit, unused/float64(r.span))
-}
-
-// limitOf returns the effective limit of the window that ends with a bucket, the open
-// one or a later one, in tokens per window.
-func (w *Window) limitOf(state *warmUpState, history *limitHistory, r *Compiled, bucket int64) float64 {
-	return history.add(r, bucket, state.windowLimit(r, r.bucketStart(bucket)))
 }
 
 // retryAfter returns how long after the start of the open bucket n tokens can be taken,

@@ -90,7 +90,7 @@ func (b *tokenBucket) nextBehind(head *Waiter, between int64, now clock.Instant,
 // passTime returns when n tokens can be taken with so many ahead of them. Calls ahead
 // take theirs as soon as they can, so the bucket does not overflow meanwhile.
 func (b *tokenBucket) passTime(now clock.Instant, ahead int64, n int32) (clock.Instant, bool) {
-	rule := &b.compiled.rule
+	rule := b.compiled.rule
 	needed := float64(ahead)
 	if !rule.Overdraft {
 		needed += float64(n)

@@ -5,7 +5,7 @@ import (
 	"github.com/penstock-go/penstock/warmup"
 )
 
-// warmUpState tells how warm the resource of a window or of a throttle is. Of a rule
+// warmUpState tells how warm the resource of a throttle or, in a windowWarming, of a window is. Of a rule
 // that does not warm up it is the zero value, and its limits are those of the rule.
 type warmUpState struct{ bucket warmup.Bucket }
 
@@ -21,11 +21,6 @@ func newWarmUpState(r *Compiled, now clock.Instant) warmUpState {
 // contains now, for a throttle.
 func (s *warmUpState) queueLimit(r *Compiled, now clock.Instant) float64 {
 	return s.limit(r, now, r.seconds)
-}
-
-// windowLimit returns the same for a window, in tokens per span of the window.
-func (s *warmUpState) windowLimit(r *Compiled, now clock.Instant) float64 {
-	return s.limit(r, now, r.spanLength().Seconds())
 }
 
 func (s *warmUpState) limit(r *Compiled, now clock.Instant, seconds float64) float64 {

@@ -19,21 +19,20 @@ import (
 // back are lock-free, except for the first call of each bucket and for large calls.
 type Window struct {
 	compiled atomic.Pointer[Compiled] // those that counts was opened under
-	counts   *stat.Window
+	counts   stat.Window
 
 	wait      atomic.Int64 // how long a token refused in the open bucket has to wait, ns
 	overdrawn atomic.Int64 // what remained when the bucket was opened if that is below zero
 	refused   atomic.Int32 // the largest call refused in it, tokens; see noteRefused
 	large     largeCalls   // see there
 
-	mu       sync.Mutex // guards what follows, and opening and closing buckets
-	warmUp   warmUpState
-	history  limitHistory
+	mu       sync.Mutex     // guards what follows, and opening and closing buckets
+	warming  *windowWarming // nil unless the rule warms up
 	carry    fractionCarry
 	limit    float64 // the effective limit of the open bucket, tokens per window
 	whole    int64   // its whole tokens
 	fraction float64 // and the fraction
-	counted  int64   // tokens of the open bucket that warmUp has counted
+	counted  int64   // tokens of the open bucket that warming has counted
 
 	// Of a rule that has changed its shape:
 	log          *passLog    // nil if there is nothing to remember
@@ -47,8 +46,9 @@ type Window struct {
 func NewWindow(r *Compiled, now clock.Instant) *Window {
 	r = r.inForce()
 	bucket := r.bucketOf(now)
-	w := &Window{counts: stat.NewWindow(r.span, bucket), warmUp: newWarmUpState(r, r.bucketStart(bucket))}
-	w.carry = newFractionCarry(w.limitOf(&w.warmUp, &w.history, r, bucket))
+	w := &Window{warming: newWindowWarming(r, r.bucketStart(bucket))}
+	w.counts.Resize(r.span, bucket)
+	w.carry = newFractionCarry(w.warming.limitOf(r, bucket))
 	w.compiled.Store(r)
 	w.noteRefusals(r)
 	w.open(r, bucket)
@@ -148,7 +148,7 @@ func (w *Window) giveBackIn(r *Compiled, bucket int64, n int32) bool {
 	if !w.counts.GiveBack(bucket, n) {
 		return false
 	}
-	w.warmUp.passed(r, -int64(n), r.bucketStart(bucket))
+	w.warming.passed(r, -int64(n), r.bucketStart(bucket))
 	if bucket == w.counts.OpenBucket() {
 		w.counted -= int64(n)
 	}

@@ -33,10 +33,11 @@ func (w *Window) lookAhead(r *Compiled, bucket int64) (limit float64, remaining 
 	if bucket == open {
 		return w.limit, w.counts.Remaining()
 	}
-	warmUp, history, carry := w.warmUp, w.history.clone(), w.closedCarry(r)
-	warmUp.passed(r, w.counts.Taken()-w.counted, r.bucketStart(open))
-	warmUp.refused(r, int64(w.refused.Load()))
-	limit = w.limitOf(&warmUp, &history, r, bucket)
+	var copied windowWarming
+	warming, carry := w.warming.copyTo(&copied), w.closedCarry(r)
+	warming.passed(r, w.counts.Taken()-w.counted, r.bucketStart(open))
+	warming.refused(r, int64(w.refused.Load()))
+	limit = warming.limitOf(r, bucket)
 	w.saveUnused(&carry, r, bucket, limit)
 	whole, fraction := split(limit)
 	extra := max(carry.inWindow(whole, fraction, r, bucket), carry.available(fraction))

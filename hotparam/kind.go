@@ -27,7 +27,7 @@ func Kind() *rule.Type[Rule] {
 		NamesValues: func(r Rule) bool { return r.Values.Len() > 0 },
 		Fleet:       isOfFleet,
 		Forbids:     forbids,
-		Compile:     func(r Rule, version uint64) any { return compile(r, version) },
+		Compile:     func(r *Rule, version uint64) any { return compile(*r, version) },
 		New:         newLimiter,
 		Adopt:       adopt,
 		Gauges:      gauges(),

@@ -209,7 +209,7 @@ func (r *typedRule[R]) compile(version uint64) any {
 	if compiled := r.compiled.Load(); compiled != nil {
 		return *compiled
 	}
-	compiled := r.of.spec.Compile(r.rule, version)
+	compiled := r.of.spec.Compile(&r.rule, version)
 	if !r.compiled.CompareAndSwap(nil, &compiled) { // another goroutine was quicker
 		return *r.compiled.Load()
 	}

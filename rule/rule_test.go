@@ -219,7 +219,7 @@ func TestExitTookTheTimeSinceItsStart(t *testing.T) {
 func TestUncompiledRuleIsACopyOnceItWasCompiled(t *testing.T) {
 	compiled := 0
 	of := spec()
-	of.Compile = func(pool, uint64) any { compiled++; return compiled }
+	of.Compile = func(*pool, uint64) any { compiled++; return compiled }
 	r := rule.Define(of).Complete(pool{Resource: "r", Size: 1})
 	assert.Same(t, r, r.Uncompiled())
 	r.NewLimiter(rule.Env{Version: 1})

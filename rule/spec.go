@@ -70,9 +70,9 @@ type Spec[R comparable] struct {
 	Ends func(R) time.Time
 
 	// Compile returns what all limiters of one version of a rule have in common, for
-	// [Env.Compiled]. It is called once for each version, however many limiters that has.
-	// nil for kinds that compile nothing.
-	Compile func(rule R, version uint64) any
+	// [Env.Compiled]. It is called once for each version, however many limiters that has. What it
+	// returns may refer to the rule, which never changes any more. nil for kinds that compile nothing.
+	Compile func(rule *R, version uint64) any
 
 	// New returns the limiter of a rule, which is valid and complete, on a resource
 	// that it did not apply to before.

@@ -36,7 +36,7 @@ type Node struct {
 
 	mu      sync.Mutex // guards what follows, and going over to another second
 	sums    [3]sums    // of passed, done and all that were blocked
-	refused *refused   // what was moved out of blockedBy; nil without Refusals
+	refused *refused   // what was moved out of blockedBy; nil until there is something
 	minute  *leapArray // the seconds before the open one; nil until there is something to keep
 
 	responseTimes Histogram
@@ -49,6 +49,22 @@ const ownTallies = 4
 type refused struct {
 	total  [ownTallies]uint64 // moved out of the words
 	before [ownTallies]uint64 // of these, in seconds before the open one
+}
+
+// movedRefused returns what was moved out of blockedBy. The caller holds n.mu.
+func (n *Node) movedRefused() refused {
+	if n.refused == nil {
+		return refused{}
+	}
+	return *n.refused
+}
+
+// ensureRefused returns where that is kept. The caller holds n.mu.
+func (n *Node) ensureRefused() *refused {
+	if n.refused == nil {
+		n.refused = new(refused)
+	}
+	return n.refused
 }
 
 // rareTallies count events that most resources never have.

@@ -105,7 +105,8 @@ func TestNodeBehavesLikeItsModel(t *testing.T) {
 				if len(d.rules) == 7 {
 					t.Skip("there are enough, also without a tally of their own")
 				}
-				d.rules, d.blocked, d.by = append(d.rules, n.Refusals()), append(d.blocked, 0), append(d.by, map[int64]uint64{})
+				own := n.Refusals()
+				d.rules, d.blocked, d.by = append(d.rules, &own), append(d.blocked, 0), append(d.by, map[int64]uint64{})
 			},
 			"done": func(t *rapid.T) {
 				if len(d.started) == 0 {

@@ -17,7 +17,8 @@ func TestNodeCountsEveryCallOfMany(t *testing.T) {
 	var n stat.Node
 	var rules []*stat.Refusals
 	for range 8 {
-		rules = append(rules, n.Refusals())
+		own := n.Refusals()
+		rules = append(rules, &own)
 	}
 	var clockSteps atomic.Int64
 	var calling sync.WaitGroup

@@ -16,20 +16,18 @@ type Refusals struct {
 }
 
 // Refusals returns a new count, at zero, of calls that are blocked. The first four of a node
-// count a call together with the node, in one atomic write, further ones in another one.
-func (n *Node) Refusals() *Refusals {
+// count a call together with the node, in one atomic write, further ones in another one. The count is not
+// to be copied once it is in use.
+func (n *Node) Refusals() Refusals {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	index := int(n.refusals)
 	if n.refusals++; index >= len(n.blockedBy) {
-		return &Refusals{node: n, tally: &n.blocked, also: new(atomic.Uint64)}
-	}
-	if n.refused == nil {
-		n.refused = new(refused)
+		return Refusals{node: n, tally: &n.blocked, also: new(atomic.Uint64)}
 	}
 	own := &n.blockedBy[index]
 	own.reopen(tagOf(n.second.Load()))
-	return &Refusals{node: n, tally: own, index: index}
+	return Refusals{node: n, tally: own, index: index}
 }
 
 // ownRefusals returns how many Refusals have a tally of their own. The caller holds n.mu.
@@ -51,7 +49,7 @@ func (r *Refusals) Total() uint64 {
 	}
 	r.node.mu.Lock()
 	defer r.node.mu.Unlock()
-	return r.node.refused.total[r.index] + unpack(r.tally.word.Load()).events
+	return r.node.movedRefused().total[r.index] + unpack(r.tally.word.Load()).events
 }
 
 // Minute returns how many calls the rule has blocked in each of the seconds of [Node.Minute]. Only the

@@ -46,7 +46,7 @@ func (n *Node) enter(second int64) {
 func (n *Node) blockedLate(t *tally, second int64, events uint64) {
 	for i := range n.ownRefusals() {
 		if t == &n.blockedBy[i] {
-			n.refused.before[i] += events
+			n.ensureRefused().before[i] += events
 			n.amend(second, func(s *kept) { s.by[i] += events })
 		}
 	}
@@ -57,7 +57,7 @@ func (n *Node) blockedLate(t *tally, second int64, events uint64) {
 func (n *Node) keep(next int64) {
 	ended := n.second.Load()
 	s := kept{Second: n.openSecond()}
-	if n.refused != nil {
+	if n.refused != nil { // the words are closed: what they had is there
 		s.by = n.openRefused()
 		n.refused.before = n.refused.total
 	}
@@ -136,8 +136,8 @@ func (n *Node) move(t *tally, events count) {
 		n.moved.Add(-int64(events.events))
 	default:
 		for i := range n.ownRefusals() {
-			if t == &n.blockedBy[i] {
-				n.refused.total[i] += events.events
+			if t == &n.blockedBy[i] && events.events > 0 {
+				n.ensureRefused().total[i] += events.events
 			}
 		}
 	}
@@ -160,11 +160,11 @@ func (n *Node) openSecond() Second {
 	return s
 }
 
-// openRefused returns how many calls each of the first Refusals has blocked in the open second. There
-// are Refusals.
+// openRefused returns how many calls each of the first Refusals has blocked in the open second.
 func (n *Node) openRefused() (by [ownTallies]uint64) {
+	moved := n.movedRefused()
 	for i := range n.ownRefusals() {
-		by[i] = n.refused.total[i] + unpack(n.blockedBy[i].word.Load()).events - n.refused.before[i]
+		by[i] = moved.total[i] + unpack(n.blockedBy[i].word.Load()).events - moved.before[i]
 	}
 	return by
 }

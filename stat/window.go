@@ -2,7 +2,6 @@ package stat
 
 import (
 	"math"
-	"slices"
 	"sync/atomic"
 )
 
@@ -42,17 +41,16 @@ type Window struct {
 // NewWindow returns an empty window of so many buckets, the given one being the
 // last. It is closed.
 func NewWindow(buckets int, last int64) *Window {
-	w := &Window{open: last, taken: make([]int64, buckets)}
-	w.Close()
+	w := new(Window)
+	w.Resize(buckets, last)
 	return w
 }
 
-// Clone returns a window of its own that holds the same. The window must be closed,
-// and so is the clone.
-func (w *Window) Clone() *Window {
-	c := &Window{open: w.open, opening: w.opening, taken: slices.Clone(w.taken)}
-	c.state.Store(w.state.Load())
-	return c
+// Copy makes a window hold what another one does, in its own memory. The other one must be closed, and
+// then the window is.
+func (w *Window) Copy(other *Window) {
+	w.open, w.opening, w.taken = other.open, other.opening, append(w.taken[:0], other.taken...)
+	w.state.Store(other.state.Load())
 }
 
 // Take takes n tokens in the bucket if it is open and so many remain.
@@ -205,8 +203,8 @@ func (w *Window) FreeIn(n int32, remaining, extra int64) (buckets int64) {
 func (w *Window) TakenIn(bucket int64) int64 { return w.taken[w.slot(bucket)] }
 
 // Resize empties the window and gives it another number of buckets, of another
-// length. It must be closed and stays so. last is the bucket, of the new length,
-// that is the present one.
+// length. It must be closed, as the zero value is, and stays so. last is the bucket, of
+// the new length, that is the present one.
 func (w *Window) Resize(buckets int, last int64) {
 	w.taken, w.open, w.opening = make([]int64, buckets), last, 0
 	w.state.Store(packState(last^1<<31, 0))

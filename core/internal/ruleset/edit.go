@@ -103,15 +103,31 @@ func (e *edit) remove(key rule.Key, g *group) {
 func (e *edit) replace(g *group, replaced []rules.Replacement) {
 	e.touched, e.changes = slices.Grow(e.touched, len(replaced)), slices.Grow(e.changes, len(replaced))
 	for _, r := range replaced {
-		if r.From != (rule.Key{}) {
+		switch {
+		case r.From == (rule.Key{}):
+		case r.To != nil && r.From == r.To.Key(): // as most have: one look-up is enough
+			e.exchange(r.From, claim{g, r.To})
+		default:
 			e.remove(r.From, g)
 		}
 	}
 	for _, r := range replaced {
-		if r.To != nil {
-			e.add(r.To.Key(), claim{g, r.To})
+		if r.To == nil {
+			continue
+		}
+		if key := r.To.Key(); key != r.From {
+			e.add(key, claim{g, r.To})
 		}
 	}
+}
+
+// exchange puts a rule in place of that of the same group and key.
+func (e *edit) exchange(key rule.Key, c claim) {
+	of := e.touch(key)
+	before := len(of.waiting)
+	of.remove(c.group)
+	of.add(c)
+	e.book.waiting += len(of.waiting) - before
 }
 
 // rank gives a group another place in the order of precedence.
