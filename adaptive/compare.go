@@ -85,7 +85,10 @@ func (c *class) observe(now clock.Instant, free bool) {
 	if !c.usual.Verified() {
 		least *= 2
 	}
-	r.slow = c.usual.Mean() > 0 && (c.usual.Verified() || r.ends >= knownEnds) && c.response() > least*c.usual.Mean() &&
+	// The first calls that end are the short ones. Under a limit, when hardly any calls are under way, such
+	// a mean would have others look slow.
+	isKnown := c.usual.Verified() || r.ends >= knownEnds && (free || c.usual.Measured())
+	r.slow = c.usual.Mean() > 0 && isKnown && c.response() > least*c.usual.Mean() &&
 		expected-r.ends > 4*math.Sqrt(expected*(1+c.usual.Variation()))
 	if !r.slow {
 		r.calm = r.last
@@ -152,8 +155,12 @@ func (g *group) observe(now clock.Instant) (slowest *class) {
 }
 
 // surge returns how many calls of the classes that are slow came since they are; of all classes if none
-// is known to be slow.
+// is known to be slow. Of classes that went apart it returns none: they are slow anyway, and clients ask
+// for more of what is slow. They can wait for the experiment, as they do others no harm.
 func (g *group) surge(now clock.Instant) (s limit.Surge) {
+	if g.index > 0 {
+		return s
+	}
 	slow := slices.ContainsFunc(g.classes, func(c *class) bool { return c.recent.slow })
 	for _, c := range g.classes {
 		if c.recent.known == 0 || slow && !c.recent.slow || c.recent.slow && !c.usual.Verified() {

@@ -107,6 +107,8 @@ func evidenceOf(s limit.Shortage) string {
 	case limit.BySurge:
 		return fmt.Sprintf("%.0f calls came in %v, where %.0f are usual, and calls took %s times as long as usual",
 			s.Calls, s.Within.Round(time.Millisecond), s.Of, times(s.Slower))
+	case limit.ByEarlier:
+		return fmt.Sprintf("as many calls ended as when it was limited before, and calls took %s times as long as usual", times(s.Slower))
 	case limit.ByFailures:
 		return fmt.Sprintf("clients gave up: %.0f of %.0f calls failed after a long time", s.Calls, s.Of)
 	}

@@ -51,12 +51,19 @@ type Control struct {
 	hopeless   bool          // they have done so for long: all failures count as late
 	restored   restoredLimit
 	shortage   Shortage
-	hasSpedUp  bool // the last probe down got much more done; if another does, too, the limit is to blame
+	before     earlier // of the last shortage
+	hasSpedUp  bool    // the last probe down got much more done; if another does, too, the limit is to blame
 
 	probe probe
 	now   time.Duration // since the control began
 	down  schedule
 	up    schedule
+}
+
+// earlier is what a shortage has shown.
+type earlier struct {
+	limit float64 // that was right; 0 if there was no shortage
+	work  float64 // that could be done in a second, in seconds of usual response times: about the workers that are busy
 }
 
 // restoredLimit is a limit that was restored after an outage.
@@ -252,6 +259,7 @@ func (c *Control) observe(w Window) {
 		}
 		if c.relaxed >= time.Second {
 			c.phase = open
+			c.remember()
 		}
 		if w.response() < 1.5*c.base.mean && w.full() < mostlyOpen {
 			c.setLimit(max(c.limit, min(1.05*c.limit, 1.5*c.target())))
@@ -296,10 +304,20 @@ func (c *Control) follows(w Window) {
 	c.calmCalls += weight * (w.inFlight() - c.calmCalls)
 	n := c.calmCalls
 	usual := c.Plenty(n)
+	if c.before.limit > 0 { // more calls under way only waited
+		usual = min(usual, c.before.limit)
+	}
 	if usual < c.limit {
 		usual = c.limit + slowly*(usual-c.limit)
 	}
 	c.setLimit(usual)
+}
+
+// remember keeps what the shortage that is over has shown, if that rests on a response time that is known.
+func (c *Control) remember() {
+	if c.base.verified {
+		c.before = earlier{min(c.limit, c.target()), c.greatest * c.base.mean}
+	}
 }
 
 // plenty returns a limit that is rarely reached while so many calls are under way on average.

@@ -139,6 +139,10 @@ func (c *Control) judgeDown(w Window) {
 		c.learn(w, true)
 		c.setLimit(c.target())
 		c.endProbe(false)
+	case near && b.verified: // the limit was too high, but no call waits at this one
+		c.learnShorter(w, true)
+		c.setLimit(min(c.probe.limit, c.target()))
+		c.endProbe(true)
 	case z > 0.65 || share >= 1: // as much was done with fewer calls under way
 		c.learnShorter(w, true)
 		c.setLimit(c.probe.limit)

@@ -21,6 +21,7 @@ const (
 	ByLimits            // more calls under way took longer, in proportion
 	BySurge             // more calls came than usual, and took longer
 	ByFailures          // calls failed late
+	ByEarlier           // as much was done as in an earlier shortage, and calls took longer
 )
 
 // Shortage returns what showed last that the service is short of something.

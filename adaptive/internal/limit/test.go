@@ -26,6 +26,7 @@ type test struct {
 	harmless float64 // the limit up to which calls did not take longer
 	arrivals float64 // calls that came since then
 	ends     float64 // calls that ended while the limit was reached
+	took     float64 // the sum of their response times, in seconds
 	blind    int     // how often the limit was raised although hardly a call had ended
 }
 
@@ -38,6 +39,7 @@ type level struct {
 	from   clock.Instant // calls that began then or later count: not those that came together
 	all    float64       // calls that ended at the level, whenever they began
 	known  float64       // of these, calls of resources whose usual response time is known
+	work   float64       // sum of their usual response times
 	ratios float64       // sum of their response times, in multiples of the usual ones
 	late   float64       // calls that failed and took longer than usual
 
@@ -117,10 +119,12 @@ func (c *Control) Ended(start clock.Instant, took, usual float64) {
 	l := c.test.present()
 	l.all++
 	c.test.ends++
+	c.test.took += took
 	if usual == 0 {
 		return
 	}
 	l.known++
+	l.work += usual
 	l.ratios += took / usual
 	if start >= l.from {
 		log := math.Log2(took / usual)
@@ -160,20 +164,29 @@ func (c *Control) Judge(now clock.Instant, waited, longest time.Duration, surge 
 		return false, false
 	}
 	known := c.base.verified
-	few := c.test.ends < fewEnds || l.all < fewEnds && waited >= hanging || !known && l.all < l.limit/16
 	switch {
 	case l.late >= leastEnds && l.late > l.all:
 		c.shortage = Shortage{By: ByFailures, Calls: l.late, Of: l.late + l.all}
 		return false, true // clients give up: to let more in would help nobody
-	case l.ready() && known && l.ratio/l.ends <= quick+0.5*math.Sqrt(c.variation/l.ends):
-		return c.raiseAfter(now, 0), false // they take as long as usual
 	case c.surge(now, surge):
 		return false, true // it is not the service that has changed
+	case known && c.isAsEarlier(now):
+		if waited < longest {
+			return false, false // it may be over soon
+		}
+		if c.isShortAgain(now) {
+			return false, true
+		}
+	}
+	switch {
+	case l.ready() && known && l.ratio/l.ends <= quick+0.5*math.Sqrt(c.variation/l.ends):
+		return c.raiseAfter(now, 0), false // they take as long as usual
 	case l.ready():
 		switch c.verdict() {
 		case short:
 			return false, true
 		case enough:
+			c.before = earlier{} // more can be done
 			c.test.levels[0] = *l
 			return c.raiseAfter(now, 1), false
 		}
@@ -186,16 +199,54 @@ func (c *Control) Judge(now clock.Instant, waited, longest time.Duration, surge 
 			return false, false // as much is done as usual: it may be over soon
 		}
 	}
-	if patience := longest/2 + longest/4*time.Duration(c.test.blind); few && waited >= patience && now.Sub(l.since) >= patience {
-		c.test.blind = min(c.test.blind+1, maxBlind)
-		return c.raise(now, l.limit), false
-	}
+	return c.raiseUnclear(now, waited, longest), false
+}
+
+// raiseUnclear raises the limit when the test has shown nothing for too long.
+func (c *Control) raiseUnclear(now clock.Instant, waited, longest time.Duration) (raised bool) {
+	l := c.test.present()
 	since := now.Sub(l.since)
-	unknown := l.all >= l.limit && l.known < leastEnds && since >= stuck // nothing is known of the resources that are called
-	if (l.ready() || unknown) && waited >= longest/2 && since >= longest/2 {
-		return c.raise(now, l.limit), false
+	patience := longest/2 + longest/4*time.Duration(c.test.blind)
+	if c.areFewEnds(now, waited) && waited >= patience && since >= patience {
+		c.test.blind = min(c.test.blind+1, maxBlind)
+		return c.raise(now, l.limit)
 	}
-	return false, false
+	unknown := l.all >= l.limit && l.known < leastEnds && since >= stuck // nothing is known of the resources that are called
+	return (l.ready() || unknown) && waited >= longest/2 && since >= longest/2 && c.raise(now, l.limit)
+}
+
+// areFewEnds says whether hardly a call has ended. Of a service of which nothing is known, that can only be
+// said once the limit has been as high for as long as its calls take.
+func (c *Control) areFewEnds(now clock.Instant, waited time.Duration) bool {
+	t, l := &c.test, c.test.present()
+	return t.ends < fewEnds || l.all < fewEnds && waited >= hanging ||
+		!c.base.verified && l.all < l.limit/16 && now.Sub(l.since).Seconds() >= t.took/t.ends
+}
+
+// isAsEarlier says whether no more is done than could be done in the last shortage, as far as is known.
+func (c *Control) isAsEarlier(now clock.Instant) bool {
+	l := c.test.present()
+	if c.before.limit == 0 || l.limit < c.before.limit || l.known < leastEnds {
+		return false
+	}
+	if l.work > (more+2*math.Sqrt(c.variation/l.known))*c.before.work*now.Sub(l.since).Seconds() {
+		c.before = earlier{}
+		return false
+	}
+	return true
+}
+
+// isShortAgain says whether as much is done as could be done in the last shortage, and calls take longer
+// than usual: it is the same one.
+func (c *Control) isShortAgain(now clock.Instant) bool {
+	l := c.test.present()
+	slower := l.ratios / l.known
+	if l.known < l.limit || slower <= quick+math.Sqrt(c.variation/l.known) ||
+		l.work < asMuch*c.before.work*now.Sub(l.since).Seconds() {
+		return false
+	}
+	c.shortage = Shortage{By: ByEarlier, Slower: slower}
+	return true
 }
 
 type verdict uint8
@@ -359,6 +410,7 @@ func (c *Control) Calm(w Window) bool {
 // Expect is called when so many more calls a second will end than of late, and as many more will
 // be under way: those of a resource that has come, or less than 0 for one that has gone.
 func (c *Control) Expect(rate, calls float64) {
+	c.before = earlier{}
 	c.calmRate = max(c.calmRate+rate, 0)
 	c.calmCalls = max(c.calmCalls+calls, 0)
 	if n := c.calmCalls; c.phase == open {

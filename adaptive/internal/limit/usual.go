@@ -11,6 +11,7 @@ type Usual struct {
 	base      baseline
 	variation float64 // squared coefficient of variation
 	calm      Window  // in a row
+	measured  bool    // the mean is that of calm windows, though perhaps of few calls
 }
 
 // Mean returns the mean in seconds; 0 if nothing is known.
@@ -18,6 +19,9 @@ func (u *Usual) Mean() float64 { return u.base.mean }
 
 // Verified says whether the mean was measured while calls did not disturb each other.
 func (u *Usual) Verified() bool { return u.base.verified }
+
+// Measured says whether the mean was measured while calls did not disturb each other, be it of few calls.
+func (u *Usual) Measured() bool { return u.measured || u.base.verified }
 
 // Variation returns the squared coefficient of variation.
 func (u *Usual) Variation() float64 { return u.variation }
@@ -45,6 +49,7 @@ func (u *Usual) Observe(w Window, calm bool) bool {
 	u.calm = u.calm.Plus(w)
 	if !u.base.verified {
 		u.base.guess(u.calm.response())
+		u.measured = true
 	}
 	enough := u.calm.Ended >= 80*(1+u.variation) || u.calm.Ended >= 8 && u.calm.Length >= 10*time.Second
 	if !enough {
