@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -300,35 +301,47 @@ func (f sourceFile) ownImports() (folders []string) {
 // eachFile calls check for every Go file of every module.
 func eachFile(t *testing.T, check func(t *testing.T, file sourceFile)) {
 	t.Helper()
-	count := 0
-	walk(t, func(name string) {
+	if testing.Short() {
+		t.Skip("reads every file")
+	}
+	files, err := sourceFiles()
+	require.NoError(t, err)
+	for _, file := range files {
+		check(t, file)
+	}
+	require.Greater(t, len(files), 50, "the repository was not found")
+}
+
+// sourceFiles returns every Go file of every module. It reads them once.
+var sourceFiles = sync.OnceValues(func() (files []sourceFile, err error) {
+	err = walk(func(name string) error {
 		if !strings.HasSuffix(name, ".go") {
-			return
+			return nil
 		}
 		syntax, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments)
-		require.NoError(t, err)
 		pkg := filepath.ToSlash(filepath.Dir(name))
-		check(t, sourceFile{path: name, pkg: pkg, test: strings.HasSuffix(name, "_test.go"), syntax: syntax})
-		count++
+		files = append(files, sourceFile{path: name, pkg: pkg, test: strings.HasSuffix(name, "_test.go"), syntax: syntax})
+		return err
 	})
-	require.Greater(t, count, 50, "the repository was not found")
-}
+	return files, err
+})
 
 // nestedModules returns the folders that are modules of their own.
 func nestedModules(t *testing.T) (folders []string) {
 	t.Helper()
-	walk(t, func(name string) {
+	require.NoError(t, walk(func(name string) error {
 		if dir := filepath.ToSlash(filepath.Dir(name)); filepath.Base(name) == "go.mod" && dir != "." {
 			folders = append(folders, dir)
 		}
-	})
+		return nil
+	}))
 	require.NotEmpty(t, folders)
 	return folders
 }
 
-func walk(t *testing.T, visit func(name string)) {
-	t.Helper()
-	require.NoError(t, filepath.WalkDir(".", func(name string, entry fs.DirEntry, err error) error {
+// walk visits every file that is neither hidden nor the data of a test.
+func walk(visit func(name string) error) error {
+	return filepath.WalkDir(".", func(name string, entry fs.DirEntry, err error) error {
 		hidden := len(entry.Name()) > 1 && strings.HasPrefix(entry.Name(), ".")
 		switch {
 		case err != nil:
@@ -336,10 +349,10 @@ func walk(t *testing.T, visit func(name string)) {
 		case entry.IsDir() && (hidden || entry.Name() == "testdata"):
 			return fs.SkipDir
 		case !entry.IsDir():
-			visit(name)
+			return visit(name)
 		}
 		return nil
-	}))
+	})
 }
 
 // layerOf returns the layer of a package: its own, or that of the nearest folder above.

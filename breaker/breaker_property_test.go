@@ -15,6 +15,7 @@ import (
 
 	"github.com/penstock-go/penstock/breaker"
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/internal/longtest"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -537,7 +538,7 @@ func (m *machine) status(t *rapid.T) {
 
 func TestBreakerBehavesLikeItsModel(t *testing.T) {
 	t.Parallel()
-	for i := range 20 { // each so many sequences as rapid says
+	for i := range longtest.Of(5, 20) { // each so many sequences as rapid says
 		t.Run(strconv.Itoa(i), func(t *testing.T) {
 			t.Parallel()
 			rapid.Check(t, func(t *rapid.T) {

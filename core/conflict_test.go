@@ -224,6 +224,9 @@ func TestContestedNamesInOneChange(t *testing.T) {
 
 // Each of many documents gives way to the one before it, again and again.
 func TestNamesPassFromDocumentToDocument(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine, and long")
+	}
 	source := newMemory("memory")
 	e, _ := follow(t, source)
 	change := core.Change{Complete: true}

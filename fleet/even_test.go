@@ -91,6 +91,9 @@ func TestInstancesWithEvenDemandPassTheSameOfAWindow(t *testing.T) {
 // An instance that has most of the demand is not held to its even share.
 func TestInstanceWithMostOfTheDemandPassesMost(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("one goroutine, and long")
+	}
 	for name, rates := range map[string][]float64{"load 1.2": skewed(8, 1200), "load 2": skewed(8, 2000)} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -92,6 +92,9 @@ func (g goal) isLarge() bool { return float64(g.instances)*10+g.limit > 2500 }
 
 func checkAll(t *testing.T, goals []goal) {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("one goroutine, and long")
+	}
 	for _, g := range goals {
 		if raceEnabled && g.isSlow() || g.isLarge() && !longtest.Enabled() {
 			continue // slow, and nothing in it is concurrent

@@ -18,6 +18,9 @@ var quiet = slog.New(slog.NewTextHandler(io.Discard, nil))
 // Under twice the load, however it is spread, the fleet passes the limit and not more.
 func TestFleetPassesItsLimitUnderOverload(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("one goroutine, and long")
+	}
 	for name, test := range map[string]struct {
 		rule        flow.Rule
 		least, most float64 // of the limit, over ten seconds

@@ -50,6 +50,9 @@ type waitingCall struct {
 
 func newScene(t testing.TB, r hotparam.Rule, instances int) *scene {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("one goroutine, and long")
+	}
 	s := &scene{t: t, clock: clock.NewVirtual(epoch.Time()), passed: map[string][]clock.Instant{}, keys: map[string]int{}}
 	s.store = fleetmemory.New(s.clock)
 	for i := range instances {

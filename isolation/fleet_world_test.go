@@ -86,6 +86,9 @@ func (e *worldEvents) Pop() any {
 }
 
 func newWorld(t *testing.T, r isolation.Rule) *world {
+	if testing.Short() {
+		t.Skip("one goroutine, and long")
+	}
 	c := clock.NewVirtual(epoch.Time())
 	r.Resource, r.Scope = "r", isolation.ScopeFleet
 	w := &world{

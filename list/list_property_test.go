@@ -90,6 +90,9 @@ func lastOf(p netip.Prefix) netip.Addr {
 // The tables of large lists have filters before them, IPv4 has a table of its own, and so have IPv6
 // prefixes of usual lengths.
 func TestLargeListsContainTheirPrefixesAlone(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine, and long")
+	}
 	for name, c := range map[string]struct {
 		lengths []int
 		entries int
@@ -208,6 +211,9 @@ func TestListContainsWhatDensePrefixesContain(t *testing.T) {
 
 // From some thousand keys on, those of IPv4 and of short IPv6 prefixes have a table of their own.
 func TestListContainsWhatPrefixesOfManyKeysContain(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine, and long")
+	}
 	step := longtest.Of(25, 5) // 13,108 keys
 	var b list.Builder
 	add := func(prefix string) { require.NoError(t, b.AddPrefix(netip.MustParsePrefix(prefix))) }

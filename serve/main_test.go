@@ -77,7 +77,7 @@ func hits(n uint64, d *ratelimit.RateLimitDescriptor) *ratelimit.RateLimitDescri
 // ask asks about descriptors of the domain "shop".
 func ask(tb testing.TB, client rls.RateLimitServiceClient, addend uint32, descriptors ...*ratelimit.RateLimitDescriptor) *rls.RateLimitResponse {
 	tb.Helper()
-	ctx, cancel := context.WithTimeout(tb.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(tb.Context(), 2*time.Minute)
 	defer cancel()
 	response, err := client.ShouldRateLimit(ctx, &rls.RateLimitRequest{Domain: "shop", Descriptors: descriptors, HitsAddend: addend})
 	require.NoError(tb, err)

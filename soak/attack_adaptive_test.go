@@ -227,6 +227,9 @@ func TestLimitOfOneServesOneByOne(t *testing.T) {
 
 // A million calls are under way.
 func TestMillionCallsUnderWayAreCounted(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine, and long")
+	}
 	calls := longtest.Of(200_000, 1_000_000)
 	for name, r := range map[string]adaptive.Rule{
 		"latency":   {MinLimit: calls, MaxLimit: calls},

@@ -39,6 +39,9 @@ func limitOf(r hotparam.Rule) float64 { return max(r.Limit, float64(r.Concurrenc
 // A thousand reloads change the limit up and down while mallory calls all the time, among
 // many others. In all, mallory gets no more than the limits allow that were in force.
 func TestThousandReloadsGiveNothing(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine, and long")
+	}
 	for name, first := range map[string]hotparam.Rule{
 		"token bucket":           {Window: time.Second},
 		"token bucket, burst":    {Window: time.Second, Burst: 7},

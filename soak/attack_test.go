@@ -173,6 +173,9 @@ type ending struct {
 
 func newArena(tb testing.TB, seed uint64, a attack) *arena {
 	tb.Helper()
+	if testing.Short() {
+		tb.Skip("one goroutine, and long")
+	}
 	x := &arena{service: newService(tb, seed, a.rule), attack: a, alone: map[string]*user{}, really: map[string]*user{}}
 	x.rule = a.rule.WithDefaults()
 	return x

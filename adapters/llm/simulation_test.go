@@ -188,6 +188,9 @@ func (f figures) String() string {
 }
 
 func TestStreamsOfUnknownLengthUseTheLimitAndKeepIt(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine, and long")
+	}
 	const minutes = 2
 	f := simulate(t, minutes, byMeter(t)).figures(minutes)
 	t.Log(f)
@@ -197,6 +200,9 @@ func TestStreamsOfUnknownLengthUseTheLimitAndKeepIt(t *testing.T) {
 }
 
 func TestReservingTheMostThatARequestAllowsWastesTheLimit(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine, and long")
+	}
 	const minutes = 2
 	f := simulate(t, minutes, byMost).figures(minutes)
 	t.Log(f)

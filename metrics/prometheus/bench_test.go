@@ -158,6 +158,9 @@ func histogramsByName() map[string]penstockprom.Histograms {
 
 // What a scrape with the default options costs is bounded, whatever the engine knows.
 func TestScrapeOfTenThousandResourcesIsSmall(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine, and long")
+	}
 	s := largeService(t, 10_000)
 	for format, accept := range map[string]string{"text": textFormat, "protobuf": protobufFormat} {
 		scrape := scrapeOver(t, registryOf(t, penstockprom.NewCollector(s.Engine, penstockprom.Options{})), accept)

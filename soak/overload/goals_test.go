@@ -18,7 +18,7 @@ import (
 
 // Few scenarios have so few calls that they can be run under the race detector, and not many so few that they are run
 // without being asked for.
-const mostUnderRace, mostUsually = 30_000, 46_000
+const mostUnderRace, mostUsually = 30_000, 70_000
 
 func TestLatencyReachesTheGoals(t *testing.T) { testGoals(t, scenarios()) }
 

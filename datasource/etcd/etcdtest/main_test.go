@@ -12,10 +12,10 @@ import (
 
 // TestMain fails if goroutines are left. After a cluster has ended, the connections
 // between its members take up to five seconds to close. Tests wait more than they compute,
-// so more of them run at once than there are processors. Properties are tried thirty times,
+// so more of them run at once than there are processors. Properties are tried fifteen times,
 // or for as long as faults are injected if PENSTOCK_LONG is set.
 func TestMain(m *testing.M) {
-	checks := "30"
+	checks := "15"
 	if os.Getenv("PENSTOCK_LONG") != "" {
 		checks = "10000"
 	}

@@ -75,7 +75,7 @@ func TestReadIsConsistentDuringWrites(t *testing.T) {
 func TestEngineKeepsUpWithAThousandWritesASecond(t *testing.T) {
 	t.Parallel()
 	const names, perSecond = 10, 1000
-	seconds := 5
+	seconds := 2
 	if testing.Short() {
 		seconds = 1
 	}

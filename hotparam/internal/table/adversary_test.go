@@ -74,6 +74,9 @@ func (a *account) take(now clock.Instant) {
 // five times. No account gets more than it would alone, and all of them together no more
 // than the limit allows.
 func TestCyclingThroughAccountsGainsNothing(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine, and long")
+	}
 	for kind, take := range takers(20_000) {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
@@ -176,6 +179,9 @@ func TestValuesThatComeOnceInAWindowLoseNothingToMany(t *testing.T) {
 // Millions of values come once each. Memory does not grow, and a value that keeps its state
 // in the table loses nothing.
 func TestEndlessNewValuesTakeNoMemory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine, and long")
+	}
 	rates := mustCompile(1, TokenBucket, perSecond(1, 1))
 	b := NewBuckets(10_000, rates)
 	terms := CompileWindow(1, time.Second)
@@ -216,6 +222,9 @@ func TestEndlessNewValuesTakeNoMemory(t *testing.T) {
 // Instants wrap around in a word every few hours, or every few seconds at a fine
 // resolution. Values stay apart from those of before, also after long times without a call.
 func TestInstantsWrapAroundUnnoticed(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine, and long")
+	}
 	for name, limit := range map[string]Limit{
 		"nanoseconds": perSecond(10, 10),
 		"fine":        {Limit: 997, Window: time.Second, Burst: 10},
