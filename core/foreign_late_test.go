@@ -151,7 +151,8 @@ func TestReservationEndsWithItsContext(t *testing.T) {
 type settlingLimiter struct{ foreignLimiter }
 
 func (l *settlingLimiter) Settle(clock.Instant, clock.Instant, rule.Ticket, int32) { l.in("Settle") }
-func (l *settlingLimiter) MarkLongLived(rule.Ticket)                               { l.in("MarkLongLived") }
+
+func (l *settlingLimiter) MarkLongLived(rule.Ticket) { l.in("MarkLongLived") }
 
 func settlingKind(f *foreign) *rule.Type[toyConfig] {
 	common := func(c *toyConfig) rule.Common {
