@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -150,7 +151,8 @@ func TestReservationEndsWithItsContext(t *testing.T) {
 type settlingLimiter struct{ foreignLimiter }
 
 func (l *settlingLimiter) Settle(clock.Instant, clock.Instant, rule.Ticket, int32) { l.in("Settle") }
-func (l *settlingLimiter) MarkLongLived(rule.Ticket)                               { l.in("MarkLongLived") }
+
+func (l *settlingLimiter) MarkLongLived(rule.Ticket) { l.in("MarkLongLived") }
 
 func settlingKind(f *foreign) *rule.Type[toyConfig] {
 	common := func(c *toyConfig) rule.Common {
@@ -282,4 +284,62 @@ func TestLoadThatIsNoNumberIsForgotten(t *testing.T) {
 		ask()
 	}
 	assert.Equal(t, core.LoadModerate, ask())
+}
+
+// idleLimiter does not say whether it is idle, while it fails.
+type idleLimiter struct {
+	foreignLimiter
+	fails *atomic.Bool
+}
+
+func (l *idleLimiter) Idle(clock.Instant) bool {
+	if l.fails.Load() {
+		panic("foreign")
+	}
+	return false
+}
+
+func TestResourcesBehindOneWhoseLimiterFailsAreForgotten(t *testing.T) {
+	common := func(c *toyConfig) rule.Common {
+		return rule.Common{Name: &c.Name, Resource: &c.Resource, Match: &c.Match, Shared: &c.Shared, Origin: &c.Origin, Shadow: &c.Shadow}
+	}
+	fails := new(atomic.Bool)
+	kind := rule.Define(rule.Spec[toyConfig]{
+		Kind: "idle", Phase: rule.PhaseAccess, Reason: rule.Overloaded, Common: common,
+		Fields: append(rule.TargetFields(common), rule.ScopeFields(common)...),
+		New: func(toyConfig, rule.Env) rule.Limiter {
+			return &idleLimiter{foreignLimiter{foreign: &foreign{}, decision: rule.Pass}, fails}
+		},
+	})
+	c := clock.NewVirtual(begin)
+	e := core.New(core.Config{Clock: c, Logger: quiet, Kinds: []rule.Definition{kind}})
+	defer e.Close()
+	require.NoError(t, e.Load(rules.Set{Custom: []rule.Rule{kind.Of(toyConfig{Name: "x", Match: "bad*"})}}))
+	enter := func(name string) {
+		defer func() { _ = recover() }()
+		guard, err := e.Entry(t.Context(), name)
+		require.NoError(t, err)
+		guard.Exit()
+	}
+	for i := range 100 {
+		enter(fmt.Sprint("good", i))
+		enter(fmt.Sprint("bad", i))
+	}
+	fails.Store(true)
+	for i := range 1000 {
+		c.Advance(time.Minute)
+		enter(fmt.Sprint("new", i%10))
+	}
+	passed := func(name string) (calls uint64, told bool) {
+		defer func() { _ = recover() }() // looking at a resource may sweep, too
+		return e.Resource(name).Snapshot().Passed, true
+	}
+	for i := range 100 {
+		name, calls, told := fmt.Sprint("good", i), uint64(0), false
+		for !told {
+			calls, told = passed(name)
+		}
+		assert.Zero(t, calls, "it is forgotten")
+	}
+	fails.Store(false)
 }

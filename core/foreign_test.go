@@ -93,6 +93,7 @@ func (l *foreignLimiter) RetryAfter(rule.Call) time.Duration {
 	l.in("RetryAfter")
 	return 0
 }
+
 func (l *foreignLimiter) Status(clock.Instant) rule.Status {
 	l.in("Status")
 	return rule.Status{}

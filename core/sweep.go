@@ -54,11 +54,12 @@ func (g *registry) sweepSlice(now clock.Instant) (looked int) {
 		}
 		looked++
 		for len(s.rest) > 0 && looked < sweepSize {
-			if r := s.rest[0].resource.Load(); r != nil && !r.evicted.Load() {
+			r := s.rest[0].resource.Load()
+			s.rest = s.rest[1:] // also if a limiter panics
+			if r != nil && !r.evicted.Load() {
 				looked += 1 + len(r.states)
 				s.found = g.evictIdle(r, now) || s.found
 			}
-			s.rest = s.rest[1:]
 		}
 		if len(s.rest) > 0 {
 			break

@@ -28,6 +28,7 @@ type directStream struct {
 func (directStream) Spec() connect.Spec {
 	return connect.Spec{Procedure: watch, StreamType: connect.StreamTypeServer}
 }
+
 func (directStream) Peer() connect.Peer           { return connect.Peer{Protocol: connect.ProtocolConnect} }
 func (directStream) RequestHeader() http.Header   { return http.Header{} }
 func (directStream) RequestTrailer() http.Header  { return http.Header{} }

@@ -57,6 +57,7 @@ func Middleware(engine *core.Engine, options Options) fiber.Handler {
 		options.Logger = slog.Default()
 	}
 	m.options, m.callOptions = options, options.callOptions()
+	m.methods = nethttp.NewRouteMethods(engine, options.Logger)
 	m.trust = priority.NewTrust(options.PriorityCallers)
 	m.attributes = attributes{clients: clientip.New(options.clients()), finder: &m.finder}
 	m.attribute = m.attributes.of
@@ -70,6 +71,7 @@ type middleware struct {
 	answers     *nethttp.Answers
 	finder      finder
 	byRoute     bool // requests are named by their routes
+	methods     *nethttp.RouteMethods
 	warned      atomic.Bool
 	calls       sync.Pool // of *call
 	contexts    core.CallContexts
@@ -177,6 +179,7 @@ func (m *middleware) serve(call *call) (err error) {
 	returned = true
 	if m.byRoute {
 		m.check(call, err)
+		m.checkMethods(c)
 	}
 	return err
 }
@@ -272,6 +275,14 @@ func (c *call) cause(err error) error {
 
 // IsFailure is the default of [Options.Failure]: it is [nethttp.IsHandlerFailure].
 func IsFailure(status int, err error) bool { return nethttp.IsHandlerFailure(status, err) }
+
+// checkMethods warns of rules for one method of the route that has served a request, if that serves all.
+func (m *middleware) checkMethods(c fiber.Ctx) {
+	if c.Matched() && c.RequestCtx().LastTimeoutErrorResponse() == nil {
+		path := c.Route().Path
+		m.methods.CheckIf(path, func() bool { return m.finder.of(c.App()).alls[path] })
+	}
+}
 
 // check warns once if a request was served by something else than what it is named after.
 func (m *middleware) check(call *call, err error) {

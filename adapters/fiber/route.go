@@ -119,6 +119,7 @@ type router struct {
 	twin     *fiber.App // with the same routes
 	routes   map[endpoint]bool
 	heads    map[string]bool // the paths of GET routes that serve HEAD requests
+	alls     map[string]bool // the paths of routes that serve all methods
 	lookUps  sync.Pool       // of *lookUp
 }
 
@@ -130,8 +131,9 @@ func newRouter(app *fiber.App) *router {
 			CaseSensitive: config.CaseSensitive, StrictRouting: config.StrictRouting,
 			RequestMethods: config.RequestMethods, DisableHeadAutoRegister: true,
 		}),
-		routes: make(map[endpoint]bool), heads: make(map[string]bool),
+		routes: make(map[endpoint]bool), heads: make(map[string]bool), alls: make(map[string]bool),
 	}
+	methods := make(map[*fiber.Handler]int) // that the routes with these handlers serve
 	gets := make(map[string]*fiber.Handler) // the first handlers
 	all := app.GetRoutes(true)
 	for i := range all {
@@ -144,6 +146,11 @@ func newRouter(app *fiber.App) *router {
 		route := &all[i]
 		r.twin.Add([]string{route.Method}, route.Path, func(fiber.Ctx) error { return nil })
 		r.routes[endpoint{route.Method, route.Path}] = true
+		if len(route.Handlers) > 0 {
+			if methods[&route.Handlers[0]]++; methods[&route.Handlers[0]] == len(config.RequestMethods) {
+				r.alls[route.Path] = true
+			}
+		}
 		if route.Method == fiber.MethodHead && len(route.Handlers) > 0 && gets[route.Path] == &route.Handlers[0] {
 			r.heads[route.Path] = true
 		}

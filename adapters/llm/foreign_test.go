@@ -93,7 +93,8 @@ type foreignWriter struct {
 	http.ResponseWriter
 }
 
-func (w foreignWriter) Header() http.Header         { w.in("Header"); return w.ResponseWriter.Header() }
+func (w foreignWriter) Header() http.Header { w.in("Header"); return w.ResponseWriter.Header() }
+
 func (w foreignWriter) Write(p []byte) (int, error) { w.in("Write"); return w.ResponseWriter.Write(p) }
 
 // foreignMeter is a meter whose options fail.

@@ -134,7 +134,7 @@ func TestCallWhoseBodyFailsHoldsNothing(t *testing.T) {
 				transport := &nethttp.Transport{Engine: engine, Base: roundTrip(func(*http.Request) (*http.Response, error) {
 					return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: body}, nil
 				})}
-				response, err := transport.RoundTrip(httptest.NewRequest(http.MethodGet, "http://host/", http.NoBody).WithContext(context.Background()))
+				response, err := transport.RoundTrip(httptest.NewRequest(http.MethodGet, "http://host/", http.NoBody).WithContext(context.Background())) //nolint:bodyclose // it is, below
 				require.NoError(t, err)
 				done := make(chan struct{})
 				go func() {

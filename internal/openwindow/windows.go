@@ -12,7 +12,9 @@ import (
 
 // Windows tells which window of a calendar is open at an instant of a clock. People set the wall
 // clock, and it follows within a second. A window that has been open once is never open again: if
-// the wall clock is set back beyond its end, it goes on with the next one until that ends.
+// the wall clock is set back beyond its beginning, it goes on, until the wall clock has come to its end,
+// or until it was open for as long as it is: a clock that was ahead by years for a moment keeps no
+// window open for years.
 //
 // Windows begin with Keep, and may be used concurrently after it. Number and Start take no lock and allocate nothing, but for
 // one call in a second and at the end of a window.
@@ -25,7 +27,9 @@ type Windows struct {
 
 // window is the open window, as it was seen at an instant.
 type window struct {
-	number     int64
+	number     int64 // grows from window to window
+	shown      int64 // the number that the calendar has for it, less if the wall clock was set back for long
+	opened     clock.Instant
 	begin, end clock.Instant // begin is not after the first instant at which it was open
 	look       clock.Instant // when the wall clock is to be looked at again
 	apart      time.Duration // how much later it is by the wall clock
@@ -86,7 +90,11 @@ func (w *Windows) Start(number int64) clock.Instant {
 	case open.number + 1:
 		return open.end
 	}
-	return instantOf(w.calendar.Start(number), open.apart)
+	start := instantOf(w.calendar.Start(number-(open.number-open.shown)), open.apart)
+	if number < open.number {
+		return min(start, open.begin)
+	}
+	return start
 }
 
 // LengthAt returns the length of the window that is open at an instant.
@@ -104,10 +112,16 @@ func (w *Windows) lookAgain(now clock.Instant) *window {
 		return open
 	}
 	seen := w.seen(now)
-	if seen.number <= open.number {
-		seen.number, seen.begin = open.number, open.begin
-		seen.end = instantOf(w.calendar.Start(seen.number+1), seen.apart)
+	switch last := open.opened.Add(w.calendar.Start(open.shown + 1).Sub(w.calendar.Start(open.shown))); {
+	case seen.shown > open.shown:
+		seen.number = max(seen.number, open.number+1)
+	case seen.shown == open.shown: // its end is where the wall clock has it
+		seen.number, seen.opened, seen.begin = open.number, open.opened, open.begin
+	case now < last: // the wall clock was set back
+		seen.number, seen.shown, seen.opened, seen.begin, seen.end = open.number, open.shown, open.opened, open.begin, last
 		seen.look = min(seen.end, now.Add(lookEvery))
+	default:
+		seen.number, seen.begin = open.number+1, last
 	}
 	w.open.Store(seen)
 	return seen
@@ -122,7 +136,7 @@ func (w *Windows) seen(now clock.Instant) *window {
 	number := w.calendar.Number(now.Time().Add(apart))
 	end := instantOf(w.calendar.Start(number+1), apart)
 	return &window{
-		number: number, begin: instantOf(w.calendar.Start(number), apart), end: end,
+		number: number, shown: number, opened: now, begin: instantOf(w.calendar.Start(number), apart), end: end,
 		look: min(end, now.Add(lookEvery)), apart: apart,
 	}
 }

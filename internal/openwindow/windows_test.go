@@ -73,6 +73,43 @@ func TestWindowsFollowTheWallClock(t *testing.T) {
 	assert.Equal(t, first+2, w.Number(h.clock.Now()), "goes on where the wall clock is")
 }
 
+// A clock that is ahead by a year for a moment, or that goes back and forth, opens a window at most once in
+// the time that windows last, and keeps none open for much longer.
+func TestWindowsLastAsLongAsTheyAreWhateverTheWallClockDoes(t *testing.T) {
+	t.Parallel()
+	const day = 24 * time.Hour
+	w, h := windowsAt(t, "2026-06-01T12:00:00Z")
+	first := w.Number(h.clock.Now())
+	h.set = 365*day + 9*time.Hour
+	h.clock.Advance(time.Second)
+	ahead := w.Number(h.clock.Now())
+	assert.Greater(t, ahead, first)
+	for i := range int(day/time.Second) - 1 { // back and forth, for a day
+		h.set = time.Duration(i%2) * (365*day + 9*time.Hour)
+		h.clock.Advance(time.Second)
+		require.Contains(t, []int64{ahead, ahead + 1}, w.Number(h.clock.Now())) // it may have come to its end a year ahead
+	}
+	h.set = 0
+	before := w.Number(h.clock.Now())
+	opened, last := 0, h.clock.Now()
+	for range 10 * 24 {
+		h.clock.Advance(time.Hour)
+		now := h.clock.Now()
+		number := w.Number(now)
+		assert.LessOrEqual(t, w.Start(number), now)
+		assert.Greater(t, w.Start(number+1), now)
+		assert.LessOrEqual(t, w.Start(number-1), w.Start(number))
+		if number != before {
+			assert.Equal(t, before+1, number)
+			assert.LessOrEqual(t, now.Sub(last), 2*day)
+			before, last = number, now
+			opened++
+		}
+	}
+	assert.InDelta(t, 10, opened, 1)
+	assert.Equal(t, 22*time.Hour, w.Start(before+1).Time().UTC().Sub(w.Start(before+1).Time().UTC().Truncate(day)), "at midnight in Berlin")
+}
+
 func TestWindowsGoOnFromOthers(t *testing.T) {
 	t.Parallel()
 	w, h := windowsAt(t, "2026-06-01T12:00:00Z")

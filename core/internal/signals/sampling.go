@@ -146,10 +146,11 @@ func (s *Set) note(of *signal, value float64, err error) {
 	if err == nil && (math.IsNaN(value) || math.IsInf(value, 0)) {
 		err = fmt.Errorf("core: the source of signals says %v", value)
 	}
+	now := s.Clock.Now() // which may be code of the program
 	s.mu.Lock()
 	var changes []Change
 	if len(of.readers) > 0 {
-		of.at = s.Clock.Now()
+		of.at = now
 		changes = of.set(value, err)
 	}
 	s.mu.Unlock()
