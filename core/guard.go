@@ -140,8 +140,9 @@ func (c *chain) longLivedGuard(r *resource, now clock.Instant, tokens int32) Gua
 func (c *chain) recordedGuard(r *resource, q *request, opts []Option, tickets []rule.Ticket) Guard {
 	record := r.env.newRecord(&c.passedRules)
 	for i, ticket := range tickets {
-		*record.slot(i) = ticketSlot{ticket, true}
+		*record.slot(i) = ticketSlot{ticket, !c.rules[i].isDemoted(ticket)}
 	}
+	q.countDemotion()
 	if len(c.shadows) > 0 {
 		c.askShadows(q, opts, record)
 	}
@@ -166,7 +167,11 @@ func (c *chain) askShadows(q *request, opts []Option, record *guardRecord) {
 			ticket, decision = s.ask(later.Call, &later, opts)
 		}
 		*record.slot(len(c.steps) + asked) = ticketSlot{ticket, decision == rule.Pass}
-		if decision == rule.Pass || decision == rule.Stale {
+		switch {
+		case decision == rule.Pass || decision == rule.Stale:
+			continue
+		case s.demotesBy(ticket, decision):
+			s.refusals.tally.demoted.Add(1)
 			continue
 		}
 		// Where the call would have to wait, nobody knows whether it would have passed:

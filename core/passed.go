@@ -29,14 +29,19 @@ type passedRule struct {
 	balancer  rule.Balancer  // nil if it does not know what is left of them
 	suspends  rule.Suspender // nil if it need not know that the call waits for another rule
 	forecasts bool           // it is a rule.Forecaster, whose tickets are instants
+	demotes   bool           // it demotes calls: what it has left says nothing of which calls pass
 }
 
 // add adds the rule of a step, or a shadow rule once all steps were added.
-func (p *passedRules) add(limiter rule.Limiter, forecasts bool) {
-	of := passedRule{limiter: limiter, forecasts: forecasts}
+func (p *passedRules) add(s *step) {
+	limiter := s.limiter
+	of := passedRule{limiter: limiter, demotes: s.demotes}
+	_, of.forecasts = limiter.(rule.Forecaster)
 	of.finisher, _ = limiter.(rule.Finisher)
 	of.settler, _ = limiter.(rule.Settler)
-	of.balancer, _ = limiter.(rule.Balancer)
+	if !s.demotes {
+		of.balancer, _ = limiter.(rule.Balancer)
+	}
 	of.suspends, _ = limiter.(rule.Suspender)
 	p.rules = append(p.rules, of)
 	p.suspends = p.suspends || of.suspends != nil && of.finisher != nil
@@ -120,5 +125,7 @@ func (p *passedRules) giveBack(from, to int, q *request, tickets []rule.Ticket) 
 	if from+1 < to {
 		defer p.giveBack(from, to-1, q, tickets)
 	}
-	p.rules[to-1].limiter.GiveBack(q.Now, tickets[to-1], q.Tokens)
+	if of := &p.rules[to-1]; !of.isDemoted(tickets[to-1]) {
+		of.limiter.GiveBack(q.Now, tickets[to-1], q.Tokens)
+	}
 }

@@ -58,8 +58,8 @@ func (p *planner) add(of planned, target rule.Target) {
 	p.states = append(p.states, of.state)
 	of.off = p.switches.off(of.rule.Key(), p.resource) != nil
 	entry := plannedEntry{
-		planned: of, target: target, phase: of.rule.Type().Phase(),
-		waiting: waitOrderOf(of.limiter.Limiter), breadth: breadthOf(&target),
+		planned: of, target: target, phase: of.rule.Phase(),
+		waiting: waitOrderOf(&of), breadth: breadthOf(&target),
 	}
 	switch {
 	case of.off && of.rule.Fleet() && p.limiters.fleet != nil:

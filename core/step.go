@@ -28,6 +28,7 @@ type step struct {
 	seenKey     unsafe.Pointer    // to the bytes of an option's key that is the rule's, see attribute; atomic
 	composites  *sync.Pool        // of *[rule.MaxKeys]rule.Attribute, if there are several keys
 	denies      bool              // its reason is Denied: a call that it refuses cannot pass later either
+	demotes     bool              // it demotes calls in place of refusing them
 	injects     bool              // it injects faults: its waits are delays, which calls with NoWait have too
 	decides     time.Duration     // how long calls with NoWait wait for its decision, see rule.Decider
 	refusals    *refusals
@@ -48,14 +49,20 @@ func newStep(entry *plannedEntry) step {
 	if len(s.keys) > 1 {
 		s.composites = &sync.Pool{New: func() any { return new([rule.MaxKeys]rule.Attribute) }}
 	}
-	s.queue, _ = limiter.(rule.Queue)
+	s.demotes = entry.rule.Demotes()
+	if !s.demotes { // else no call waits for it
+		s.queue, _ = limiter.(rule.Queue)
+	}
 	s.late, _ = limiter.(rule.LateReader)
 	s.sources, _ = limiter.(rule.SourceReader)
 	if p, ok := limiter.(rule.Prefetcher); ok && len(s.keys) == 1 && p.Prefetches() {
 		s.prefetcher = p
 	}
-	if decider, ok := limiter.(rule.Decider); ok {
+	if decider, ok := limiter.(rule.Decider); ok && s.queue != nil {
 		s.decides = decider.DecidesWithin()
+	}
+	if s.demotes { // it is asked before those that know of later calls
+		return s
 	}
 	if s.forecaster, _ = limiter.(rule.Forecaster); s.forecaster != nil { // which looks at no attribute
 		s.pending = entry.limiter.pending

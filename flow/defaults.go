@@ -32,6 +32,9 @@ func defaults(r Rule) Rule {
 	} else if r.limiterKind() == bucketLimiter {
 		rule.SetDefault(&r.Burst, defaultBurst(r.Limit))
 	}
+	if r.OnExceed == ExceedRefuse {
+		r.OnExceed = ""
+	}
 	rule.SetFleetDefaults(&r.Scope, &r.Fleet, r.defaultMode())
 	return r
 }

@@ -30,6 +30,7 @@ func validate(r Rule) []rule.Fault {
 	r.validateFollow(&f)
 	r.validateRelated(&f)
 	r.validateFleet(&f)
+	f.ValidateOnExceed(r.OnExceed, r.waits())
 	return f
 }
 

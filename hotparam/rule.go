@@ -187,9 +187,24 @@ type Rule struct {
 	// the rule is for all calls.
 	Origin string
 
+	// OnExceed says what becomes of a call that is over the limit: it is refused, the default, or
+	// demoted. A demoted call passes, takes no tokens, and has the lowest priority for all rules
+	// after this one, which is asked before rules that look at priorities. No call may wait for such
+	// a rule, be it for its turn or for the answer of a fleet.
+	OnExceed OnExceed
+
 	// Shadow makes the rule decide and count, but let every call through.
 	Shadow bool
 }
+
+// OnExceed says what a rule does with a call over its limit. The zero value is [ExceedRefuse].
+type OnExceed = rule.OnExceed
+
+// What it can do.
+const (
+	ExceedRefuse = rule.ExceedRefuse // the call is refused
+	ExceedDemote = rule.ExceedDemote // it passes with the lowest priority
+)
 
 // Scope says for which calls of a value together a limit is. The zero value is
 // [ScopeInstance].
@@ -242,6 +257,9 @@ func withDefaults(r Rule) Rule {
 	default:
 		rule.SetDefault(&r.Window, DefaultWindow)
 		rule.SetDefault(&r.Algorithm, TokenBucket)
+	}
+	if r.OnExceed == ExceedRefuse {
+		r.OnExceed = ""
 	}
 	rule.SetFleetDefaults(&r.Scope, &r.Fleet, r.defaultMode())
 	if r.Concurrency != 0 {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/penstock-go/penstock/fleet"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -23,6 +24,7 @@ func validate(r Rule) []rule.Fault {
 	r.validateValues(&f)
 	r.validatePenalty(&f)
 	r.validateFleet(&f)
+	f.ValidateOnExceed(r.OnExceed, r.waits())
 	switch r.Missing {
 	case MissingPass, MissingShare, MissingBlock, MissingUnauthenticated:
 	default:
@@ -32,6 +34,19 @@ func validate(r Rule) []rule.Fault {
 		f.Add("mask", "is %q: must be %q; leave it out to show values", r.Mask, MaskHash)
 	}
 	return f
+}
+
+// waits says what to change so that no call waits for the rule; "" if none does.
+func (r *Rule) waits() string {
+	switch {
+	case r.Algorithm == Throttle:
+		return "set algorithm to " + string(TokenBucket)
+	case isOfFleet(*r) && r.Algorithm == FixedWindow:
+		return r.Fleet.InsteadOfAsking("")
+	case isOfFleet(*r):
+		return r.Fleet.InsteadOfAsking(fleet.ModeLease)
+	}
+	return ""
 }
 
 func (r *Rule) validateParam(f *rule.Faults) {
