@@ -82,11 +82,11 @@ func (c *chain) finish(observed bool) {
 	for i := range slices.Backward(c.steps) {
 		s, of := &c.steps[i], &c.rules[i]
 		c.demotes = c.demotes || s.demotes
-		if of.finisher != nil {
+		if of.isFinished() {
 			c.finishes, c.finisher = true, i
 		}
 		isInstant := of.forecasts && s.queue == nil // its ticket is the instant at which the call passes
-		c.tickets = c.tickets || of.finisher != nil || of.settler != nil && !isInstant || s.demotes
+		c.tickets = c.tickets || of.isFinished() || of.settler != nil && !isInstant || s.demotes
 		if s.forecaster != nil && !c.demotes {
 			c.forecasts = i
 		}

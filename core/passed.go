@@ -11,7 +11,7 @@ type passedRules struct {
 	rules []passedRule // those of the steps, then shadow rules
 	asked int          // so many of them are steps
 
-	finishes  bool // a step learns how calls end
+	finishes  bool // a step learns how calls end, or counts calls by that
 	finisher  int  // the first one that does
 	forecasts int  // the index of the first step that is a rule.Forecaster
 	tickets   bool // steps need their tickets when the call ends, or by Guard.Settle
@@ -29,6 +29,7 @@ type passedRule struct {
 	balancer  rule.Balancer  // nil if it does not know what is left of them
 	suspends  rule.Suspender // nil if it need not know that the call waits for another rule
 	forecasts bool           // it is a rule.Forecaster, whose tickets are instants
+	counts    rule.Counts    // which calls keep the tokens that they took; "" if all do
 	demotes   bool           // it demotes calls: what it has left says nothing of which calls pass
 }
 
@@ -39,6 +40,9 @@ func (p *passedRules) add(s *step) {
 	_, of.forecasts = limiter.(rule.Forecaster)
 	of.finisher, _ = limiter.(rule.Finisher)
 	of.settler, _ = limiter.(rule.Settler)
+	if of.settler != nil {
+		of.counts = s.counts
+	}
 	if !s.demotes {
 		of.balancer, _ = limiter.(rule.Balancer)
 	}
@@ -47,16 +51,42 @@ func (p *passedRules) add(s *step) {
 	p.suspends = p.suspends || of.suspends != nil && of.finisher != nil
 }
 
+// isFinished says whether the rule takes part in the end of a call.
+func (of *passedRule) isFinished() bool { return of.finisher != nil || of.counts != "" }
+
+// finish tells the rule how a call ended that has tokens of it. If the rule does not count calls that
+// end so, these are given back, as of the instant at which the call took them.
+func (of *passedRule) finish(t rule.Ticket, tokens int32, exit *rule.Exit) {
+	if of.counts != "" && !of.counts.Includes(exit) && tokens > 0 {
+		if of.finisher != nil {
+			defer of.finisher.Done(t, *exit)
+		}
+		of.settler.Settle(exit.Now, exit.Start, t, -tokens)
+		return
+	}
+	if of.finisher != nil {
+		of.finisher.Done(t, *exit)
+	}
+}
+
 // done tells the rules of the steps up to the one with an index how a call ended, the last first, also
-// those before one that panics. One of them learns of ends.
+// those before one that panics. One of them takes part in ends.
 func (p *passedRules) done(i int, word, rest uint32, exit *rule.Exit) {
-	for p.rules[i].finisher == nil {
+	for !p.rules[i].isFinished() {
 		i--
 	}
 	if i > p.finisher {
 		defer p.done(i-1, word, rest, exit)
 	}
-	p.rules[i].finisher.Done(p.ticketIn(word, rest, i, exit.Start), *exit)
+	p.rules[i].finish(p.ticketIn(word, rest, i, exit.Start), tokensIn(word, rest), exit)
+}
+
+// tokensIn returns what a call is charged with, of a guard that carries its tickets.
+func tokensIn(word, rest uint32) int32 {
+	if word&whereMask == wide {
+		return int32(rest & tokenMask)
+	}
+	return int32(rest)
 }
 
 // carry packs the tickets and the tokens of a call that passes at an instant into a guard. It returns

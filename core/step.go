@@ -28,6 +28,7 @@ type step struct {
 	seenKey     unsafe.Pointer    // to the bytes of an option's key that is the rule's, see attribute; atomic
 	composites  *sync.Pool        // of *[rule.MaxKeys]rule.Attribute, if there are several keys
 	denies      bool              // its reason is Denied: a call that it refuses cannot pass later either
+	counts      rule.Counts       // which calls take tokens of it; "" if all do
 	demotes     bool              // it demotes calls in place of refusing them
 	injects     bool              // it injects faults: its waits are delays, which calls with NoWait have too
 	decides     time.Duration     // how long calls with NoWait wait for its decision, see rule.Decider
@@ -49,7 +50,7 @@ func newStep(entry *plannedEntry) step {
 	if len(s.keys) > 1 {
 		s.composites = &sync.Pool{New: func() any { return new([rule.MaxKeys]rule.Attribute) }}
 	}
-	s.demotes = entry.rule.Demotes()
+	s.demotes, s.counts = entry.rule.Demotes(), entry.rule.Counts()
 	if !s.demotes { // else no call waits for it
 		s.queue, _ = limiter.(rule.Queue)
 	}

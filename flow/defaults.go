@@ -35,6 +35,9 @@ func defaults(r Rule) Rule {
 	if r.OnExceed == ExceedRefuse {
 		r.OnExceed = ""
 	}
+	if r.Counts == CountsCalls {
+		r.Counts = ""
+	}
 	rule.SetFleetDefaults(&r.Scope, &r.Fleet, r.defaultMode())
 	return r
 }

@@ -31,6 +31,7 @@ func validate(r Rule) []rule.Fault {
 	r.validateRelated(&f)
 	r.validateFleet(&f)
 	f.ValidateOnExceed(r.OnExceed, r.waits())
+	f.ValidateCounts(r.Counts, r.keepsTokens())
 	return f
 }
 

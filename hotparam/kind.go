@@ -26,6 +26,7 @@ func Kind() *rule.Type[Rule] {
 		Attributes:  attributes,
 		NamesValues: func(r Rule) bool { return r.Values.Len() > 0 },
 		Fleet:       isOfFleet,
+		Counts:      func(r Rule) rule.Counts { return r.Counts },
 		Demotes:     func(r Rule) bool { return r.OnExceed == ExceedDemote },
 		Forbids:     forbids,
 		Compile:     func(r Rule, version uint64) any { return compile(r, version) },
@@ -100,6 +101,7 @@ func fields() []rule.Field[Rule] {
 		rule.ChoiceField("missing", func(r *Rule) *Missing { return &r.Missing }, MissingPass, MissingShare, MissingBlock, MissingUnauthenticated).
 			Says("a call without the attribute: pass, share (all of them one limit), block (403) or unauthenticated (401)"),
 		rule.OnExceedField(func(r *Rule) *OnExceed { return &r.OnExceed }),
+		rule.CountsField(func(r *Rule) *Counts { return &r.Counts }),
 		rule.ChoiceField("mask", func(r *Rule) *Mask { return &r.Mask }, MaskHash).
 			Says("hash: status shows a hash in place of each value").Otherwise("values are shown"),
 	}
@@ -163,6 +165,13 @@ func examples() []rule.Example[Rule] {
 			Scope: ScopeFleet, Fleet: Fleet{Mode: fleet.ModeAsk},
 		},
 		Fields: []string{"name", "resource", "param", "limit", "window", "scope", "fleet.mode", "fleet.onOutage"},
+	}, {
+		About: "Five failed logins of an account in five minutes; who knows the password logs in as often as he likes.",
+		Rule: Rule{
+			Name: "failed-logins", Resource: "logins:try", Param: rule.StringsOf("account"), Limit: 5, Window: 5 * time.Minute,
+			Algorithm: SlidingWindow, Counts: CountsFailures,
+		},
+		Fields: []string{"name", "resource", "param", "limit", "window", "algorithm", "counts"},
 	}, {
 		About: "A tenant over its share is served as long as there is room.",
 		Rule: Rule{

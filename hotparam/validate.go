@@ -25,6 +25,7 @@ func validate(r Rule) []rule.Fault {
 	r.validatePenalty(&f)
 	r.validateFleet(&f)
 	f.ValidateOnExceed(r.OnExceed, r.waits())
+	f.ValidateCounts(r.Counts, r.keepsTokens())
 	switch r.Missing {
 	case MissingPass, MissingShare, MissingBlock, MissingUnauthenticated:
 	default:
@@ -45,6 +46,17 @@ func (r *Rule) waits() string {
 		return r.Fleet.InsteadOfAsking("")
 	case isOfFleet(*r):
 		return r.Fleet.InsteadOfAsking(fleet.ModeLease)
+	}
+	return ""
+}
+
+// keepsTokens says what to change so that calls can give back all that they took; "" if they can.
+func (r *Rule) keepsTokens() string {
+	switch {
+	case r.Concurrency != 0:
+		return "set limit in place of concurrency"
+	case r.Algorithm == Throttle:
+		return "set algorithm to " + string(TokenBucket)
 	}
 	return ""
 }

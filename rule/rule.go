@@ -36,6 +36,9 @@ type Rule interface {
 	// Demotes says whether it gives calls the lowest priority in place of refusing them.
 	Demotes() bool
 
+	// Counts says which calls take tokens, by how they end; "" if all do.
+	Counts() Counts
+
 	// Phase returns when it is asked: that of its kind, unless it demotes calls.
 	Phase() Phase
 
@@ -132,6 +135,16 @@ func (r *typedRule[R]) Signals() []Signal {
 func (r *typedRule[R]) Fleet() bool { return r.of.spec.Fleet != nil && r.of.spec.Fleet(r.rule) }
 
 func (r *typedRule[R]) Demotes() bool { return r.of.spec.Demotes != nil && r.of.spec.Demotes(r.rule) }
+
+func (r *typedRule[R]) Counts() Counts {
+	if r.of.spec.Counts == nil {
+		return ""
+	}
+	if counts := r.of.spec.Counts(r.rule); counts != CountsCalls {
+		return counts
+	}
+	return ""
+}
 
 func (r *typedRule[R]) Phase() Phase {
 	if r.Demotes() {

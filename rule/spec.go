@@ -63,6 +63,12 @@ type Spec[R comparable] struct {
 	// such a rule. nil for kinds that have no such rules.
 	Demotes func(R) bool
 
+	// Counts says which calls take tokens of the rule, by how they end: a call takes them when it
+	// enters, and the engine gives those of the others back at their ends, by [Settler.Settle]. So
+	// calls under way never take more than there is. Shadow rules count likewise. nil for kinds whose
+	// rules count every call.
+	Counts func(R) Counts
+
 	// Answer returns what adapters answer to refusals of the rule. nil for kinds that
 	// leave it to the Reason.
 	Answer func(R) Answer
