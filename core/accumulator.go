@@ -53,6 +53,8 @@ type RuleRefusals struct {
 	Shadow     bool   // it is a shadow now
 	Blocked    uint64 // calls that it refused
 	WouldBlock uint64 // calls that it would have refused while it was a shadow
+	Demotes    bool   // it demotes calls in place of refusing them
+	Demoted    uint64 // calls that it demoted, see [RuleSnapshot.Demoted]
 
 	// Data is for the collector, such as labels. It stays as long as the rule is in force.
 	Data any
@@ -74,8 +76,8 @@ type accumulated struct {
 
 // ruleCounts is what was read of a rule on a resource.
 type ruleCounts struct {
-	key                 rule.Key
-	blocked, wouldBlock uint64
+	key                          rule.Key
+	blocked, wouldBlock, demoted uint64
 }
 
 // NewAccumulator returns an accumulator in which so many resources have totals of their own:
@@ -174,10 +176,11 @@ func (a *Accumulator) count(of *ResourceSnapshot, index int) {
 	r.times = of.ResponseTimes
 	r.alignRules(of.Rules)
 	for i := range of.Rules {
-		blocked, wouldBlock := r.rules[i].raise(&of.Rules[i])
+		more := r.rules[i].raise(&of.Rules[i])
 		refusals := t.refusalsBy(&of.Rules[i])
-		refusals.Blocked += blocked
-		refusals.WouldBlock += wouldBlock
+		refusals.Blocked += more.blocked
+		refusals.WouldBlock += more.wouldBlock
+		refusals.Demoted += more.demoted
 	}
 }
 
@@ -250,9 +253,10 @@ func (t *ResourceTotals) refusalsBy(by *RuleSnapshot) *RuleRefusals {
 		t.Refusals[key] = of
 	}
 	if of.seen != t.seen {
-		of.seen, of.Shadow = t.seen, false
+		of.seen, of.Shadow, of.Demotes = t.seen, false, false
 		t.rules++
 	}
+	of.Demotes = of.Demotes || by.Rule.Demotes()
 	of.Shadow = of.Shadow || by.Shadow
 	return of
 }
@@ -279,13 +283,13 @@ func (r *accumulated) alignRules(rules []RuleSnapshot) {
 
 // raise raises the counts to what they are now, and returns by how much. They start over when the
 // rule was replaced.
-func (c *ruleCounts) raise(now *RuleSnapshot) (blocked, wouldBlock uint64) {
-	if now.Blocked < c.blocked || now.WouldBlock < c.wouldBlock {
-		c.blocked, c.wouldBlock = 0, 0
+func (c *ruleCounts) raise(now *RuleSnapshot) (more ruleCounts) {
+	if now.Blocked < c.blocked || now.WouldBlock < c.wouldBlock || now.Demoted < c.demoted {
+		c.blocked, c.wouldBlock, c.demoted = 0, 0, 0
 	}
-	blocked, wouldBlock = now.Blocked-c.blocked, now.WouldBlock-c.wouldBlock
-	c.blocked, c.wouldBlock = now.Blocked, now.WouldBlock
-	return blocked, wouldBlock
+	more.blocked, more.wouldBlock, more.demoted = now.Blocked-c.blocked, now.WouldBlock-c.wouldBlock, now.Demoted-c.demoted
+	c.blocked, c.wouldBlock, c.demoted = now.Blocked, now.WouldBlock, now.Demoted
+	return more
 }
 
 // validName returns the name as valid UTF-8.

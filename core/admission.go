@@ -17,7 +17,7 @@ import (
 //
 // A call asks the rules of its chain in order (walk), until it passes all of them at one
 // instant. Where a rule makes it wait, it gives back what it has taken, except for its
-// tickets of queues before that rule. When it goes on, it asks the rules of the chain that
+// tickets of queues before that rule, and of rules that demote calls. When it goes on, it asks the rules of the chain that
 // is then in force, except for the queues whose tickets it holds. So no call passes by what
 // a window or a circuit breaker said before it waited.
 type admission struct {
@@ -173,6 +173,9 @@ func (a *admission) walk(ctx context.Context, opts []Option, c *chain) (rule.Dec
 
 // askAll asks the steps whose tickets the call does not hold, until one does not let it pass.
 func (a *admission) askAll(opts []Option, c *chain) answer {
+	if a.demotedBy != nil && !a.held.demotion() {
+		a.promote()
+	}
 	for i := range c.steps {
 		if a.held.has(i) {
 			continue
@@ -298,6 +301,7 @@ func (a *admission) end() {
 	if a.handed {
 		return
 	}
+	a.countDemotion()
 	if a.passed != nil {
 		a.resource.node.TakeBack(a.Now, a.Tokens)
 		a.passed = nil

@@ -22,6 +22,7 @@ type chain struct {
 	isOneStep   bool         // there is nothing but one step, which has one key at the most and injects no faults
 	isFollowed  bool         // shadow rules, rules with related or an observer are asked once the call has passed
 	injects     bool         // a step or a shadow injects faults: calls get a number
+	demotes     bool         // a step demotes calls; none from forecasts on does
 	pends       bool         // a call may give back what it took of a limit that resources share
 	decidesLast bool         // from forecasts on there are several, for none of which calls wait
 	refusedLast atomic.Int32 // if decidesLast: the step, counted from 1, that refused last
@@ -59,11 +60,11 @@ const (
 	decidesLast
 )
 
-func waitOrderOf(limiter rule.Limiter) waitOrder {
-	_, forecasts := limiter.(rule.Forecaster)
-	_, waits := limiter.(rule.Queue)
+func waitOrderOf(of *planned) waitOrder {
+	_, forecasts := of.limiter.(rule.Forecaster)
+	_, waits := of.limiter.(rule.Queue)
 	switch {
-	case !forecasts:
+	case !forecasts, of.rule.Demotes():
 		return asksFirst
 	case waits:
 		return canWait
@@ -78,21 +79,22 @@ func (c *chain) finish(observed bool) {
 	c.asked, c.forecasts = len(c.steps), len(c.steps)
 	c.rules = slices.Grow(c.rules, len(c.steps)+len(c.shadows))
 	for i := range c.steps {
-		c.add(c.steps[i].limiter, c.steps[i].forecaster != nil)
+		c.add(&c.steps[i])
 	}
 	for i := range slices.Backward(c.steps) {
 		s, of := &c.steps[i], &c.rules[i]
-		if of.finisher != nil {
+		c.demotes = c.demotes || s.demotes
+		if of.isFinished() {
 			c.finishes, c.finisher = true, i
 		}
 		isInstant := of.forecasts && s.queue == nil // its ticket is the instant at which the call passes
-		c.tickets = c.tickets || of.finisher != nil || of.settler != nil && !isInstant
-		if of.forecasts {
+		c.tickets = c.tickets || of.isFinished() || of.settler != nil && !isInstant || s.demotes
+		if s.forecaster != nil && !c.demotes {
 			c.forecasts = i
 		}
 	}
 	for i := range c.shadows {
-		c.add(c.shadows[i].limiter, c.shadows[i].forecaster != nil)
+		c.add(&c.shadows[i])
 	}
 	c.decidesLast = len(c.steps)-c.forecasts > 1
 	for i := c.forecasts; i < len(c.steps); i++ {
@@ -106,7 +108,7 @@ func (c *chain) finish(observed bool) {
 	}
 	c.isFollowed = observed || len(c.shadows)+len(c.counters) > 0
 	c.isEmpty = len(c.steps) == 0 && !c.isFollowed
-	c.isOneStep = len(c.steps) == 1 && !c.isFollowed && !c.injects && len(c.steps[0].keys()) <= 1
+	c.isOneStep = len(c.steps) == 1 && !c.isFollowed && !c.injects && !c.demotes && len(c.steps[0].keys()) <= 1
 	c.extras.passed = &c.passedRules
 	c.recorded = c.keysToRecord()
 }
@@ -178,7 +180,13 @@ func (c *chain) acquire(q *request, opts []Option, tickets []rule.Ticket) (a ans
 			return a
 		}
 		s := &c.steps[passed]
-		ticket, decision := s.ask(q.Call, q, opts)
+		var ticket rule.Ticket
+		var decision rule.Decision
+		if s.demotes {
+			ticket, decision = c.askDemoting(passed, q, opts, tickets)
+		} else {
+			ticket, decision = s.ask(q.Call, q, opts)
+		}
 		for tries := 0; decision == rule.Block && tries < maxTries && s.mayGetBack(q); tries++ {
 			runtime.Gosched()
 			ticket, decision = s.ask(q.Call, q, opts)
@@ -312,7 +320,7 @@ func (c *chain) retryAfter(a answer, q *request, opts []Option, held *heldTicket
 func (c *chain) longest(from, but int, wait time.Duration, q *request, opts []Option, held *heldTickets) time.Duration {
 	for i := from; i < len(c.steps) && wait != Never; i++ {
 		s := &c.steps[i]
-		if i == but || s.denies || held != nil && held.has(i) {
+		if i == but || s.denies || s.demotes || held != nil && held.has(i) {
 			continue
 		}
 		if other := s.retryAfter(q, opts); other != rule.Forbidden {

@@ -143,6 +143,7 @@ func (r *resource) enterLongChain(ctx context.Context, q *request, opts []Option
 
 // refuseBy refuses a call that holds some tickets by the step whose answer that is.
 func (r *resource) refuseBy(ctx context.Context, q *request, opts []Option, c *chain, said answer, held *heldTickets) error {
+	q.countDemotion()
 	return r.refuse(ctx, q.Now, q.Tokens, c.steps[said.which].refusals, c.retryAfter(said, q, opts, held))
 }
 

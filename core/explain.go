@@ -44,8 +44,11 @@ func (e *Engine) Explain(resource string, opts ...Option) []Applied {
 		a := Applied{RuleSnapshot: p.snapshot(now)}
 		if call, found := p.callOf(context.Background(), now, opts); found != nil {
 			a.Attributes, a.RetryAfter = found, p.limiter.RetryAfter(call)
-			if a.RetryAfter == rule.Forbidden {
+			switch {
+			case a.RetryAfter == rule.Forbidden:
 				a.RetryAfter = Never
+			case p.rule.Demotes():
+				a.RetryAfter = 0
 			}
 			p.addQuota(&a.RuleSnapshot, call)
 		}

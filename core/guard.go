@@ -118,7 +118,10 @@ func (c *chain) count(q *request, record *guardRecord) {
 // stepGuard is guard for a chain that isOneStep.
 func (c *chain) stepGuard(r *resource, now clock.Instant, tokens int32, opts []Option, ticket rule.Ticket) Guard {
 	word, rest, ok := uint32(0), uint32(tokens), true
-	if c.tickets && !c.isStart(0, ticket, now) {
+	if c.tickets {
+		if c.isStart(0, ticket, now) {
+			ticket = 0 // it need not be carried
+		}
 		word, rest, ok = carryOne(0, ticket, tokens)
 	}
 	if !ok {
@@ -140,8 +143,9 @@ func (c *chain) longLivedGuard(r *resource, now clock.Instant, tokens int32) Gua
 func (c *chain) recordedGuard(r *resource, q *request, opts []Option, tickets []rule.Ticket) Guard {
 	record := r.env.newRecord(&c.passedRules)
 	for i, ticket := range tickets {
-		*record.slot(i) = ticketSlot{ticket, true}
+		*record.slot(i) = ticketSlot{ticket, !c.rules[i].isDemoted(ticket)}
 	}
+	q.countDemotion()
 	if len(c.shadows) > 0 {
 		c.askShadows(q, opts, record)
 	}
@@ -166,7 +170,11 @@ func (c *chain) askShadows(q *request, opts []Option, record *guardRecord) {
 			ticket, decision = s.ask(later.Call, &later, opts)
 		}
 		*record.slot(len(c.steps) + asked) = ticketSlot{ticket, decision == rule.Pass}
-		if decision == rule.Pass || decision == rule.Stale {
+		switch {
+		case decision == rule.Pass || decision == rule.Stale:
+			continue
+		case s.demotesBy(ticket, decision):
+			s.refusals.tally.demoted.Add(1)
 			continue
 		}
 		// Where the call would have to wait, nobody knows whether it would have passed:
@@ -244,10 +252,7 @@ func (g *Guard) mark(state uint32) {
 
 // tokens returns what the call is charged with.
 func (g *Guard) tokens() int32 {
-	if atomic.LoadUint32(&g.state.word)&whereMask == wide {
-		return int32(g.state.rest & tokenMask)
-	}
-	return int32(g.state.rest)
+	return tokensIn(atomic.LoadUint32(&g.state.word), g.state.rest)
 }
 
 // charge sets the tokens. As there is no space for them beside a wide ticket, that goes into a

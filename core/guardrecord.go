@@ -80,9 +80,9 @@ func (r *guardRecord) wouldBlock(generation uint32) *BlockError {
 	return &would.err
 }
 
-// exit tells the rules how the call ended.
-func (r *guardRecord) exit(exit rule.Exit) {
-	defer r.done(len(r.passed.rules), &exit)
+// exit tells the rules how the call ended, which is charged with so many tokens.
+func (r *guardRecord) exit(exit rule.Exit, tokens int32) {
+	defer r.done(len(r.passed.rules), tokens, &exit)
 	outer := r.outer
 	r.outer = nil
 	exit.Waited = outer.end(exit.Now)
@@ -90,13 +90,13 @@ func (r *guardRecord) exit(exit rule.Exit) {
 
 // done tells so many rules how the call ended, in the reverse of the order in which they let it
 // pass; also those behind one that panics. Long-lived calls have a record under no such rule too.
-func (r *guardRecord) done(count int, exit *rule.Exit) {
+func (r *guardRecord) done(count int, tokens int32, exit *rule.Exit) {
 	if count == 0 {
 		return
 	}
-	defer r.done(count-1, exit)
-	if of, slot := &r.passed.rules[count-1], r.slot(count-1); of.finisher != nil && slot.held {
-		of.finisher.Done(slot.ticket, *exit)
+	defer r.done(count-1, tokens, exit)
+	if of, slot := &r.passed.rules[count-1], r.slot(count-1); slot.held {
+		of.finish(slot.ticket, tokens, exit)
 	}
 }
 
@@ -128,7 +128,7 @@ func (g *Guard) exitRecord(now clock.Instant, word uint32) (counted, longLived b
 	} else {
 		g.resource.node.Done(g.start, now, exit.Failed)
 	}
-	record.exit(exit)
+	record.exit(exit, int32(g.state.rest))
 	g.dropRecord(record)
 	return true, exit.LongLived
 }

@@ -19,6 +19,7 @@ type heldTicket struct {
 	ticket      rule.Ticket
 	suspends    rule.Suspender // the limiter, see passedRule
 	isSuspended bool           // it was told that the call waits
+	demotes     bool           // it is of a step that demotes calls
 	pending     *pendingCalls  // that the call has begun, see step; else nil
 }
 
@@ -40,7 +41,8 @@ func (h *heldTickets) follow(q *request, opts []Option, c *chain) {
 	for i := range c.steps {
 		s := &c.steps[i]
 		slot, isHeld := held[s.first]
-		if isHeld && s.queue != nil && (slot.limiter == s.limiter || s.retryAfter(q, opts) != Never) {
+		isHeld = isHeld && slot.demotes == s.demotes
+		if isHeld && (s.demotes || s.queue != nil && (slot.limiter == s.limiter || s.retryAfter(q, opts) != Never)) {
 			h.slots[i] = slot
 			delete(held, s.first)
 		}
@@ -60,7 +62,13 @@ func (h *heldTickets) ask(i int, q *request, opts []Option) answer {
 		slot.pending = s.pending
 		slot.pending.begin()
 	}
-	ticket, decision := s.ask(q.Call, q, opts)
+	var ticket rule.Ticket
+	var decision rule.Decision
+	if s.demotes {
+		ticket, decision = h.askDemoting(i, q, opts)
+	} else {
+		ticket, decision = s.ask(q.Call, q, opts)
+	}
 	if decision == rule.Pass {
 		h.add(i, ticket)
 	} else {
@@ -72,7 +80,7 @@ func (h *heldTickets) ask(i int, q *request, opts []Option) answer {
 // add adds the ticket of the step with an index.
 func (h *heldTickets) add(i int, ticket rule.Ticket) {
 	s, slot := &h.chain.steps[i], &h.slots[i]
-	slot.limiter, slot.ticket, slot.suspends = s.limiter, ticket, h.chain.rules[i].suspends
+	slot.limiter, slot.ticket, slot.suspends, slot.demotes = s.limiter, ticket, h.chain.rules[i].suspends, s.demotes
 }
 
 // keep notes that the call has passed, and gives nothing back.
@@ -114,16 +122,19 @@ func (t *heldTicket) resume(now clock.Instant) {
 	}
 }
 
-// giveBack gives back the tickets of the steps from one on, the last first, but those of queues among
-// the first so many steps. A ticket whose limiter panics is gone.
+// giveBack gives back the tickets of the steps from one on, the last first, but those of queues, and of
+// rules that demote calls, among the first so many steps. A ticket whose limiter panics is gone.
 func (h *heldTickets) giveBack(q *request, from, before int) {
 	for i := len(h.slots) - 1; i >= from; i-- {
 		slot := h.slots[i]
-		if slot.limiter == nil || i < before && h.chain.steps[i].queue != nil {
+		if slot.limiter == nil || i < before && (h.chain.steps[i].queue != nil || slot.demotes) {
 			h.slots[i].endPending() // it keeps that for long
 			continue
 		}
 		h.slots[i] = heldTicket{}
+		if slot.isDemoted() {
+			continue
+		}
 		func() {
 			defer slot.endPending()
 			slot.limiter.GiveBack(q.Now, slot.ticket, q.Tokens)
@@ -144,6 +155,9 @@ func (h *heldTickets) leave(q *request, count int) {
 	slot := h.slots[count-1]
 	h.slots[count-1] = heldTicket{}
 	defer h.leave(q, count-1)
+	if slot.isDemoted() {
+		return
+	}
 	defer slot.endPending()
 	slot.resume(q.Now)
 	slot.limiter.GiveBack(q.Now, slot.ticket, q.Tokens)

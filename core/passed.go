@@ -11,9 +11,9 @@ type passedRules struct {
 	rules []passedRule // those of the steps, then shadow rules
 	asked int          // so many of them are steps
 
-	finisher  int  // the first step that learns how calls end
+	finisher  int  // the first step that learns how calls end, or counts calls by that
 	forecasts int  // the index of the first step that is a rule.Forecaster
-	finishes  bool // a step learns how calls end
+	finishes  bool // there is such a step
 	tickets   bool // steps need their tickets when the call ends, or by Guard.Settle
 	suspends  bool // a rule has to know that a call waits within the call
 
@@ -28,28 +28,61 @@ type passedRule struct {
 	settler   rule.Settler   // nil if it counts no tokens
 	suspends  rule.Suspender // nil if it need not know that the call waits for another rule
 	forecasts bool           // it is a rule.Forecaster, whose tickets are instants
+	counts    rule.Counts    // which calls keep the tokens that they took; "" if all do
+	demotes   bool           // it demotes calls: what it has left says nothing of which calls pass
 }
 
 // add adds the rule of a step, or a shadow rule once all steps were added.
-func (p *passedRules) add(limiter rule.Limiter, forecasts bool) {
-	of := passedRule{limiter: limiter, forecasts: forecasts}
+func (p *passedRules) add(s *step) {
+	limiter := s.limiter
+	of := passedRule{limiter: limiter, demotes: s.demotes}
+	_, of.forecasts = limiter.(rule.Forecaster)
 	of.finisher, _ = limiter.(rule.Finisher)
 	of.settler, _ = limiter.(rule.Settler)
+	if of.settler != nil {
+		of.counts = s.counts
+	}
 	of.suspends, _ = limiter.(rule.Suspender)
 	p.rules = append(p.rules, of)
 	p.suspends = p.suspends || of.suspends != nil && of.finisher != nil
 }
 
+// isFinished says whether the rule takes part in the end of a call.
+func (of *passedRule) isFinished() bool { return of.finisher != nil || of.counts != "" }
+
+// finish tells the rule how a call ended that has tokens of it. If the rule does not count calls that
+// end so, these are given back, as of the instant at which the call took them.
+func (of *passedRule) finish(t rule.Ticket, tokens int32, exit *rule.Exit) {
+	if of.counts != "" && !of.counts.Includes(exit) && tokens > 0 {
+		if of.finisher != nil {
+			defer of.finisher.Done(t, *exit)
+		}
+		of.settler.Settle(exit.Now, exit.Start, t, -tokens)
+		return
+	}
+	if of.finisher != nil {
+		of.finisher.Done(t, *exit)
+	}
+}
+
 // done tells the rules of the steps up to the one with an index how a call ended, the last first, also
-// those before one that panics. One of them learns of ends.
+// those before one that panics. One of them takes part in ends.
 func (p *passedRules) done(i int, word, rest uint32, exit *rule.Exit) {
-	for p.rules[i].finisher == nil {
+	for !p.rules[i].isFinished() {
 		i--
 	}
 	if i > p.finisher {
 		defer p.done(i-1, word, rest, exit)
 	}
-	p.rules[i].finisher.Done(p.ticketIn(word, rest, i, exit.Start), *exit)
+	p.rules[i].finish(p.ticketIn(word, rest, i, exit.Start), tokensIn(word, rest), exit)
+}
+
+// tokensIn returns what a call is charged with, of a guard that carries its tickets.
+func tokensIn(word, rest uint32) int32 {
+	if word&whereMask == wide {
+		return int32(rest & tokenMask)
+	}
+	return int32(rest)
 }
 
 // carry packs the tickets and the tokens of a call that passes at an instant into a guard. It returns
@@ -118,5 +151,7 @@ func (p *passedRules) giveBack(from, to int, q *request, tickets []rule.Ticket) 
 	if from+1 < to {
 		defer p.giveBack(from, to-1, q, tickets)
 	}
-	p.rules[to-1].limiter.GiveBack(q.Now, tickets[to-1], q.Tokens)
+	if of := &p.rules[to-1]; !of.isDemoted(tickets[to-1]) {
+		of.limiter.GiveBack(q.Now, tickets[to-1], q.Tokens)
+	}
 }

@@ -33,8 +33,9 @@ type planned struct {
 	off     bool // it is switched off here
 }
 
-// refuses says whether the rule can refuse calls: it is no shadow, and not switched off.
-func (p *planned) refuses() bool { return !p.off && !p.rule.Target().Shadow }
+// refuses says whether the rule can refuse calls for now: it is no shadow, is not switched off, and
+// does not demote calls instead.
+func (p *planned) refuses() bool { return !p.off && !p.rule.Target().Shadow && !p.rule.Demotes() }
 
 // planNow returns the plan of the generation in force, nil when the engine is closed. It is
 // the latest one, except during a swap.

@@ -61,8 +61,8 @@ func (p *planner) add(version rule.Rule, state *ruleState, limiter versionedLimi
 	of := planned{rule: version, state: state, limiter: limiter.Limiter}
 	of.off = p.switches.off(version.Key(), p.resource) != nil
 	entry := plannedEntry{
-		planned: of, limiter: limiter, target: target, phase: version.Type().Phase(),
-		waiting: waitOrderOf(of.limiter), breadth: breadthOf(&target),
+		planned: of, limiter: limiter, target: target, phase: version.Phase(),
+		waiting: waitOrderOf(&of), breadth: breadthOf(&target),
 	}
 	switch {
 	case of.off && of.rule.Fleet() && p.limiters.fleet != nil:

@@ -86,6 +86,7 @@ func endOfSecond(now clock.Instant) int64 {
 type tally struct {
 	refused     stat.Refusals
 	wouldRefuse atomic.Uint64
+	demoted     atomic.Uint64 // calls, or that would have been if the rule were no shadow
 }
 
 func newTally(of *stat.Node) *tally { return &tally{refused: of.Refusals()} }

@@ -16,6 +16,9 @@ type request struct {
 	name   string          // of the resource
 	ctx    context.Context // from which an option reads attributes; nil if none does
 	noWait bool
+
+	demotedBy *tally        // of the rule that has demoted the call; nil if none has, or once it is counted
+	priority  rule.Priority // that the call came with, if one has
 }
 
 // init sets the fields in place: to copy a struct that was just written field by field

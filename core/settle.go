@@ -108,7 +108,7 @@ func (of *passedRule) settle(s *Settlement, now, start clock.Instant, t rule.Tic
 	if tokens != 0 {
 		of.settler.Settle(now, start, t, tokens)
 	}
-	if balancer, ok := of.limiter.(rule.Balancer); ok {
+	if balancer, ok := of.limiter.(rule.Balancer); ok && !of.demotes {
 		if left, known := balancer.Balance(now, start, t); known {
 			s.add(left)
 		}

@@ -60,6 +60,7 @@ type RuleSnapshot struct {
 
 	Blocked    uint64 // calls of the resource that the rule refused
 	WouldBlock uint64 // calls that it would have refused while it was a shadow, or off
+	Demoted    uint64 // calls that it gave the lowest priority in place of refusing them; as a shadow, or off, that it would have
 
 	// Transitions counts the changes of the limiter's state, for kinds that have
 	// states; in no order.
@@ -118,5 +119,6 @@ func (p *planned) identity() RuleSnapshot {
 	return RuleSnapshot{
 		Kind: key.Kind, Name: key.Name, Shadow: p.rule.Target().Shadow, Off: p.off, Rule: p.rule,
 		Blocked: p.state.tally.refused.Total(), WouldBlock: p.state.tally.wouldRefuse.Load(),
+		Demoted: p.state.tally.demoted.Load(),
 	}
 }

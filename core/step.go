@@ -21,8 +21,10 @@ type step struct {
 	pending     *pendingCalls   // of a forecaster's limit that several resources take from; else nil
 	promised    *atomic.Int64   // tokens that calls which wait will take, see chain.promise; nil if none are
 	decides     time.Duration   // how long calls with NoWait wait for its decision, see rule.Decider
+	counts      rule.Counts     // which calls take tokens of it; "" if all do
 	mayGiveBack bool            // it has pending, and rules are asked after it
 	denies      bool            // its reason is Denied: a call that it refuses cannot pass later either
+	demotes     bool            // it demotes calls in place of refusing them
 	injects     bool            // it injects faults: its waits are delays, which calls with NoWait have too
 	refusals    *refusals
 }
@@ -47,9 +49,15 @@ func newStep(entry *plannedEntry) step {
 		limiter: limiter, first: entry.limiter.first, keyed: newKeyedStep(entry, limiter),
 		denies: reason == rule.Denied, injects: reason == rule.Injected, refusals: entry.state.refusals,
 	}
-	s.queue, _ = limiter.(rule.Queue)
-	if decider, ok := limiter.(rule.Decider); ok {
+	s.demotes, s.counts = entry.rule.Demotes(), entry.rule.Counts()
+	if !s.demotes { // else no call waits for it
+		s.queue, _ = limiter.(rule.Queue)
+	}
+	if decider, ok := limiter.(rule.Decider); ok && s.queue != nil {
 		s.decides = decider.DecidesWithin()
+	}
+	if s.demotes { // it is asked before those that know of later calls
+		return s
 	}
 	if s.forecaster, _ = limiter.(rule.Forecaster); s.forecaster != nil { // which looks at no attribute
 		s.pending = entry.limiter.pending

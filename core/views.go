@@ -83,6 +83,7 @@ type RuleView struct {
 
 	Refused     uint64 // calls of the resource that the rule has refused
 	WouldRefuse uint64 // calls that it would have refused while it was a shadow, or off
+	Demoted     uint64 // calls that it gave the lowest priority, see [RuleSnapshot.Demoted]
 	refusals    *stat.Refusals
 	now         clock.Instant
 }
@@ -105,6 +106,7 @@ func (v ResourceView) Rules() []RuleView {
 		views[i] = RuleView{
 			Key: of.rule.Key(), Shadow: of.rule.Target().Shadow, Off: of.off, refusals: &of.state.tally.refused, now: v.now,
 			Refused: of.state.tally.refused.Total(), WouldRefuse: of.state.tally.wouldRefuse.Load(),
+			Demoted: of.state.tally.demoted.Load(),
 		}
 	}
 	return views

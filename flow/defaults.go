@@ -32,6 +32,12 @@ func defaults(r Rule) Rule {
 	} else if r.limiterKind() == bucketLimiter {
 		rule.SetDefault(&r.Burst, defaultBurst(r.Limit))
 	}
+	if r.OnExceed == ExceedRefuse {
+		r.OnExceed = ""
+	}
+	if r.Counts == CountsCalls {
+		r.Counts = ""
+	}
 	rule.SetFleetDefaults(&r.Scope, &r.Fleet, r.defaultMode())
 	return r
 }

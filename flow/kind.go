@@ -23,6 +23,8 @@ func Kind() *rule.Type[Rule] {
 		Defaults: defaults, Validate: validate,
 		Signals: signals,
 		Fleet:   isOfFleet,
+		Counts:  func(r Rule) rule.Counts { return r.Counts },
+		Demotes: func(r Rule) bool { return r.OnExceed == ExceedDemote },
 		Compile: func(r *Rule, version uint64) any { return compile(r, version) },
 		New:     newLimiterFor,
 		Adopt:   adopt,
@@ -128,6 +130,8 @@ func fields() []rule.Field[Rule] {
 			Says("from which number of the signal on the limit is the least"),
 		rule.NumberField("follow.least", func(r *Rule) *float64 { return &r.Follow.Least }).Given("limit", "follow.signal").
 			Says("the limit from there on; in between it falls linearly"),
+		rule.OnExceedField(func(r *Rule) *OnExceed { return &r.OnExceed }),
+		rule.CountsField(func(r *Rule) *Counts { return &r.Counts }),
 	}, rule.FleetFields(func(r *Rule) *Scope { return &r.Scope }, func(r *Rule) *Fleet { return &r.Fleet }),
 		slices.Insert(rule.ScopeFields(common), 1, rule.TextField("related", func(r *Rule) *string { return &r.Related }).Given("resource", "algorithm").
 			Says("windows: count the passes of that resource instead").Otherwise("none")))
@@ -195,6 +199,14 @@ func examples() []rule.Example[Rule] {
 			},
 		},
 		Fields: []string{"name", "resource", "limit", "window", "timeZone", "startsAt"},
+	}, {
+		About:  "What is over the rate passes as the first to be shed, when an adaptive rule has to.",
+		Rule:   Rule{Name: "committed-rate", Resource: "orders:search", Limit: 100, OnExceed: ExceedDemote},
+		Fields: []string{"name", "resource", "limit", "onExceed"},
+	}, {
+		About:  "At most 100 answers a minute that cost something: calls that fail count for nothing.",
+		Rule:   Rule{Name: "paid-answers", Resource: "maps:route", Limit: 100, Window: time.Minute, Counts: CountsSuccesses},
+		Fields: []string{"name", "resource", "limit", "window", "counts"},
 	}, {
 		About:  "Reads give way to writes.",
 		Rule:   Rule{Name: "reads-yield", Resource: "orders:read", Limit: 50, Related: "orders:write"},

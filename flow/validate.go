@@ -30,6 +30,8 @@ func validate(r Rule) []rule.Fault {
 	r.validateFollow(&f)
 	r.validateRelated(&f)
 	r.validateFleet(&f)
+	f.ValidateOnExceed(r.OnExceed, r.waits())
+	f.ValidateCounts(r.Counts, r.keepsTokens())
 	return f
 }
 

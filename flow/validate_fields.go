@@ -42,6 +42,36 @@ func (r *Rule) validateBucket(f *rule.Faults) {
 	}
 }
 
+// waits says what to change so that no call waits for the rule; "" if none does.
+func (r *Rule) waits() string {
+	switch {
+	case r.Algorithm == Throttle:
+		return "set algorithm to " + string(TokenBucket)
+	case r.limiterKind() == bucketLimiter && r.MaxWait != 0:
+		return "remove maxWait"
+	case isOfFleet(*r) && r.Calendar.IsSet():
+		return r.Fleet.InsteadOfAsking("")
+	case isOfFleet(*r):
+		return r.Fleet.InsteadOfAsking(r.defaultMode())
+	}
+	return ""
+}
+
+// keepsTokens says what to change so that calls can give back all that they took; "" if they can.
+func (r *Rule) keepsTokens() string {
+	switch {
+	case r.Algorithm == Throttle:
+		return "set algorithm to " + string(TokenBucket)
+	case r.limiterKind() == bucketLimiter && r.MaxWait != 0:
+		return "remove maxWait"
+	case r.limiterKind() == bucketLimiter && r.WarmUp != (WarmUp{}):
+		return "remove warmUp"
+	case r.Related != "":
+		return "remove related"
+	}
+	return ""
+}
+
 func (r *Rule) validateWarmUp(f *rule.Faults) {
 	w := r.WarmUp
 	if w == (WarmUp{}) {

@@ -72,6 +72,7 @@ func (s *fleetStates) newResource(c *compiled, env *rule.Env) *fleetResource {
 		limitKey: env.FleetKey(rule.Key{Kind: kindName, Name: c.rule.Name}, c.rule.Match != ""),
 	}
 	r.inForce.Store(c.version)
+	r.keepFor(c)
 	r.own.Store(new(map[uint64]*sharedValue))
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -97,6 +98,13 @@ func (s *fleetStates) lock(key uint64) (*valueTable, *valueShard) {
 // settleMemory is how long after its last call a value keeps its slot at least, if the program
 // settles calls: calls of it may be under way.
 const settleMemory = 10 * time.Minute
+
+// keepFor notes whether calls settle by the version in any case.
+func (s *fleetStates) keepFor(c *compiled) {
+	if c.rule.Counts != "" {
+		s.settles.Store(true)
+	}
+}
 
 // forgetBy returns by when a limit has to have been as new, to be forgotten now.
 func (s *fleetStates) forgetBy(now clock.Instant) clock.Instant {
@@ -245,6 +253,7 @@ func (r *fleetResource) activate(c *compiled, keys map[uint64]int, now clock.Ins
 		return
 	}
 	r.inForce.Store(c.version)
+	r.keepFor(c)
 	r.resize(c, now)
 	var former []uint64
 	for key := range *r.own.Load() {

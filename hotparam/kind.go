@@ -26,6 +26,8 @@ func Kind() *rule.Type[Rule] {
 		Attributes:  attributes,
 		NamesValues: func(r Rule) bool { return r.Values.Len() > 0 },
 		Fleet:       isOfFleet,
+		Counts:      func(r Rule) rule.Counts { return r.Counts },
+		Demotes:     func(r Rule) bool { return r.OnExceed == ExceedDemote },
 		Forbids:     forbids,
 		Compile:     func(r *Rule, version uint64) any { return compile(*r, version) },
 		New:         newLimiter,
@@ -98,6 +100,8 @@ func fields() []rule.Field[Rule] {
 			Says("for so long").Otherwise("required with penalty"),
 		rule.ChoiceField("missing", func(r *Rule) *Missing { return &r.Missing }, MissingPass, MissingShare, MissingBlock, MissingUnauthenticated).
 			Says("a call without the attribute: pass, share (all of them one limit), block (403) or unauthenticated (401)"),
+		rule.OnExceedField(func(r *Rule) *OnExceed { return &r.OnExceed }),
+		rule.CountsField(func(r *Rule) *Counts { return &r.Counts }),
 		rule.ChoiceField("mask", func(r *Rule) *Mask { return &r.Mask }, MaskHash).
 			Says("hash: status shows a hash in place of each value").Otherwise("values are shown"),
 	}
@@ -161,6 +165,19 @@ func examples() []rule.Example[Rule] {
 			Scope: ScopeFleet, Fleet: Fleet{Mode: fleet.ModeAsk},
 		},
 		Fields: []string{"name", "resource", "param", "limit", "window", "scope", "fleet.mode", "fleet.onOutage"},
+	}, {
+		About: "Five failed logins of an account in five minutes; who knows the password logs in as often as he likes.",
+		Rule: Rule{
+			Name: "failed-logins", Resource: "logins:try", Param: rule.StringsOf("account"), Limit: 5, Window: 5 * time.Minute,
+			Algorithm: SlidingWindow, Counts: CountsFailures,
+		},
+		Fields: []string{"name", "resource", "param", "limit", "window", "algorithm", "counts"},
+	}, {
+		About: "A tenant over its share is served as long as there is room.",
+		Rule: Rule{
+			Name: "per-tenant", Match: "api:*", Shared: true, Param: rule.StringsOf("tenant"), Limit: 100, OnExceed: ExceedDemote,
+		},
+		Fields: []string{"name", "match", "perResource", "param", "limit", "onExceed"},
 	}, {
 		About: "A plan: 100000 calls of a tenant a month, from the 17th on, in all instances together.",
 		Rule: Rule{

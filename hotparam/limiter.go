@@ -96,6 +96,9 @@ func (c *compiled) limiter(state *resourceState, env rule.Env) rule.Limiter {
 func (l *limiter) init(c *compiled, state *resourceState, env rule.Env) {
 	l.compiled, l.state, l.hasher, l.penalties = c, state, state.hasher, state.penaltiesFor(c)
 	l.sources, l.warn = env.Sources, env.Warn
+	if c.rule.Counts != "" { // calls give back when they end: their tickets have to tell the value then
+		state.settles.Store(true)
+	}
 }
 
 func (l *limiter) base() *limiter { return l }

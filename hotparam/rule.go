@@ -187,9 +187,41 @@ type Rule struct {
 	// the rule is for all calls.
 	Origin string
 
+	// OnExceed says what becomes of a call that is over the limit: it is refused, the default, or
+	// demoted. A demoted call passes, takes no tokens, and has the lowest priority for all rules
+	// after this one, which is asked before rules that look at priorities. No call may wait for such
+	// a rule, be it for its turn or for the answer of a fleet.
+	OnExceed OnExceed
+
+	// Counts says which calls take tokens: all that pass, the default, or only those that fail, or
+	// those that end well. A call that passes holds its tokens while it is under way, so that no more
+	// than the limit are ever taken, however many calls come at once. What is not counted is given back
+	// when the call ends, as of the instant at which it was taken: counts are of calls by when they
+	// came. A call is refused if nothing is left beside what others hold. No call waits for such a rule.
+	Counts Counts
+
 	// Shadow makes the rule decide and count, but let every call through.
 	Shadow bool
 }
+
+// Counts says which calls take tokens of a rule. The zero value is [CountsCalls].
+type Counts = rule.Counts
+
+// What a rule can count.
+const (
+	CountsCalls     = rule.CountsCalls     // every call
+	CountsFailures  = rule.CountsFailures  // calls that have failed
+	CountsSuccesses = rule.CountsSuccesses // calls that have ended well
+)
+
+// OnExceed says what a rule does with a call over its limit. The zero value is [ExceedRefuse].
+type OnExceed = rule.OnExceed
+
+// What it can do.
+const (
+	ExceedRefuse = rule.ExceedRefuse // the call is refused
+	ExceedDemote = rule.ExceedDemote // it passes with the lowest priority
+)
 
 // Scope says for which calls of a value together a limit is. The zero value is
 // [ScopeInstance].
@@ -242,6 +274,12 @@ func withDefaults(r Rule) Rule {
 	default:
 		rule.SetDefault(&r.Window, DefaultWindow)
 		rule.SetDefault(&r.Algorithm, TokenBucket)
+	}
+	if r.OnExceed == ExceedRefuse {
+		r.OnExceed = ""
+	}
+	if r.Counts == CountsCalls {
+		r.Counts = ""
 	}
 	rule.SetFleetDefaults(&r.Scope, &r.Fleet, r.defaultMode())
 	if r.Concurrency != 0 {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/penstock-go/penstock/fleet"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -23,6 +24,8 @@ func validate(r Rule) []rule.Fault {
 	r.validateValues(&f)
 	r.validatePenalty(&f)
 	r.validateFleet(&f)
+	f.ValidateOnExceed(r.OnExceed, r.waits())
+	f.ValidateCounts(r.Counts, r.keepsTokens())
 	switch r.Missing {
 	case MissingPass, MissingShare, MissingBlock, MissingUnauthenticated:
 	default:
@@ -32,6 +35,30 @@ func validate(r Rule) []rule.Fault {
 		f.Add("mask", "is %q: must be %q; leave it out to show values", r.Mask, MaskHash)
 	}
 	return f
+}
+
+// waits says what to change so that no call waits for the rule; "" if none does.
+func (r *Rule) waits() string {
+	switch {
+	case r.Algorithm == Throttle:
+		return "set algorithm to " + string(TokenBucket)
+	case isOfFleet(*r) && r.Algorithm == FixedWindow:
+		return r.Fleet.InsteadOfAsking("")
+	case isOfFleet(*r):
+		return r.Fleet.InsteadOfAsking(fleet.ModeLease)
+	}
+	return ""
+}
+
+// keepsTokens says what to change so that calls can give back all that they took; "" if they can.
+func (r *Rule) keepsTokens() string {
+	switch {
+	case r.Concurrency != 0:
+		return "set limit in place of concurrency"
+	case r.Algorithm == Throttle:
+		return "set algorithm to " + string(TokenBucket)
+	}
+	return ""
 }
 
 func (r *Rule) validateParam(f *rule.Faults) {

@@ -95,6 +95,9 @@ type State struct {
 	// those that it would have refused while it was a shadow.
 	Blocked    uint64 `json:"refused"`
 	WouldBlock uint64 `json:"wouldBlock"`
+
+	// Demoted counts those that it gave the lowest priority in place of refusing them.
+	Demoted uint64 `json:"demoted,omitempty"`
 }
 
 // Quota is what remains of a limit on how much passes in a time.
@@ -156,7 +159,7 @@ func typeOf(a rule.Attribute) AttributeType {
 }
 
 func stateOf(c clock.Clock, of *core.Applied) *State {
-	s := &State{State: of.State, Blocked: of.Blocked, WouldBlock: of.WouldBlock}
+	s := &State{State: of.State, Blocked: of.Blocked, WouldBlock: of.WouldBlock, Demoted: of.Demoted}
 	s.Quota = quotaOf(of.Quota)
 	s.Gauges, s.Notes, s.Values = gaugesOf(&of.RuleSnapshot), notesOf(c, &of.RuleSnapshot), valuesOf(&of.RuleSnapshot)
 	if of.RetryAfter == core.Never {

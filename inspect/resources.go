@@ -103,6 +103,9 @@ type ResourceRule struct {
 	Refused    uint64 `json:"refused"`
 	WouldBlock uint64 `json:"wouldBlock"`
 
+	// Demoted counts those that it gave the lowest priority in place of refusing them.
+	Demoted uint64 `json:"demoted,omitempty"`
+
 	// Seconds are the calls that it refused in each of the Seconds of the resource, if these are shown.
 	Seconds []uint64 `json:"seconds,omitempty"`
 }
@@ -226,7 +229,7 @@ func (h handler) resourceOf(view core.ResourceView, withSeconds bool) Resource {
 		of.Seconds = secondsOf(minute, h.engine.Clock())
 	}
 	for _, r := range view.Rules() {
-		if r.Refused+r.WouldRefuse > 0 {
+		if r.Refused+r.WouldRefuse+r.Demoted > 0 {
 			of.Rules = append(of.Rules, resourceRuleOf(&r, withSeconds))
 		}
 	}
@@ -247,7 +250,7 @@ func valueOf(n *uint64) uint64 {
 }
 
 func resourceRuleOf(v *core.RuleView, withSeconds bool) ResourceRule {
-	of := ResourceRule{Kind: v.Kind, Rule: v.Name, Shadow: v.Shadow, Off: v.Off, Refused: v.Refused, WouldBlock: v.WouldRefuse}
+	of := ResourceRule{Kind: v.Kind, Rule: v.Name, Shadow: v.Shadow, Off: v.Off, Refused: v.Refused, WouldBlock: v.WouldRefuse, Demoted: v.Demoted}
 	minute := v.Minute()
 	if minute == nil {
 		return of

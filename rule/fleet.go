@@ -93,6 +93,18 @@ func (f *Faults) noFleet(field, value string) {
 	}
 }
 
+// InsteadOfAsking says what to change so that no call waits for an answer of the fleet, of a rule whose
+// limit can be shared by another mode, "" if by none; it is "" if no call does.
+func (f Fleet) InsteadOfAsking(other fleet.Mode) string {
+	switch {
+	case f.Mode != fleet.ModeAsk:
+		return ""
+	case other == "":
+		return "remove scope"
+	}
+	return "set fleet.mode to " + string(other)
+}
+
 // FleetKey returns the key of the limit of a rule in the fleet: kind/rule, or
 // kind/rule/resource if each resource has a limit of its own. No two limits have the same.
 func (e *Env) FleetKey(of Key, perResource bool) string {

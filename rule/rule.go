@@ -33,6 +33,15 @@ type Rule interface {
 	// Fleet says whether its limit is one for all instances of the service.
 	Fleet() bool
 
+	// Demotes says whether it gives calls the lowest priority in place of refusing them.
+	Demotes() bool
+
+	// Counts says which calls take tokens, by how they end; "" if all do.
+	Counts() Counts
+
+	// Phase returns when it is asked: that of its kind, unless it demotes calls.
+	Phase() Phase
+
 	// Answer returns what adapters answer to refusals; zero to answer by the Reason.
 	Answer() Answer
 
@@ -124,6 +133,25 @@ func (r *typedRule[R]) Signals() []Signal {
 }
 
 func (r *typedRule[R]) Fleet() bool { return r.of.spec.Fleet != nil && r.of.spec.Fleet(r.rule) }
+
+func (r *typedRule[R]) Demotes() bool { return r.of.spec.Demotes != nil && r.of.spec.Demotes(r.rule) }
+
+func (r *typedRule[R]) Counts() Counts {
+	if r.of.spec.Counts == nil {
+		return ""
+	}
+	if counts := r.of.spec.Counts(r.rule); counts != CountsCalls {
+		return counts
+	}
+	return ""
+}
+
+func (r *typedRule[R]) Phase() Phase {
+	if r.Demotes() {
+		return PhaseDemotion
+	}
+	return r.of.spec.Phase
+}
 
 func (r *typedRule[R]) Answer() Answer {
 	if r.of.spec.Answer == nil {

@@ -57,6 +57,18 @@ type Spec[R comparable] struct {
 	// [Env.Fleet]. nil for kinds that have no such limits.
 	Fleet func(R) bool
 
+	// Demotes says whether the rule gives calls the lowest priority in place of refusing them: where
+	// a limiter of the rule refuses a call for now, the call passes it, takes nothing, and the rules
+	// after it see [PrioritySheddable]. [Forbidden] calls are refused nevertheless. No call waits for
+	// such a rule. nil for kinds that have no such rules.
+	Demotes func(R) bool
+
+	// Counts says which calls take tokens of the rule, by how they end: a call takes them when it
+	// enters, and the engine gives those of the others back at their ends, by [Settler.Settle]. So
+	// calls under way never take more than there is. Shadow rules count likewise. nil for kinds whose
+	// rules count every call.
+	Counts func(R) Counts
+
 	// Answer returns what adapters answer to refusals of the rule. nil for kinds that
 	// leave it to the Reason.
 	Answer func(R) Answer
@@ -148,6 +160,7 @@ type Definition interface {
 	Gauges() []Gauge
 	LimitMoves() bool
 	CanShare() bool
+	CanDemote() bool
 	States() []string
 	Controls() []string
 
@@ -197,6 +210,9 @@ func (t *Type[R]) LimitMoves() bool { return t.spec.LimitMoves }
 
 // CanShare says that limits of rules can be for all instances of a service, see [Spec.Fleet].
 func (t *Type[R]) CanShare() bool { return t.spec.Fleet != nil }
+
+// CanDemote says that rules can demote calls, see [Spec.Demotes].
+func (t *Type[R]) CanDemote() bool { return t.spec.Demotes != nil }
 
 // States returns the states that limiters can be in.
 func (t *Type[R]) States() []string { return t.spec.States }

@@ -17,6 +17,7 @@ import (
 const (
 	instead               = "guard the call where it is made, with an adapter, or let the proxy do it"
 	unservableConcurrency = "rules with concurrency count the calls under way, and the proxy does not say when a call has ended: " + instead
+	unservableCounts      = "rules with counts depend on how calls end, and the proxy does not say that: " + instead
 )
 
 // Unservable says why rules of a kind cannot be in force in a server of this package, "" if
@@ -49,6 +50,9 @@ func CheckQuotas(set rules.Set, custom ...rule.Definition) error {
 func unservableRule(r rule.Rule) string {
 	if of, ok := r.Value().(hotparam.Rule); ok && of.Concurrency != 0 {
 		return unservableConcurrency
+	}
+	if r.Counts() != "" {
+		return unservableCounts
 	}
 	return Unservable(r.Type())
 }

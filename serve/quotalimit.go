@@ -163,6 +163,12 @@ const unservableFixedWindow = "rules with a fixed window count by the calendar, 
 // unservableQuota says why a rule is not the limit of a bucket, "" if it is. It reads on from the
 // name of the kind.
 func unservableQuota(r rule.Rule) string {
+	switch {
+	case r.Demotes():
+		return "rules that demote refuse no call, and a data plane refuses what is over its quota"
+	case r.Counts() != "":
+		return unservableCounts
+	}
 	switch r := r.Value().(type) {
 	case flow.Rule:
 		switch {

@@ -19,6 +19,7 @@ type call struct {
 	due      time.Duration // when that event is
 	woken    bool          // it is among those to proceed with
 	fails    bool          // when it ends
+	demoted  bool          // by a rule
 	cost     int           // that is settled then, -1 for none
 
 	arrived, passed time.Duration // passed: or was refused
@@ -131,7 +132,7 @@ func (s *simulation) decided(c *call) error {
 		s.retry(c)
 		return nil
 	}
-	c.guard = guard
+	c.guard, c.demoted = guard, guard.Demoted()
 	s.rows.pass(s.now, c.stream.row, s.now-c.arrived)
 	return s.serve(c)
 }
@@ -285,7 +286,7 @@ func (s *simulation) report(c *call, blocked *core.BlockError, failed bool) {
 	if blocked != nil {
 		e.Outcome, e.Rule, e.Kind = Block, blocked.Rule, string(blocked.Kind)
 	} else {
-		e.End = pointerTo(seconds(s.now))
+		e.End, e.Demoted = pointerTo(seconds(s.now)), c.demoted
 	}
 	if s.options.Events {
 		s.events[c.event] = e

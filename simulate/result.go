@@ -87,9 +87,10 @@ type Event struct {
 	// Value is the value of the call's first attribute: a string, an int64 or a
 	// bool; nil when it has none.
 	Value    any        `json:"value"`
-	Attrs    AttrValues `json:"attrs,omitempty"` // all attributes of the call
-	Priority string     `json:"priority"`        // [PriorityNormal], if the load does not say
-	Retry    int        `json:"retry,omitempty"` // 1 for the first retry of a call
+	Attrs    AttrValues `json:"attrs,omitempty"`   // all attributes of the call
+	Priority string     `json:"priority"`          // [PriorityNormal], if the load does not say
+	Demoted  bool       `json:"demoted,omitempty"` // a rule gave it the lowest priority, and it passed
+	Retry    int        `json:"retry,omitempty"`   // 1 for the first retry of a call
 
 	// Instance is the number of the instance that the call went to, from 1; 0 if there is
 	// only one.

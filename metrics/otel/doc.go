@@ -41,6 +41,7 @@
 //
 //	penstock.rule.refusals         counter      calls that it refused, with penstock.reason
 //	penstock.rule.shadow_refusals  counter      calls that it would have refused while it was a shadow
+//	penstock.rule.demotions        counter      calls that it gave the lowest priority in place of refusing them
 //	penstock.rule.limit            gauge        tokens per second that it lets pass now
 //	penstock.rule.state            gauge        1 for the present state (penstock.state) of a circuit breaker, 0 for the others
 //	penstock.rule.transitions      counter      changes of the state, with penstock.state.from and penstock.state.to

@@ -14,10 +14,10 @@ type instruments struct {
 	requests, tokens, failed metric.Int64ObservableCounter
 	active, queued           metric.Int64ObservableUpDownCounter
 
-	refusals, shadowRefusals, transitions metric.Int64ObservableCounter
-	limit                                 metric.Float64ObservableGauge
-	state                                 metric.Int64ObservableGauge
-	kinds                                 map[rule.Kind][]kindInstrument // in the order of the kind's gauges
+	refusals, shadowRefusals, demotions, transitions metric.Int64ObservableCounter
+	limit                                            metric.Float64ObservableGauge
+	state                                            metric.Int64ObservableGauge
+	kinds                                            map[rule.Kind][]kindInstrument // in the order of the kind's gauges
 
 	inForce, unmatched, connected metric.Int64ObservableGauge
 	rejections                    metric.Int64ObservableCounter
@@ -86,6 +86,8 @@ func newInstruments(meter metric.Meter, kinds []rule.Definition) (*instruments, 
 		queued: m.upDown("penstock.queued_requests", "{request}", "Calls that wait."),
 
 		refusals: m.counter("penstock.rule.refusals", "{request}", "Calls that a rule in force refused."),
+		demotions: m.counter("penstock.rule.demotions", "{request}",
+			"Calls that a rule in force gave the lowest priority in place of refusing them."),
 		shadowRefusals: m.counter("penstock.rule.shadow_refusals", "{request}",
 			"Calls that a rule in force would have refused while it was a shadow."),
 		transitions: m.counter("penstock.rule.transitions", "{transition}", "Changes of the state of a rule."),

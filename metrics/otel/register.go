@@ -104,6 +104,9 @@ func (r *reader) refusedBy(o metric.Observer, t *core.ResourceTotals) {
 		if of.Shadow || of.WouldBlock > 0 {
 			o.ObserveInt64(r.shadowRefusals, number(of.WouldBlock), metric.WithAttributes(by...))
 		}
+		if of.Demotes || of.Demoted > 0 {
+			o.ObserveInt64(r.demotions, number(of.Demoted), metric.WithAttributes(by...))
+		}
 		o.ObserveInt64(r.refusals, number(of.Blocked), metric.WithAttributes(append(by, ReasonKey.String(of.Reason.String()))...))
 	}
 }

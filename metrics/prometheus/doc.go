@@ -31,6 +31,7 @@
 //
 //	penstock_rule_blocked_total{resource,kind,rule}         counter  calls that it refused
 //	penstock_rule_shadow_blocked_total{resource,kind,rule}  counter  calls that it would have refused while it was a shadow
+//	penstock_rule_demoted_total{resource,kind,rule}         counter  calls that it gave the lowest priority in place of refusing them
 //
 // Of each rule in force, by its kind (flow, isolation, breaker, hot_param, access, or a
 // user's own, in snake case):

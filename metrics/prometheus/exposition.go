@@ -89,6 +89,9 @@ func (e *exposition) refusals(resource string, key rule.Key, r *core.RuleRefusal
 	if r.Shadow || r.WouldBlock > 0 { // the series of a shadow rule starts at 0
 		e.counter(f.shadowBlocked, float64(r.WouldBlock), of)
 	}
+	if r.Demotes || r.Demoted > 0 {
+		e.counter(f.ruleDemoted, float64(r.Demoted), of)
+	}
 }
 
 // together exposes how many resources the engine knows, how many of them have no series of their

@@ -44,6 +44,7 @@ type resourceFamilies struct {
 // ruleFamilies are the metrics of rules of all kinds, one by one and together.
 type ruleFamilies struct {
 	ruleBlocked, shadowBlocked *family
+	ruleDemoted                *family
 
 	rules, unmatched, revision, appliedAt, rejections, forced, switchedOff *family
 }
@@ -148,6 +149,8 @@ func (m *familyMaker) rules() ruleFamilies {
 			"resource", "kind", "rule"),
 		shadowBlocked: m.make("penstock_rule_shadow_blocked_total",
 			"Calls that a rule in force would have refused while it was a shadow.", "resource", "kind", "rule"),
+		ruleDemoted: m.make("penstock_rule_demoted_total",
+			"Calls that a rule in force gave the lowest priority in place of refusing them.", "resource", "kind", "rule"),
 		rules:     m.make("penstock_rules", "Rules in force."),
 		unmatched: m.make("penstock_rules_unmatched", "Rules in force that no call has matched."),
 		revision:  m.make("penstock_rules_revision", "Revision of the rule set, counted by the engine."),

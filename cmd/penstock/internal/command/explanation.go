@@ -136,6 +136,9 @@ func describeState(s inspect.State) string {
 	if s.WouldBlock > 0 {
 		text += fmt.Sprintf("; would have refused %s", count(s.WouldBlock))
 	}
+	if s.Demoted > 0 {
+		text += fmt.Sprintf("; has demoted %s", count(s.Demoted))
+	}
 	switch {
 	case s.CannotPass:
 		text += "; a call with these attributes cannot pass"
