@@ -19,6 +19,16 @@ func (r Rule) remembered() int {
 	return 4 * r.MaxQueue
 }
 
+// flood returns how many unknown tenants that wait are a flood at the least.
+func (r Rule) flood() int { return r.MaxQueue / 8 }
+
+func (r Rule) defaultNewcomers() Newcomers {
+	if r.MaxQueue >= DefaultNewcomersQueue {
+		return NewcomersHalf
+	}
+	return NewcomersEqual
+}
+
 // validateFairness adds the mistakes in the fields for tenants.
 func (r Rule) validateFairness(f *rule.Faults) {
 	if !r.isFair() {
@@ -28,6 +38,9 @@ func (r Rule) validateFairness(f *rule.Faults) {
 		}
 		if r.WeightBy != "" {
 			f.Add("weightBy", noEffect)
+		}
+		if r.Newcomers != "" {
+			f.Add("newcomers", noEffect)
 		}
 		if r.Mask != "" {
 			f.Add("mask", noEffect)
@@ -47,10 +60,23 @@ func (r Rule) validateFairness(f *rule.Faults) {
 	if r.WeightBy != ByTime && r.WeightBy != ByCalls {
 		f.Add("weightBy", "is %q: must be %q or %q", r.WeightBy, ByTime, ByCalls)
 	}
+	r.validateNewcomers(f)
 	if r.Mask != "" && r.Mask != MaskHash {
 		f.Add("mask", "is %q: must be %q, or left out", r.Mask, MaskHash)
 	}
 	r.validateWeights(f)
+}
+
+func (r Rule) validateNewcomers(f *rule.Faults) {
+	switch r.Newcomers {
+	case NewcomersHalf:
+		if r.MaxWait != 0 && r.MaxQueue < MinNewcomersQueue {
+			f.Add("newcomers", "has no effect with maxQueue %d: raise that to %d or more, or remove it", r.MaxQueue, MinNewcomersQueue)
+		}
+	case NewcomersEqual:
+	default:
+		f.Add("newcomers", "is %q: must be %q or %q", r.Newcomers, NewcomersHalf, NewcomersEqual)
+	}
 }
 
 func (r Rule) validateWeights(f *rule.Faults) {
@@ -94,15 +120,15 @@ func weightsOf(r Rule) weights {
 	return w
 }
 
-// of returns the weight of a tenant.
-func (w weights) of(value rule.Attribute) float64 {
+// of returns the weight of a tenant, and whether it has one in the rule.
+func (w weights) of(value rule.Attribute) (weight float64, ok bool) {
 	if w == nil || !value.IsSet() {
-		return 1
+		return 1, false
 	}
 	if weight, ok := w[scalarOf(value)]; ok {
-		return weight
+		return weight, true
 	}
-	return 1
+	return 1, false
 }
 
 func scalarOf(value rule.Attribute) rule.Scalar {

@@ -3,6 +3,7 @@ package isolation
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/internal/fairqueue"
@@ -17,8 +18,10 @@ type tenant struct {
 }
 
 // tenantOf returns the tenant of a call, which keeps its value for status.
-func (l *limiter) tenantOf(value rule.Attribute) tenant {
-	t := tenant{waitqueue.Tenant{Key: l.pool.hasher.Hash(value), Weight: l.weights.of(value)}, value}
+func (l *limiter) tenantOf(value rule.Attribute, now clock.Instant) tenant {
+	key := l.pool.hasher.Hash(value)
+	weight, hasWeight := l.weights.of(value)
+	t := tenant{waitqueue.Tenant{Key: key, Weight: weight, Known: l.knows(key, value, hasWeight, now)}, value}
 	if parts := value.Parts(); parts != nil { // valid only while the call joins
 		kept := new([rule.MaxKeys]rule.Attribute)
 		count := copy(kept[:], parts)
@@ -53,14 +56,25 @@ const callCost = 1 << 20
 func (p *pool) charge(now clock.Instant, w *waiter, age rule.Ticket) rule.Ticket {
 	if p.current.rule.WeightBy == ByCalls {
 		p.queue.Learn(callCost)
-		p.queue.ServeAt(&w.node, callCost)
+		p.acquaint(p.queue.ServeAt(&w.node, callCost), now)
 		return age
 	}
 	charge := p.queue.ServeAt(&w.node, fairqueue.Unknown)
+	p.acquaint(charge, now)
 	if !charge.IsSet() {
 		return age
 	}
 	return age | rule.Ticket(p.charged.add(chargedCall{age: age, since: now, charge: charge}))<<chargedShift
+}
+
+// acquaint makes a tenant known that was served while few unknown ones waited.
+func (p *pool) acquaint(of waitqueue.Charge, now clock.Instant) {
+	if !p.current.learns {
+		return
+	}
+	if tenant, ok := of.KnownTenant(); ok {
+		p.acquaintances.tenants.Add(tenant, time.Duration(now))
+	}
 }
 
 func (c *charged) add(call chargedCall) uint32 {
@@ -117,7 +131,8 @@ func (p *pool) describeTenants(s *rule.Status) {
 	if len(shares) > 0 {
 		longest = shares[0].Waiting
 	}
-	s.Gauges = append(s.Gauges, float64(p.queue.Tenants()), float64(longest))
+	unknown, isFlood := p.queue.Unknown()
+	s.Gauges = append(s.Gauges, float64(p.queue.Tenants()), float64(longest), float64(unknown))
 	if len(shares) == 0 {
 		return
 	}
@@ -137,6 +152,9 @@ func (p *pool) describeTenants(s *rule.Status) {
 		since = min(since, share.Oldest.since)
 	}
 	fmt.Fprintf(&b, "; the next place goes to %s", p.nameOf(first.tenant))
+	if isFlood {
+		fmt.Fprintf(&b, "; %d of them are not known, and get half of the places together", unknown)
+	}
 	s.Notes = append(s.Notes, rule.Note{Since: since, Text: b.String()})
 }
 

@@ -17,7 +17,7 @@ func TestSharesOfTenantsAreReadBackAsTheyAreWritten(t *testing.T) {
 	for _, document := range []string{`
 isolation:
   - {name: pool, resource: search, limit: 10, maxWait: 1s, fairBy: tenant, weights: {gold: 2, "7": 0.5, 7: 3}, mask: hash}
-  - {resource: reports, limit: 1, maxWait: 1s, fairBy: [tenant, region], weightBy: calls}
+  - {resource: reports, limit: 1, maxWait: 1s, fairBy: [tenant, region], weightBy: calls, newcomers: equal}
 `, `{"isolation": [
   {"name": "pool", "resource": "search", "limit": 10, "maxWait": "1s", "fairBy": ["tenant"], "weights": {"gold": 2}, "weightBy": "time"}
 ]}`} {
@@ -43,6 +43,7 @@ func TestMistakesInSharesOfTenantsAreShownWhereTheyAre(t *testing.T) {
 		"weights: {a: much}": `5:12: isolation rule "r": weights has an entry "a" that is "much"`,
 		"weightBy: byte":     `5:13: isolation rule "r": weightBy is "byte"`,
 		"order: lifo":        `4:11: isolation rule "r": fairBy has no effect with order: lifo`,
+		"newcomers: none":    `5:14: isolation rule "r": newcomers is "none"`,
 		"mask: hush":         `5:9: isolation rule "r": mask is "hush": did you mean "hash"?`,
 	} {
 		document := "isolation:\n- {resource: r, limit: 1, maxWait: 1s,\n\n  fairBy: tenant,\n  " + wrong + "}\n"

@@ -17,7 +17,8 @@ type record[T any] struct {
 	before, after  uint32 // among those with as many calls
 	chain          uint32 // the next one of the bucket, or the next free one
 	count          uint32 // calls that wait
-	class          uint16 // of its weight
+	placed         uint32 // in its slot: the lesser, the earlier
+	class          uint16 // of its weight and group
 	slot           uint16
 }
 
