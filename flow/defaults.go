@@ -32,6 +32,10 @@ func defaults(r Rule) Rule {
 	} else if r.limiterKind() == bucketLimiter {
 		rule.SetDefault(&r.Burst, defaultBurst(r.Limit))
 	}
+	if r.isFair() {
+		rule.SetDefault(&r.WeightBy, ByTokens)
+		rule.SetDefault(&r.Newcomers, r.defaultNewcomers())
+	}
 	rule.SetFleetDefaults(&r.Scope, &r.Fleet, r.defaultMode())
 	return r
 }

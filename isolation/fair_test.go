@@ -390,7 +390,7 @@ func TestKnownTenantsGetHalfBesideInventedOnes(t *testing.T) {
 	assert.Regexp(t, "^NEW", s.poll())
 	status := s.l.Status(s.now)
 	assert.Equal(t, []float64{90, 11, 89}, status.Gauges[6:])
-	assert.Contains(t, status.Notes[0].Text, "; 89 of them are not known, and get half of the places together")
+	assert.Contains(t, status.Notes[0].Text, "; 89 of them are not known, and get half together")
 	known := 0
 	for range 20 {
 		s.now = s.now.Add(10 * time.Millisecond)

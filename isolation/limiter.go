@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/internal/tenants"
 	"github.com/penstock-go/penstock/internal/valuehash"
 	"github.com/penstock-go/penstock/rule"
 )
@@ -22,7 +23,7 @@ type limiter struct {
 	retry  rule.Ticket   // of a call that finds no place
 	warn   func(message string)
 
-	weights weights // of tenants, see Rule.FairBy
+	weights tenants.Weights // of tenants, see Rule.FairBy
 	isFair  bool
 	learns  bool // which tenants are known
 }
@@ -40,7 +41,7 @@ func compile(r Rule, env rule.Env, p *pool) *limiter {
 	l := &limiter{
 		pool: p, rule: r, version: env.Version,
 		open: env.Version << versionShift, limit: uint64(r.Limit), atFull: rule.Block, retry: rule.RetryUnknown,
-		warn: env.Warn, isFair: r.isFair(), learns: r.Newcomers == NewcomersHalf, weights: weightsOf(r),
+		warn: env.Warn, isFair: r.isFair(), learns: r.Newcomers == NewcomersHalf, weights: tenants.CompileWeights(r.tenants()),
 	}
 	if p.lease != nil {
 		l.limit = top
@@ -105,7 +106,7 @@ func (l *limiter) Acquire(c rule.Call) (rule.Ticket, rule.Decision) {
 		if p.word.CompareAndSwap(word, word+1) {
 			p.raiseHighest(places + 1 - away)
 			if l.learns && c.Attribute.IsSet() {
-				p.acquaintances.meet(p.hasher.Hash(c.Attribute), c.Now)
+				p.acquaintances.Meet(p.hasher.Hash(c.Attribute), c.Now)
 			}
 			return ticket, rule.Pass
 		}
@@ -141,14 +142,14 @@ func (l *limiter) refusesTenant(c rule.Call, level int) bool {
 	if !l.learns || !p.full.refusesNewcomers(level) {
 		return false
 	}
-	_, hasWeight := l.weights.of(c.Attribute)
+	_, hasWeight := l.weights.Of(c.Attribute)
 	return !l.knows(tenant, c.Attribute, hasWeight, c.Now)
 }
 
 // AcquireUnread is Acquire for a call of which is not known whose it is. That matters only if the
 // queue is full, perhaps for some tenants, and to learn now and then which tenants there are.
 func (l *limiter) AcquireUnread(c rule.Call) (rule.Ticket, rule.Decision) {
-	if l.learns && l.pool.acquaintances.looksAt(c.Now) {
+	if l.learns && l.pool.acquaintances.LooksAt(c.Now) {
 		return 0, rule.NeedsAttribute
 	}
 	ticket, decision := l.Acquire(c)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/fleet"
+	"github.com/penstock-go/penstock/internal/tenants"
 	"github.com/penstock-go/penstock/internal/valuehash"
 	"github.com/penstock-go/penstock/internal/waitqueue"
 	"github.com/penstock-go/penstock/rule"
@@ -43,7 +44,7 @@ type pool struct {
 	missed atomic.Uint64     // calls refused for want of a place of the fleet, since it was looked at
 	full   full              // who is refused because the queue is full
 
-	acquaintances acquaintances
+	acquaintances tenants.Acquaintances
 
 	mu            sync.Mutex // guards what follows
 	places        uint64     // calls under way; valid only between lock and unlock

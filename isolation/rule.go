@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/penstock-go/penstock/fleet"
+	"github.com/penstock-go/penstock/internal/tenants"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -39,7 +40,7 @@ const (
 type Mask string
 
 // MaskHash shows a hash in place of a tenant. It is another one after each restart.
-const MaskHash Mask = "hash"
+const MaskHash Mask = tenants.MaskHash
 
 // Newcomers says what tenants get that are not known, see [Rule.Newcomers].
 type Newcomers string
@@ -61,10 +62,10 @@ const (
 	MaxMaxQueue     = 1_000_000
 	MinMaxAge       = 10 * time.Millisecond
 	MaxMaxAge       = 7 * 24 * time.Hour
-	MinWeight       = 0.01
-	MaxWeight       = 1000
-	MaxWeights      = 1000 // entries
-	MaxClasses      = 32   // different weights, beside 1
+	MinWeight       = tenants.MinWeight
+	MaxWeight       = tenants.MaxWeight
+	MaxWeights      = tenants.MaxEntries
+	MaxClasses      = tenants.MaxClasses // different weights, beside 1
 
 	MinNewcomersQueue     = 64  // the least MaxQueue with [NewcomersHalf]
 	DefaultNewcomersQueue = 256 // the least MaxQueue for which that is the default

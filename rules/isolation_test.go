@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/penstock-go/penstock/flow"
 	"github.com/penstock-go/penstock/isolation"
 	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
@@ -34,6 +35,25 @@ isolation:
 		assert.Equal(t, isolation.ByTime, first.WeightBy)
 		assert.Equal(t, time.Second, first.MaxWait)
 	}
+}
+
+func TestSharesOfTenantsInFlowQueuesAreReadAndWritten(t *testing.T) {
+	t.Parallel()
+	set, err := rules.Parse("", []byte(`
+flow:
+  - {name: a, resource: r, limit: 10, algorithm: throttle, maxWait: 1s, fairBy: tenant, weights: {gold: 2}, mask: hash}
+  - {name: b, resource: r, limit: 1000, algorithm: tokenBucket, maxWait: 1s, fairBy: [tenant, region], weightBy: calls, newcomers: equal}
+`))
+	require.NoError(t, err)
+	written, err := set.YAML()
+	require.NoError(t, err)
+	again, err := rules.Parse("", written)
+	require.NoError(t, err, string(written))
+	assert.Equal(t, set.Flow, again.Flow)
+	assert.Equal(t, flow.ByTokens, set.Flow[0].WeightBy)
+	assert.Equal(t, flow.NewcomersEqual, set.Flow[0].Newcomers, "10 tokens may wait")
+	_, err = rules.Parse("", []byte("flow:\n- {resource: r, limit: 1, algorithm: throttle, maxWait: 1s, scope: fleet,\n  fairBy: tenant}\n"))
+	assert.ErrorContains(t, err, `3:11: flow rule "r": fairBy has no effect with scope "fleet"`)
 }
 
 func TestMistakesInSharesOfTenantsAreShownWhereTheyAre(t *testing.T) {

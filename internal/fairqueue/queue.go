@@ -53,6 +53,8 @@ type Queue[T any] struct {
 // Node is the place of one call in a queue; the caller embeds it. The zero value is in none. It can
 // be used again when it has left the queue.
 type Node[T any] struct {
+	Cost int64 // of the call, for [Queue.Ahead]; 0 if nobody asks for that
+
 	value        *T
 	newer, older *Node[T] // of the same tenant
 	tenant       uint32   // the index of its record; 0 if the node is in no queue
@@ -129,6 +131,7 @@ func (q *Queue[T]) Push(value *T, n *Node[T], tenant uint64, weight float64, isK
 	t.newest = n
 	q.length++
 	q.groups[q.classOf(i).group].length++
+	t.work += n.Cost
 	q.recount(i, t.count+1)
 	switch {
 	case !isNew:
@@ -207,6 +210,7 @@ func (q *Queue[T]) Remove(n *Node[T]) {
 	} else {
 		n.newer.older = n.older
 	}
+	t.work -= n.Cost
 	*n = Node[T]{}
 	q.length--
 	q.groups[q.classOf(i).group].length--

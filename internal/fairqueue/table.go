@@ -12,6 +12,7 @@ type table[T any] struct {
 type record[T any] struct {
 	key            uint64
 	tag            int64
+	work           int64 // of the calls that wait
 	oldest, newest *Node[T]
 	earlier, later uint32 // in its slot of the ring, which is a circle
 	before, after  uint32 // among those with as many calls

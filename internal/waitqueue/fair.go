@@ -6,6 +6,7 @@ import "github.com/penstock-go/penstock/internal/fairqueue"
 type Tenant struct {
 	Key    uint64  // a hash of what tells tenants apart
 	Weight float64 // above 0
+	Cost   int64   // of the call, for [Queue.Ahead]; 0 if nobody asks for that
 	Known  bool    // it is not of those that may be invented, see [fairqueue.Queue.Flood]
 }
 
@@ -50,6 +51,7 @@ func (q *Queue[W]) PushOf(w *W, n *Node[W], level int, t Tenant) {
 		l.fair = fairqueue.New[Node[W]](q.remembers)
 		l.fair.Flood = q.flood
 	}
+	n.fair.Cost = t.Cost
 	l.fair.Push(n, &n.fair, t.Key, t.Weight, t.Known)
 	q.occupied |= 1 << level
 	q.length++
@@ -96,6 +98,19 @@ func (q *Queue[W]) MakesWay(t Tenant) *W {
 		return n.waiter
 	}
 	return nil
+}
+
+// Ahead returns how much work of its own level is served before a call of a tenant that joins now, if no
+// other call does: at most, see [fairqueue.Queue.Ahead]; false if that is not known.
+func (q *Queue[W]) Ahead(level int, t Tenant, most int64) (work int64, ok bool) {
+	l := &q.levels[level]
+	switch {
+	case l.oldest != nil: // calls that joined while tenants had no shares
+		return 0, false
+	case l.fair == nil:
+		return 0, true
+	}
+	return l.fair.Ahead(t.Key, t.Weight, t.Known, most), true
 }
 
 // NobodyMakesWay says whether no call makes way for one of an unknown tenant, whichever it is.
