@@ -11,7 +11,7 @@ func (q *Queue[T]) Ahead(tenant uint64, weight float64, isKnown bool, most int64
 	if i := q.tenants.find(tenant); i != 0 {
 		t, c := &q.tenants.records[i], q.classOf(i)
 		a.own, a.weight, a.group = float64(t.work), c.weight, c.group
-		a.start = t.tag + scaled(bounded(t.work), c.inverse)
+		a.start = t.tag + scaled(bounded(t.work), 1/weight) // the weight of all of them from now on
 	} else if e := q.history.find(tenant); e != nil && e.finish-a.start > 0 {
 		a.start = e.finish
 	}

@@ -42,11 +42,12 @@ func TestNoMoreIsServedBeforeACallThanIsSaid(t *testing.T) {
 		floods := rapid.IntRange(0, 100).Draw(t, "percent of unknown")
 		weights := rapid.SampledFrom([][]float64{{1}, {1, 4}, {0.01, 1, 1000}}).Draw(t, "weights")
 		r := random(rapid.Uint64().Draw(t, "seed"))
+		changed := 0
 		one := func() (tenant int, weight float64, isKnown bool, cost int64) {
 			tenant = r.IntN(tenants)
 			isKnown = tenant*37%100 >= floods
 			if weight = 1; isKnown {
-				weight = weights[tenant%len(weights)]
+				weight = weights[(tenant+changed)%len(weights)]
 			}
 			return tenant, weight, isKnown, 1 + r.Int64N(most)
 		}
@@ -61,6 +62,7 @@ func TestNoMoreIsServedBeforeACallThanIsSaid(t *testing.T) {
 				q.Serve(&c.node, c.node.Cost)
 			}
 		}
+		changed = rapid.IntRange(0, 1).Draw(t, "changed")
 		tenant, weight, isKnown, cost := one()
 		said := q.Ahead(key(tenant), weight, isKnown, most)
 		if q.Len() == 0 {
