@@ -36,6 +36,7 @@ var layers = map[string]int{
 	"internal/fairqueue":  0, // waiting calls of several tenants
 	"internal/longtest":   0, // how much tests do
 	"internal/valuehash":  2, // hashes of the values of attributes
+	"internal/tenants":    2, // whose calls wait, of rules that share fairly between tenants
 	"internal/standalone": 2, // what limiters of several kinds need without an engine
 	"rules":               4,
 	"core":                5,
@@ -113,6 +114,7 @@ var sameLayer = map[string][]string{
 
 	"internal/standalone": {"rule"},
 	"internal/valuehash":  {"rule"},
+	"internal/tenants":    {"rule", "internal/valuehash"},
 
 	"serve": {"adapters/nethttp", "adapters/clientip", "adapters/attribute", "adapters/priority"},
 

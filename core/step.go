@@ -59,7 +59,7 @@ func newStep(entry *plannedEntry) step {
 	if s.demotes { // it is asked before those that know of later calls
 		return s
 	}
-	if s.forecaster, _ = limiter.(rule.Forecaster); s.forecaster != nil { // which looks at no attribute
+	if s.forecaster, _ = limiter.(rule.Forecaster); s.forecaster != nil { // which need not know the attribute
 		s.pending = entry.limiter.pending
 		if s.pending == nil && s.queue == nil && entry.target.Related == "" {
 			s.promised = &entry.state.promised
@@ -201,15 +201,18 @@ func (s *step) retryTime(a answer, q *request, opts []Option) time.Duration {
 
 // retryAfter returns how long it takes until such a call passes this step.
 func (s *step) retryAfter(q *request, opts []Option) (wait time.Duration) {
-	if s.keyed == nil || s.keyed.late != nil {
-		wait = s.limiter.RetryAfter(q.Call)
+	ask := func(call rule.Call) {
+		wait = s.limiter.RetryAfter(call)
 		if wait == 0 && q.noWait && s.forecaster != nil && s.queue != nil {
-			passAt, _ := s.forecaster.Forecast(q.Call, q.Now, 0)
+			passAt, _ := s.forecaster.Forecast(call, q.Now, 0)
 			wait = max(0, passAt.Sub(q.Now))
 		}
-		return wait
 	}
-	s.withAttribute(q, opts, func(call rule.Call) { wait = s.limiter.RetryAfter(call) })
+	if s.keyed == nil || s.keyed.late != nil {
+		ask(q.Call)
+	} else {
+		s.withAttribute(q, opts, ask)
+	}
 	return wait
 }
 

@@ -38,6 +38,10 @@ func defaults(r Rule) Rule {
 	if r.Counts == CountsCalls {
 		r.Counts = ""
 	}
+	if r.isFair() {
+		rule.SetDefault(&r.WeightBy, ByTokens)
+		rule.SetDefault(&r.Newcomers, r.defaultNewcomers())
+	}
 	rule.SetFleetDefaults(&r.Scope, &r.Fleet, r.defaultMode())
 	return r
 }

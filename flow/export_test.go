@@ -23,7 +23,7 @@ func (r Rule) LimiterKind() LimiterKind { return r.limiterKind() }
 func (q *Queue) Expect(r *Compiled, now clock.Instant, n int32, patience time.Duration) (Turn, rule.Decision) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	passAt, decision := q.plan(r, now, n, rule.PriorityNormal, min(patience, r.rule.MaxWait))
+	passAt, decision := q.plan(r, now, n, &caller{}, min(patience, r.rule.MaxWait))
 	return Turn{at: passAt}, decision
 }
 

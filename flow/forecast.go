@@ -11,7 +11,9 @@ import (
 // Forecast says what becomes of a call that comes at a later instant, see [rule.Forecaster].
 func (l *RuleLimiter) Forecast(c rule.Call, at clock.Instant, promised int64) (passes clock.Instant, refused bool) {
 	if l.queue != nil {
-		return l.queue.forecast(l.compiled, c, at)
+		var who caller
+		l.suppose(&who, &c)
+		return l.queue.forecast(l.compiled, c, at, &who)
 	}
 	if at <= c.Now {
 		return c.Now, l.window.Check(l.compiled, c.Now, c.Tokens) == rule.Block
@@ -24,11 +26,11 @@ func (l *RuleLimiter) Forecast(c rule.Call, at clock.Instant, promised int64) (p
 }
 
 // forecast is that of a queue: the call comes behind those that wait already.
-func (q *Queue) forecast(r *Compiled, c rule.Call, at clock.Instant) (passes clock.Instant, refused bool) {
+func (q *Queue) forecast(r *Compiled, c rule.Call, at clock.Instant, who *caller) (passes clock.Instant, refused bool) {
 	at = max(at, c.Now)
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	passAt, decision := q.plan(r, c.Now, c.Tokens, c.Priority(), endless)
+	passAt, decision := q.plan(r, c.Now, c.Tokens, who, endless)
 	return max(at, passAt), decision == rule.Block || passAt.Sub(at) > r.rule.MaxWait
 }
 

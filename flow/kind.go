@@ -21,7 +21,7 @@ func Kind() *rule.Type[Rule] {
 		Common: common, Fields: fields(), Examples: examples(),
 		Former:   []rule.FormerField[Rule]{{Path: "control", Now: "algorithm", Read: readControl}},
 		Defaults: defaults, Validate: validate,
-		Signals: signals,
+		Signals: signals, Attributes: Rule.attributes, Gauges: gauges(),
 		Fleet:   isOfFleet,
 		Counts:  func(r Rule) rule.Counts { return r.Counts },
 		Demotes: func(r Rule) bool { return r.OnExceed == ExceedDemote },
@@ -62,7 +62,7 @@ func newLimiterFor(r Rule, env rule.Env) rule.Limiter {
 	if isOfFleet(r) && env.Fleet != nil {
 		return newFleetLimiter(r, env)
 	}
-	return newLimiter(compiledFor(env, nil), env.Now).limiter()
+	return newLimiter(compiledFor(env, nil), env.Now).shareFairly(env.Seed).limiter()
 }
 
 // adopt returns the limiter of a changed rule: the same one, another one that
@@ -78,11 +78,11 @@ func adopt(present rule.Limiter, r Rule, env rule.Env) rule.Limiter {
 	compiled := compiledFor(env, before.compiled)
 	switch {
 	case compiled.canFollow(before.compiled):
-		return before.withVersion(compiled).limiter()
+		return before.withVersion(compiled).shareFairly(env.Seed).limiter()
 	case compiled.countsLike(before.compiled):
 		next := newLimiter(compiled, env.Now)
 		next.follow(before)
-		return next.limiter()
+		return next.shareFairly(env.Seed).limiter()
 	}
 	return nil
 }
@@ -112,6 +112,17 @@ func fields() []rule.Field[Rule] {
 			Says("slidingWindow: the limit holds over every interval, aligned to buckets or not"),
 		rule.DurationField("maxWait", func(r *Rule) *time.Duration { return &r.MaxWait }).Given("algorithm").
 			Says("throttle and tokenBucket: the longest that a call may wait"),
+		rule.StringsField("fairBy", func(r *Rule) *rule.Strings { return &r.FairBy }).Given("algorithm", "maxWait", "scope").
+			Says("the attribute of calls that tells tenants apart, or a list of several: each tenant gets its share of what passes, whoever else waits; only with maxWait").Otherwise("no shares"),
+		rule.NumberMapField("weights", func(r *Rule) *rule.NumberMap { return &r.Weights }).Given("fairBy").
+			Says("tenants that get more or less than others, whose weight is 1; only with fairBy").Otherwise("all have 1"),
+		rule.ChoiceField("weightBy", func(r *Rule) *WeightBy { return &r.WeightBy }, ByTokens, ByCalls).Given("fairBy").
+			Says("what tenants get shares of: tokens, or calls; only with fairBy"),
+		rule.ChoiceField("newcomers", func(r *Rule) *Newcomers { return &r.Newcomers }, NewcomersHalf, NewcomersEqual).Given("fairBy").
+			Says("what tenants get together that are not known, while many of them wait: half, or equal to take them for known; only with fairBy").
+			Otherwise("half if 256 tokens may wait"),
+		rule.ChoiceField("mask", func(r *Rule) *Mask { return &r.Mask }, MaskHash).Given("fairBy").
+			Says("hash: status shows a hash in place of each tenant; only with fairBy").Otherwise("tenants are shown"),
 		rule.NumberField("burst", func(r *Rule) *float64 { return &r.Burst }).Given("limit", "algorithm", "overdraft").
 			Says("tokenBucket: how many tokens it holds, and has at the start").Otherwise("the limit, at least 1"),
 		rule.BooleanField("overdraft", func(r *Rule) *bool { return &r.Overdraft }).Given("algorithm").
@@ -171,6 +182,14 @@ func examples() []rule.Example[Rule] {
 			WarmUp: WarmUp{Period: 10 * time.Second},
 		},
 		Fields: []string{"resource", "limit", "algorithm", "maxWait", "warmUp.period", "warmUp.coldFactor", "warmUp.step"},
+	}, {
+		About: "Tokens of a model: who asks for too many waits behind himself; gold gets twice as many as another tenant.",
+		Rule: Rule{
+			Name: "model-tokens", Resource: "model:answer", Limit: 50_000, Algorithm: TokenBucket, MaxWait: 20 * time.Second,
+			FairBy:  rule.StringsOf("tenant"),
+			Weights: rule.NumberMapOf(rule.NumberEntry{Key: rule.Scalar{Type: rule.Text, Text: "gold"}, Value: 2}), Mask: MaskHash,
+		},
+		Fields: []string{"name", "resource", "limit", "algorithm", "maxWait", "fairBy", "weights", "weightBy", "newcomers", "mask"},
 	}, {
 		About:  "A bucket for each resource of the administration, and for one kind of callers.",
 		Rule:   Rule{Match: "admin:*", Except: rule.StringsOf("admin:login", "admin:help:*"), Limit: 5, Algorithm: TokenBucket, Burst: 20, Origin: "mobile"},

@@ -16,7 +16,7 @@ func (l *RuleQueue) Load(now clock.Instant) rule.Load {
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	passAt, ok := q.passTimeOf(now, 1, rule.PriorityNormal)
+	passAt, ok := q.passTimeOf(now, 1, &caller{})
 	if !ok {
 		return rule.Load{Utilization: 1}
 	}

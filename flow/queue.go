@@ -25,6 +25,7 @@ type Queue struct {
 	before  predecessor // to take over from, with the first call; else nil
 	waiters waiterList  // it is planned when the head passes
 	turns   recentTurns
+	tenants *tenantsOfQueue // nil until a version of the rule has some
 }
 
 // NewQueue returns a queue that nothing has passed yet: the first call of a throttle
@@ -32,7 +33,9 @@ type Queue struct {
 // at now.
 func NewQueue(r *Compiled, now clock.Instant) *Queue {
 	r = r.inForce()
-	return &Queue{compiled: r, schedule: newSchedule(r, now)}
+	q := &Queue{compiled: r, schedule: newSchedule(r, now)}
+	q.waiters.order.ShareFairly(r.rule.remembered(), 0)
+	return q
 }
 
 // Take takes n tokens at now under a version of the rule, for a call of normal priority.
@@ -41,13 +44,13 @@ func NewQueue(r *Compiled, now clock.Instant) *Queue {
 // [Compiled.RetryAfter].
 // Stale: there is a newer version of the rule, or the rule is gone.
 func (q *Queue) Take(r *Compiled, now clock.Instant, n int32) (Turn, rule.Decision) {
-	return q.take(r, now, n, rule.PriorityNormal)
+	return q.take(r, now, n, &caller{})
 }
 
-// take is Take for a call of a priority.
-func (q *Queue) take(r *Compiled, now clock.Instant, n int32, p rule.Priority) (Turn, rule.Decision) {
+// take is Take for a call of somebody.
+func (q *Queue) take(r *Compiled, now clock.Instant, n int32, who *caller) (Turn, rule.Decision) {
 	q.mu.Lock()
-	passAt, decision := q.plan(r, now, n, p, r.rule.MaxWait)
+	passAt, decision := q.plan(r, now, n, who, r.rule.MaxWait)
 	turn := Turn{at: passAt}
 	switch decision {
 	case rule.Pass:
@@ -67,7 +70,7 @@ func (q *Queue) take(r *Compiled, now clock.Instant, n int32, p rule.Priority) (
 func (q *Queue) Join(r *Compiled, now clock.Instant, n int32, patience time.Duration, w *Waiter) (Turn, rule.Decision) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	passAt, decision := q.plan(r, now, n, w.priority, min(patience, r.rule.MaxWait))
+	passAt, decision := q.plan(r, now, n, &w.caller, min(patience, r.rule.MaxWait))
 	switch decision {
 	case rule.Pass:
 		turn := q.grant(now, passAt, n)
@@ -97,7 +100,7 @@ func (q *Queue) Reserve(r *Compiled, now clock.Instant, n int32) rule.Decision {
 func (q *Queue) book(r *Compiled, now clock.Instant, n int32) (Turn, rule.Decision) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	passAt, decision := q.plan(r, now, n, rule.PriorityNormal, r.rule.MaxWait)
+	passAt, decision := q.plan(r, now, n, &caller{}, r.rule.MaxWait)
 	switch {
 	case decision == rule.Block || decision == rule.Stale:
 		return Turn{at: passAt}, decision
@@ -193,22 +196,22 @@ func (q *Queue) Retire() {
 // rule allows but no longer than patience; [Never] when it cannot. The call has normal
 // priority.
 func (q *Queue) RetryAfter(now clock.Instant, n int32, patience time.Duration) time.Duration {
-	return q.retryRefused(now, n, rule.PriorityNormal, patience)
+	return q.retryRefused(now, n, &caller{}, patience)
 }
 
-// retryRefused is RetryAfter for a call of a priority.
-func (q *Queue) retryRefused(now clock.Instant, n int32, p rule.Priority, patience time.Duration) time.Duration {
+// retryRefused is RetryAfter for a call of somebody.
+func (q *Queue) retryRefused(now clock.Instant, n int32, who *caller, patience time.Duration) time.Duration {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	passAt, _ := q.passTimeOf(now, n, p)
+	passAt, _ := q.passTimeOf(now, n, who)
 	return q.compiled.RetryAfter(Turn{at: passAt}, now, patience)
 }
 
 // retryAfter is RetryAfter for a call that is not refused, perhaps: then it returns 0.
-func (q *Queue) retryAfter(r *Compiled, c rule.Call) time.Duration {
+func (q *Queue) retryAfter(r *Compiled, c rule.Call, who *caller) time.Duration {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	passAt, decision := q.plan(r, c.Now, c.Tokens, c.Priority(), r.rule.MaxWait)
+	passAt, decision := q.plan(r, c.Now, c.Tokens, who, r.rule.MaxWait)
 	if decision != rule.Block {
 		return 0
 	}

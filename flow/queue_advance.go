@@ -25,10 +25,10 @@ type Turn struct {
 // with Block.
 func (r Turn) Time() clock.Instant { return r.at }
 
-// plan decides on a call of a priority that comes at now, and returns when it
+// plan decides on a call of somebody that comes at now, and returns when it
 // could pass, 0 if never. It takes nothing.
 func (q *Queue) plan(
-	r *Compiled, now clock.Instant, n int32, p rule.Priority, patience time.Duration,
+	r *Compiled, now clock.Instant, n int32, who *caller, patience time.Duration,
 ) (passAt clock.Instant, decision rule.Decision) {
 	r = r.inForce()
 	if r != q.compiled && r.isBefore(q.compiled) || q.retired && r.version == q.compiled.version {
@@ -43,11 +43,11 @@ func (q *Queue) plan(
 	if q.waiters.head != nil {
 		q.advance(now)
 	}
-	passAt, ok := q.passTimeOf(now, n, p)
+	passAt, ok := q.passTimeOf(now, n, who)
 	switch {
 	case !ok:
 		return 0, rule.Block
-	case passAt <= now && (q.waiters.head == nil || q.waiters.overtakesHead(p)):
+	case passAt <= now && (q.waiters.head == nil || q.waiters.overtakesHead(who.priority)):
 		return passAt, rule.Pass
 	case passAt.Sub(now) > patience:
 		return passAt, rule.Block
@@ -56,16 +56,16 @@ func (q *Queue) plan(
 }
 
 // passTimeOf returns when n tokens that come at now can pass, behind the calls that wait
-// and are served before one of that priority; false if they never can.
-func (q *Queue) passTimeOf(now clock.Instant, n int32, p rule.Priority) (passAt clock.Instant, ok bool) {
+// and are served before one of somebody; false if they never can.
+func (q *Queue) passTimeOf(now clock.Instant, n int32, who *caller) (passAt clock.Instant, ok bool) {
 	head := q.waiters.head
 	switch {
 	case head == nil:
 		return q.schedule.next(now, n)
-	case q.waiters.overtakesHead(p):
+	case q.waiters.overtakesHead(who.priority):
 		return q.schedule.nextInstead(now, n)
 	}
-	return q.schedule.nextBehind(head, q.waiters.between(p), now, n)
+	return q.schedule.nextBehind(head, q.waiters.between(who), now, n)
 }
 
 // overtake notes that a call has passed at now that came last, and plans the calls anew
@@ -136,6 +136,7 @@ func (q *Queue) adopt(r *Compiled, now clock.Instant) {
 		q.releaseAll() // it may be no rule for those who wait
 	}
 	q.schedule = q.schedule.adopt(r, now)
+	q.waiters.order.ShareFairly(r.rule.remembered(), 0)
 	q.compiled, q.retired = r, false // a rule that was removed may come back
 	if q.log != nil {
 		q.log.reach = max(q.log.reach, r.reach())
@@ -168,7 +169,10 @@ func (q *Queue) releaseAll() {
 
 // finish takes a waiter out of the queue, sets its state and wakes it.
 func (q *Queue) finish(w *Waiter, state waiterState) {
-	q.waiters.remove(w, state == granted)
+	charge := q.waiters.remove(w, state == granted)
+	if q.compiled.rule.Newcomers == NewcomersHalf && q.tenants != nil {
+		q.tenants.known.Add(charge, w.turn.at)
+	}
 	w.state = state
 	w.wake()
 }

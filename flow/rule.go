@@ -3,6 +3,7 @@ package flow
 import (
 	"time"
 
+	"github.com/penstock-go/penstock/internal/tenants"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -110,6 +111,33 @@ type Rule struct {
 	// token bucket only; the default, zero, lets no call wait.
 	MaxWait time.Duration
 
+	// FairBy is the key of the attribute that tells tenants apart, such as "tenant"; several keys are a
+	// composite one. Of the calls of one priority that wait, each tenant gets its share of the limit,
+	// however many others wait: the next one to pass is the oldest call of the tenant that has had least
+	// of late. Calls that lack an attribute are one tenant. At most [rule.MaxKeys]. Only with MaxWait,
+	// and not with [ScopeFleet].
+	FairBy rule.Strings
+
+	// Weights says which tenants get more or less than others, as 2 is twice as much as 1, which is the
+	// weight of all others. A key is a value of the attribute; of a composite one its parts with slashes
+	// between them. At most 1000, from 0.01 to 1000, of which 32 may differ. Only with FairBy.
+	Weights rule.NumberMap
+
+	// WeightBy says what tenants get shares of. Defaults to [ByTokens]. Only with FairBy.
+	WeightBy WeightBy
+
+	// Newcomers says what tenants get that are not known: whoever invents a new name for each call would
+	// have as many shares as calls. Known is who has a weight, whoever passes while no call waits (one
+	// in eight to one in 64 of these calls is looked at), and whoever passes after it has waited while at
+	// most 32 unknown ones waited, until ten minutes after its last call that was looked at; and the calls
+	// without the attribute. It has an effect while more unknown tenants wait at a priority than 32, and
+	// than twice the known ones. Defaults to [NewcomersHalf] if 256 tokens or more may wait, as the Limit
+	// and MaxWait say, else to [NewcomersEqual]. Only with FairBy.
+	Newcomers Newcomers
+
+	// Mask says how status shows tenants. The default shows them as they are. Only with FairBy.
+	Mask Mask
+
 	// Burst is how many tokens the bucket holds, and has at the start. Defaults
 	// to the limit, at least 1. A call that takes more is always refused, unless
 	// Overdraft is set. Token bucket only, and not with WarmUp, which says itself
@@ -179,6 +207,36 @@ const (
 	ExceedRefuse = rule.ExceedRefuse // the call is refused
 	ExceedDemote = rule.ExceedDemote // it passes with the lowest priority
 )
+
+// WeightBy says what the tenants of a rule with FairBy get shares of.
+type WeightBy string
+
+// What they can get shares of.
+const (
+	ByTokens WeightBy = "tokens" // a tenant with calls that take more tokens gets fewer of them through
+	ByCalls  WeightBy = "calls"
+)
+
+// Newcomers says what tenants get that are not known, see [Rule.Newcomers].
+type Newcomers string
+
+// What they can get.
+const (
+	// NewcomersHalf gives them half of what passes together, while many of them wait.
+	NewcomersHalf Newcomers = "half"
+
+	// NewcomersEqual takes all tenants for known.
+	NewcomersEqual Newcomers = "equal"
+)
+
+// defaultNewcomersQueue is how many tokens may wait, at the least, for NewcomersHalf to be the default.
+const defaultNewcomersQueue = 256
+
+// Mask says how status shows tenants.
+type Mask string
+
+// MaskHash shows a hash in place of a tenant. It is another one after each restart.
+const MaskHash Mask = tenants.MaskHash
 
 // Scope says for which calls together a limit is. The zero value is [ScopeInstance].
 type Scope = rule.Scope

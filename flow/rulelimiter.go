@@ -36,6 +36,8 @@ type RuleLimiter struct {
 	window   *Window // nil if the rule has a queue
 	queue    *Queue  // nil if it has a window
 	related  bool    // the window counts the passes of another resource
+
+	fairness *fairness // of tenants, who share the queue; else nil
 }
 
 var _ rule.Forecaster = (*RuleLimiter)(nil)
@@ -148,7 +150,9 @@ func (l *RuleLimiter) Settle(now, _ clock.Instant, t rule.Ticket, tokens int32) 
 // that can wait as long as the rule lets it.
 func (l *RuleLimiter) RetryAfter(c rule.Call) time.Duration {
 	if l.queue != nil {
-		return l.queue.retryAfter(l.compiled, c)
+		var who caller
+		l.identify(&who, &c)
+		return l.queue.retryAfter(l.compiled, c, &who)
 	}
 	if l.window.Check(l.compiled, c.Now, c.Tokens) != rule.Block {
 		return 0
@@ -164,7 +168,11 @@ func (l *RuleLimiter) Status(now clock.Instant) rule.Status {
 	} else {
 		quota.Effective, quota.Remaining, quota.Reset = l.window.Status(now)
 	}
-	return rule.Status{Quota: &quota}
+	s := rule.Status{Quota: &quota}
+	if l.fairness != nil {
+		l.describeTenants(&s)
+	}
+	return s
 }
 
 // Idle says whether the limiter holds nothing at now that would be missed if it were

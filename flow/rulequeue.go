@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/internal/tenants"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -22,13 +23,20 @@ func (l *RuleQueue) Acquire(c rule.Call) (rule.Ticket, rule.Decision) {
 	if l.compiled.rule.Shadow {
 		return l.RuleLimiter.Acquire(c)
 	}
-	turn, decision := l.queue.take(l.compiled, c.Now, c.Tokens, c.Priority())
+	var who caller
+	l.identify(&who, &c)
+	turn, decision := l.queue.take(l.compiled, c.Now, c.Tokens, &who)
+	if l.fairness != nil && decision == rule.Pass {
+		l.fairness.met(&who, c.Now)
+	}
 	return l.queue.answer(l.compiled, turn, decision, c.Now, endless)
 }
 
 // Join has a call wait, for as long as the rule and the patience of the call let it.
 func (l *RuleQueue) Join(c rule.Call, patience rule.Patience) (rule.Waiter, rule.Ticket, rule.Decision) {
-	w := &ruleWaiter{compiled: l.compiled, queue: l.queue, waiter: Waiter{wake: patience.Wake, priority: c.Priority()}}
+	w := &ruleWaiter{compiled: l.compiled, queue: l.queue, waiter: Waiter{wake: patience.Wake}}
+	l.identify(&w.waiter.caller, &c)
+	w.waiter.tenant = tenants.Kept(w.waiter.tenant)
 	longest := patience.Until.Sub(c.Now)
 	turn, decision := l.queue.Join(l.compiled, c.Now, c.Tokens, longest, &w.waiter)
 	if decision == rule.Wait {
@@ -52,7 +60,7 @@ func (w *ruleWaiter) Poll(now clock.Instant) (rule.Ticket, time.Duration, rule.D
 	case rule.Pass:
 		return turn.ticket(w.compiled), 0, decision
 	case rule.Block:
-		return rule.RetryTicket(w.queue.retryRefused(now, w.waiter.tokens, w.waiter.priority, endless)), 0, decision
+		return rule.RetryTicket(w.queue.retryRefused(now, w.waiter.tokens, &w.waiter.caller, endless)), 0, decision
 	}
 	return 0, after, decision
 }

@@ -25,6 +25,7 @@ func validate(r Rule) []rule.Fault {
 		r.validateSliding(&f)
 		r.validateWait(&f)
 		r.validateBucket(&f)
+		r.validateFairness(&f)
 	}
 	r.validateWarmUp(&f)
 	r.validateFollow(&f)

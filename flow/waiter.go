@@ -8,8 +8,8 @@ import (
 
 // Waiter is a call in a queue. It can be used for one call after another.
 type Waiter struct {
-	wake     func()
-	priority rule.Priority
+	caller
+	wake func()
 
 	// The queue's mutex guards what follows.
 	state   waiterState
@@ -44,7 +44,7 @@ func (w *Waiter) WithPriority(p rule.Priority) *Waiter {
 
 // join makes the waiter one of a call of n tokens that joins a queue at now.
 func (w *Waiter) join(now clock.Instant, n int32) {
-	*w = Waiter{wake: w.wake, priority: w.priority, state: queued, tokens: n, arrived: now}
+	*w = Waiter{wake: w.wake, caller: w.caller, state: queued, tokens: n, arrived: now}
 }
 
 // level returns the level of the priority.
@@ -58,7 +58,21 @@ type waiterList struct {
 	order  waitqueue.Queue[Waiter]
 	total  int64 // tokens that they take
 	levels [waitqueue.Levels]levelCount
-	mixed  bool // calls of several priorities have waited since the list was empty
+	most   largest // of the calls that have waited since the list was empty
+	mixed  bool    // calls of several priorities, or of tenants, have waited since the list was empty: they may be overtaken
+}
+
+// largest is the most that a call takes.
+type largest struct {
+	tokens int32
+	cost   int64
+	by     WeightBy
+	mixed  bool // costs are of several kinds
+}
+
+func (m *largest) add(w *Waiter) {
+	m.mixed = m.mixed || m.by != w.by && m.tokens > 0
+	m.tokens, m.cost, m.by = max(m.tokens, w.tokens), max(m.cost, w.share.Cost), w.by
 }
 
 // levelCount is how many calls of a priority wait, and the tokens that they take.
@@ -77,13 +91,14 @@ func (l *waiterList) overtakesHead(p rule.Priority) bool {
 }
 
 // between returns how many tokens those calls take that pass after the head and before a
-// call of that priority which comes now, as far as that is known: the shares of less
-// important calls are as large as these calls are on average.
-func (l *waiterList) between(p rule.Priority) int64 {
-	if !l.mixed && p == l.head.priority {
+// call of somebody which comes now, as far as that is known: the shares of less
+// important calls are as large as these calls are on average. Of the calls of the same priority it is
+// never too few, if tenants have shares.
+func (l *waiterList) between(who *caller) int64 {
+	if !l.mixed && who.priority == l.head.priority {
 		return l.total - int64(l.head.tokens)
 	}
-	level := p.Level()
+	level := who.priority.Level()
 	var before, below levelCount
 	for i := range l.levels {
 		if to := &below; i < level {
@@ -92,6 +107,7 @@ func (l *waiterList) between(p rule.Priority) int64 {
 			before.add(l.levels[i].calls, l.levels[i].tokens)
 		}
 	}
+	spared := l.spared(who)
 	shares := min(l.order.SharedPlaces(before.calls), below.calls)
 	if l.head.level() < level {
 		below.add(-1, -int64(l.head.tokens))
@@ -102,24 +118,48 @@ func (l *waiterList) between(p rule.Priority) int64 {
 	if shares > 0 {
 		before.tokens += (below.tokens*shares + below.calls - 1) / below.calls
 	}
-	return before.tokens
+	return before.tokens - spared
+}
+
+// spared returns how many tokens the calls take of the same priority as a call of somebody, the head left
+// out, that certainly pass after it: other tenants have them.
+func (l *waiterList) spared(who *caller) int64 {
+	if who.share.Weight == 0 || l.most.mixed || who.by != l.most.by {
+		return 0
+	}
+	level := who.priority.Level()
+	waiting := l.levels[level].tokens
+	if l.head.level() == level {
+		waiting -= int64(l.head.tokens)
+	}
+	work, ok := l.order.Ahead(level, who.share, l.most.cost)
+	if !ok {
+		return 0
+	}
+	return max(0, waiting-who.by.tokensOf(work, l.most.tokens))
 }
 
 func (c *levelCount) add(calls, tokens int64) { c.calls, c.tokens = c.calls+calls, c.tokens+tokens }
 
-// push adds a waiter, which may become the head. It returns whether there are now calls of
-// several priorities for the first time.
+// push adds a waiter, which may become the head. It returns whether those that waited already may be
+// overtaken from now on.
 func (l *waiterList) push(w *Waiter) (becameMixed bool) {
+	isFair := w.share.Weight > 0 && l.order.SharesFairly()
 	if l.head == nil {
-		l.head = w
+		l.head, l.mixed, l.most = w, isFair, largest{}
 	} else {
-		becameMixed = !l.mixed && l.head.priority != w.priority
+		becameMixed = !l.mixed && (isFair || l.head.priority != w.priority)
 		l.mixed = l.mixed || becameMixed
 		if l.mixed && l.overtakesHead(w.priority) {
 			l.head = w
 		}
 	}
-	l.order.Push(w, &w.place, w.level())
+	if isFair {
+		l.order.PushOf(w, &w.place, w.level(), w.share)
+	} else {
+		l.order.Push(w, &w.place, w.level())
+	}
+	l.most.add(w)
 	l.levels[w.level()].add(1, int64(w.tokens))
 	l.total += int64(w.tokens)
 	return becameMixed
@@ -131,10 +171,13 @@ func (l *waiterList) overtake() {
 	l.head = l.order.First()
 }
 
-// remove takes a waiter out of the list. served tells that it passes.
-func (l *waiterList) remove(w *Waiter, served bool) {
+// remove takes a waiter out of the list. served tells that it passes: its tenant is charged for it.
+func (l *waiterList) remove(w *Waiter, served bool) (charge waitqueue.Charge) {
 	if served {
-		l.order.Serve(&w.place)
+		if w.share.Weight > 0 {
+			l.order.Learn(w.share.Cost)
+		}
+		charge = l.order.ServeAt(&w.place, w.share.Cost)
 	} else {
 		l.order.Remove(&w.place)
 	}
@@ -144,16 +187,22 @@ func (l *waiterList) remove(w *Waiter, served bool) {
 		l.head = l.order.First()
 	}
 	l.mixed = l.mixed && l.head != nil
+	return charge
 }
 
-// inOrder returns the waiters in the order in which they pass if no other call comes.
+// inOrder returns the waiters in the order in which they pass if no other call comes; if tenants have
+// shares, the first of them and the others in any order.
 func (l *waiterList) inOrder() []*Waiter {
 	list := make([]*Waiter, 0, l.order.Len())
 	if l.head == nil {
 		return list
 	}
 	list = append(list, l.head)
-	for w := range l.order.Order() {
+	order := l.order.Order()
+	if l.order.Tenants() > 0 {
+		order = l.order.All()
+	}
+	for w := range order {
 		if w != l.head {
 			list = append(list, w)
 		}
@@ -163,7 +212,7 @@ func (l *waiterList) inOrder() []*Waiter {
 
 // last returns the waiter that passes last if no other call comes.
 func (l *waiterList) last() *Waiter {
-	if l.mixed {
+	if l.mixed && l.order.Tenants() == 0 {
 		list := l.inOrder()
 		return list[len(list)-1]
 	}

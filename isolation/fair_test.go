@@ -294,13 +294,13 @@ func TestStatusSaysWhoWaits(t *testing.T) {
 	t.Parallel()
 	s := newShared(t, fairRule(1, 100))
 	status := s.l.Status(s.now)
-	assert.Equal(t, []float64{0, 0}, status.Gauges[6:])
+	assert.Equal(t, []float64{0, 0, 0}, status.Gauges[6:])
 	assert.Empty(t, status.Notes)
 	s.calls("x" + "fffffaabc")
 	s.now = s.now.Add(time.Second)
 	s.end(1)
 	status = s.l.Status(s.now)
-	assert.Equal(t, []float64{4, 4}, status.Gauges[6:])
+	assert.Equal(t, []float64{4, 4, 0}, status.Gauges[6:])
 	require.Len(t, status.Notes, 1)
 	assert.Equal(t, "calls of 4 tenants wait, most of them of f (4), a (2), b (1); the next place goes to a", status.Notes[0].Text)
 	assert.Equal(t, epoch, status.Notes[0].Since)
@@ -335,6 +335,10 @@ func TestFairnessIsValidated(t *testing.T) {
 		"one of two":    {func(r *isolation.Rule) { r.FairBy, r.Weights = rule.StringsOf("a", "b"), weights("x", 2) }, `weights has a key "x": fairBy has 2 attributes, so write 2 values with slashes between them`},
 		"by something":  {func(r *isolation.Rule) { r.WeightBy = "bytes" }, `weightBy is "bytes": must be "time" or "calls"`},
 		"another mask":  {func(r *isolation.Rule) { r.Mask = "star" }, `mask is "star": must be "hash", or left out`},
+		"no newcomers":  {func(r *isolation.Rule) { r.FairBy, r.Newcomers = rule.Strings{}, isolation.NewcomersHalf }, "newcomers has no effect without fairBy: remove it or set fairBy"},
+		"other half":    {func(r *isolation.Rule) { r.Newcomers = "third" }, `newcomers is "third": must be "half" or "equal"`},
+		"short queue":   {func(r *isolation.Rule) { r.MaxQueue, r.Newcomers = 63, isolation.NewcomersHalf }, "newcomers has no effect with maxQueue 63: raise that to 64 or more, or remove it"},
+		"long enough":   {func(r *isolation.Rule) { r.MaxQueue, r.Newcomers = 64, isolation.NewcomersHalf }, ""},
 		"nothing wrong": {func(r *isolation.Rule) { r.Weights = weights("a", 2) }, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -354,4 +358,74 @@ func TestStandaloneLimiterHasNoTenants(t *testing.T) {
 	t.Parallel()
 	_, err := isolation.New(fairRule(1, 1))
 	assert.ErrorContains(t, err, "fairBy needs an engine: remove it")
+}
+
+// crowd makes a queue full of calls of 100 invented tenants each, behind a call of tenant x and 10 calls
+// of a known one.
+func crowd(t *testing.T, newcomers isolation.Newcomers) *shared {
+	r := fairRule(1, 100)
+	r.Newcomers = newcomers
+	s := newShared(t, r)
+	for i := range 200 { // one in eight of them is looked at
+		s.now = s.now.Add(time.Millisecond + time.Duration(i))
+		s.calls("k")
+		s.end(1)
+	}
+	s.calls("x")
+	for range 10 {
+		s.call("k", rule.PriorityNormal)
+	}
+	for i := range 90 {
+		s.call(fmt.Sprint("new", i), rule.PriorityNormal)
+	}
+	return s
+}
+
+func TestKnownTenantsGetHalfBesideInventedOnes(t *testing.T) {
+	t.Parallel()
+	s := crowd(t, isolation.NewcomersHalf)
+	assert.Equal(t, rule.Block, s.call("another", rule.PriorityNormal))
+	assert.Equal(t, rule.Block, s.call("another one", rule.PriorityNormal), "without a lock")
+	assert.Equal(t, "w", s.calls("k"), "it takes the space of an invented one")
+	assert.Regexp(t, "^NEW", s.poll())
+	status := s.l.Status(s.now)
+	assert.Equal(t, []float64{90, 11, 89}, status.Gauges[6:])
+	assert.Contains(t, status.Notes[0].Text, "; 89 of them are not known, and get half together")
+	known := 0
+	for range 20 {
+		s.now = s.now.Add(10 * time.Millisecond)
+		if s.end(1) == "k" {
+			known++
+		}
+	}
+	assert.InDelta(t, 10, known, 1)
+}
+
+func TestInventedTenantsHaveASharesEachIfAllAreEqual(t *testing.T) {
+	t.Parallel()
+	s := crowd(t, isolation.NewcomersEqual)
+	assert.Equal(t, "b", s.calls("k"))
+	known := 0
+	for range 20 {
+		s.now = s.now.Add(10 * time.Millisecond)
+		if s.end(1) == "k" {
+			known++
+		}
+	}
+	assert.LessOrEqual(t, known, 1)
+}
+
+func TestTenantsWithAWeightAndCallsWithoutATenantAreKnown(t *testing.T) {
+	t.Parallel()
+	r := fairRule(1, 64)
+	r.Newcomers = isolation.NewcomersHalf
+	r.Weights = rule.NumberMapOf(rule.NumberEntry{Key: rule.Scalar{Type: rule.Text, Text: "g"}, Value: 1})
+	s := newShared(t, r)
+	s.calls("x")
+	for i := range 62 {
+		s.call(fmt.Sprint("new", i), rule.PriorityNormal)
+	}
+	s.calls("g")
+	s.call("", rule.PriorityNormal)
+	assert.Equal(t, []float64{64, 1, 62}, s.l.Status(s.now).Gauges[6:])
 }

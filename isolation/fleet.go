@@ -142,7 +142,7 @@ func (p *pool) describeLease(s *rule.Status) {
 }
 
 // leaseGauges is how many gauges come before those of the fleet.
-const leaseGauges = 8
+const leaseGauges = 9
 
 // The methods below are called without the mutex.
 

@@ -12,6 +12,8 @@ type full struct {
 	epoch atomic.Uint64 // from 1; how often it began anew
 	last  atomic.Uint64 // the epoch of the latest refusal
 	cells atomic.Pointer[[fullCells]atomic.Uint64]
+
+	newcomers atomic.Uint64 // what a cell has while the calls of all unknown tenants are refused
 }
 
 const fullCells = 256
@@ -33,6 +35,19 @@ func (f *full) refuse(key uint64, level int) {
 	cell, mark := cellOf(key, level, epoch)
 	cells[cell].Store(mark)
 	f.last.Store(epoch)
+}
+
+// refuseNewcomers notes that calls of a level of all unknown tenants are refused, beside one that was.
+func (f *full) refuseNewcomers(level int) {
+	_, mark := cellOf(0, level, f.epoch.Load())
+	f.newcomers.Store(mark)
+}
+
+// refusesNewcomers says whether a call of any unknown tenant is refused; false if that is not known.
+func (f *full) refusesNewcomers(level int) bool {
+	epoch := f.epoch.Load()
+	_, mark := cellOf(0, level, epoch)
+	return epoch != 0 && f.newcomers.Load() == mark
 }
 
 // reset forgets all refusals, which may be wrong now.

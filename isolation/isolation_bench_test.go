@@ -1,6 +1,7 @@
 package isolation_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -34,6 +35,39 @@ func BenchmarkPassAndDone(b *testing.B) {
 			}
 		})
 	})
+}
+
+// BenchmarkFairPassAndDone is a call of one of 1000 tenants as the engine makes it, which reads the tenant of
+// few calls. The rule without tenants has the same queue.
+func BenchmarkFairPassAndDone(b *testing.B) {
+	r := wide()
+	r.MaxWait = time.Second
+	fair := r
+	fair.FairBy = rule.StringsOf("tenant")
+	equal := fair
+	equal.Newcomers = isolation.NewcomersEqual
+	names := make([]rule.Attribute, 1000)
+	for i := range names {
+		names[i] = rule.String(fmt.Sprint("tenant-", i))
+	}
+	for name, r := range map[string]isolation.Rule{"no tenants": r, "newcomers half": fair, "newcomers equal": equal} {
+		b.Run(name, func(b *testing.B) {
+			l := newLimiter(b, r)
+			late := l.(rule.LateReader)
+			now := epoch
+			b.ReportAllocs()
+			for i := 0; b.Loop(); i++ {
+				now += 137
+				call := rule.Call{Now: now, Tokens: 1}
+				ticket, decision := late.AcquireUnread(call)
+				if decision == rule.NeedsAttribute {
+					call.Attribute = names[i%len(names)]
+					ticket, _ = l.Acquire(call)
+				}
+				l.Done(ticket, rule.Exit{Now: now, Start: now})
+			}
+		})
+	}
 }
 
 func BenchmarkPassAndGiveBack(b *testing.B) {

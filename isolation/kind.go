@@ -51,6 +51,9 @@ func fields() []rule.Field[Rule] {
 			Says("tenants that get more or less than others, whose weight is 1; only with fairBy").Otherwise("all have 1"),
 		rule.ChoiceField("weightBy", func(r *Rule) *WeightBy { return &r.WeightBy }, ByTime, ByCalls).Given("fairBy").
 			Says("what tenants get shares of: time, for which their calls have places, or calls; only with fairBy"),
+		rule.ChoiceField("newcomers", func(r *Rule) *Newcomers { return &r.Newcomers }, NewcomersHalf, NewcomersEqual).Given("fairBy", "maxQueue").
+			Says("what tenants get together that are not known, while many of them wait: half, or equal to take them for known; only with fairBy").
+			Otherwise("half from maxQueue: 256 on"),
 		rule.ChoiceField("mask", func(r *Rule) *Mask { return &r.Mask }, MaskHash).Given("fairBy").
 			Says("hash: status shows a hash in place of each tenant; only with fairBy").Otherwise("tenants are shown"),
 		rule.DurationField("maxAge", func(r *Rule) *time.Duration { return &r.MaxAge }).
@@ -71,7 +74,7 @@ func examples() []rule.Example[Rule] {
 			Name: "search-pool", Resource: "search", Limit: 20, MaxWait: time.Second, FairBy: rule.StringsOf("tenant"),
 			Weights: rule.NumberMapOf(rule.NumberEntry{Key: rule.Scalar{Type: rule.Text, Text: "gold"}, Value: 2}), Mask: MaskHash,
 		},
-		Fields: []string{"name", "resource", "limit", "maxWait", "fairBy", "weights", "weightBy", "mask"},
+		Fields: []string{"name", "resource", "limit", "maxWait", "fairBy", "weights", "weightBy", "newcomers", "mask"},
 	}, {
 		About:  "All exports of one caller together.",
 		Rule:   Rule{Match: "export:*", Except: rule.StringsOf("export:small"), Shared: true, Limit: 3, Origin: "mobile"},
@@ -96,6 +99,7 @@ func gauges() []rule.Gauge {
 		{Name: "expired", Help: "Places that were given back after maxAge although their calls had not ended.", Counter: true},
 		{Name: "tenants_waiting", Help: "Tenants that have calls which wait for a place, of a rule with fairBy."},
 		{Name: "longest_waiting", Help: "The most calls of one tenant that wait for a place, of a rule with fairBy."},
+		{Name: "newcomers_waiting", Help: "Tenants that are not known and have calls which wait for a place, of a rule with newcomers."},
 		{Name: "held", Help: "Places of the whole fleet that this instance has leased, of a rule with scope fleet."},
 		{Name: "wanted", Help: "Places that the calls of this instance need, of a rule with scope fleet."},
 		{Name: "target", Help: "Places that this instance should have beside the others, of a rule with scope fleet."},

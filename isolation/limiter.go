@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/internal/tenants"
 	"github.com/penstock-go/penstock/internal/valuehash"
 	"github.com/penstock-go/penstock/rule"
 )
@@ -22,8 +23,9 @@ type limiter struct {
 	retry  rule.Ticket   // of a call that finds no place
 	warn   func(message string)
 
-	weights weights // of tenants, see Rule.FairBy
+	weights tenants.Weights // of tenants, see Rule.FairBy
 	isFair  bool
+	learns  bool // which tenants are known
 }
 
 var (
@@ -39,7 +41,7 @@ func compile(r Rule, env rule.Env, p *pool) *limiter {
 	l := &limiter{
 		pool: p, rule: r, version: env.Version,
 		open: env.Version << versionShift, limit: uint64(r.Limit), atFull: rule.Block, retry: rule.RetryUnknown,
-		warn: env.Warn, isFair: r.isFair(), weights: weightsOf(r),
+		warn: env.Warn, isFair: r.isFair(), learns: r.Newcomers == NewcomersHalf, weights: tenants.CompileWeights(r.tenants()),
 	}
 	if p.lease != nil {
 		l.limit = top
@@ -103,6 +105,9 @@ func (l *limiter) Acquire(c rule.Call) (rule.Ticket, rule.Decision) {
 		ticket, away := p.ages.ticketOf(groupOf(word)), p.away.Load()
 		if p.word.CompareAndSwap(word, word+1) {
 			p.raiseHighest(places + 1 - away)
+			if l.learns && c.Attribute.IsSet() {
+				p.acquaintances.Meet(p.hasher.Hash(c.Attribute), c.Now)
+			}
 			return ticket, rule.Pass
 		}
 	}
@@ -117,15 +122,36 @@ func (l *limiter) acquireSlow(c rule.Call, state uint64) (rule.Ticket, rule.Deci
 		return l.acquireLocked(c.Now, level)
 	case uint64(level) < state&refusedMask>>refusedShift:
 		return 0, rule.Block
-	case l.isFair && l.pool.full.refuses(l.pool.hasher.Hash(c.Attribute), level):
+	case l.isFair && l.refusesTenant(c, level):
 		return 0, rule.Block
 	}
 	return l.full(c.Now) // no place is free while calls wait
 }
 
+// refusesTenant says whether a call is refused because the queue is full for its tenant, as far as that is
+// known without the mutex.
+func (l *limiter) refusesTenant(c rule.Call, level int) bool {
+	p := l.pool
+	if !p.full.refusesAny() {
+		return false
+	}
+	tenant := p.hasher.Hash(c.Attribute)
+	if p.full.refuses(tenant, level) {
+		return true
+	}
+	if !l.learns || !p.full.refusesNewcomers(level) {
+		return false
+	}
+	_, hasWeight := l.weights.Of(c.Attribute)
+	return !l.knows(tenant, c.Attribute, hasWeight, c.Now)
+}
+
 // AcquireUnread is Acquire for a call of which is not known whose it is. That matters only if the
-// queue is full, perhaps for some tenants.
+// queue is full, perhaps for some tenants, and to learn now and then which tenants there are.
 func (l *limiter) AcquireUnread(c rule.Call) (rule.Ticket, rule.Decision) {
+	if l.learns && l.pool.acquaintances.LooksAt(c.Now) {
+		return 0, rule.NeedsAttribute
+	}
 	ticket, decision := l.Acquire(c)
 	switch {
 	case !l.isFair:
@@ -175,7 +201,7 @@ func (l *limiter) Join(c rule.Call, patience rule.Patience) (rule.Waiter, rule.T
 	p := l.pool
 	var of tenant
 	if l.isFair {
-		of = l.tenantOf(c.Attribute)
+		of = l.tenantOf(c.Attribute, c.Now)
 	}
 	p.lock(c.Now)
 	defer p.unlock()
@@ -192,9 +218,13 @@ func (l *limiter) Join(c rule.Call, patience rule.Patience) (rule.Waiter, rule.T
 	if !p.makeSpace(level, of) {
 		return nil, 0, rule.Block
 	}
+	wasFlooded := p.queue.IsFlooded(level)
 	w := &waiter{pool: p, wake: patience.Wake, since: patience.Since, tenant: of.value}
 	if l.isFair {
 		p.queue.PushOf(w, &w.node, level, of.Tenant)
+		if p.queue.IsFlooded(level) != wasFlooded {
+			p.full.reset()
+		}
 	} else {
 		p.queue.Push(w, &w.node, level)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/fleet"
+	"github.com/penstock-go/penstock/internal/tenants"
 	"github.com/penstock-go/penstock/internal/valuehash"
 	"github.com/penstock-go/penstock/internal/waitqueue"
 	"github.com/penstock-go/penstock/rule"
@@ -42,6 +43,8 @@ type pool struct {
 	hasher *valuehash.Hasher // of tenants; never changes
 	missed atomic.Uint64     // calls refused for want of a place of the fleet, since it was looked at
 	full   full              // who is refused because the queue is full
+
+	acquaintances tenants.Acquaintances
 
 	mu            sync.Mutex // guards what follows
 	places        uint64     // calls under way; valid only between lock and unlock
@@ -223,7 +226,7 @@ func (p *pool) replace(l *limiter, now clock.Instant) {
 func (p *pool) setCurrent(l *limiter) {
 	p.current = l
 	p.queue.NewestFirst = l.rule.Order == LIFO
-	p.queue.ShareFairly(l.rule.remembered())
+	p.queue.ShareFairly(l.rule.remembered(), l.rule.flood())
 }
 
 // takeIfFree takes a place if there is a free one. Then no call waits.
@@ -291,9 +294,16 @@ func (p *pool) makeSpace(level int, of tenant) bool {
 	gone := p.queue.MakesWay(of.Tenant)
 	if gone == nil {
 		p.full.refuse(of.Key, level)
+		if !of.Known && p.queue.NobodyMakesWay() {
+			p.full.refuseNewcomers(level)
+		}
 		return false
 	}
-	p.queue.Remove(&gone.node) // those who are refused now still would be
+	wasFlooded := p.queue.IsFlooded(level)
+	p.queue.Remove(&gone.node) // those who are refused now still would be, unless a flood has ended
+	if wasFlooded && !p.queue.IsFlooded(level) {
+		p.full.reset()
+	}
 	p.end(gone, refused)
 	return true
 }

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/penstock-go/penstock/fleet"
+	"github.com/penstock-go/penstock/internal/tenants"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -39,7 +40,19 @@ const (
 type Mask string
 
 // MaskHash shows a hash in place of a tenant. It is another one after each restart.
-const MaskHash Mask = "hash"
+const MaskHash Mask = tenants.MaskHash
+
+// Newcomers says what tenants get that are not known, see [Rule.Newcomers].
+type Newcomers string
+
+// What they can get.
+const (
+	// NewcomersHalf gives them half of the places and of the queue together, while many of them wait.
+	NewcomersHalf Newcomers = "half"
+
+	// NewcomersEqual takes all tenants for known.
+	NewcomersEqual Newcomers = "equal"
+)
 
 // Ranges and defaults of the fields of a [Rule].
 const (
@@ -49,10 +62,13 @@ const (
 	MaxMaxQueue     = 1_000_000
 	MinMaxAge       = 10 * time.Millisecond
 	MaxMaxAge       = 7 * 24 * time.Hour
-	MinWeight       = 0.01
-	MaxWeight       = 1000
-	MaxWeights      = 1000 // entries
-	MaxClasses      = 32   // different weights, beside 1
+	MinWeight       = tenants.MinWeight
+	MaxWeight       = tenants.MaxWeight
+	MaxWeights      = tenants.MaxEntries
+	MaxClasses      = tenants.MaxClasses // different weights, beside 1
+
+	MinNewcomersQueue     = 64  // the least MaxQueue with [NewcomersHalf]
+	DefaultNewcomersQueue = 256 // the least MaxQueue for which that is the default
 )
 
 // Rule limits how many calls of a resource are under way at once. It is a plain
@@ -115,6 +131,15 @@ type Rule struct {
 	// WeightBy says what tenants get shares of. Defaults to [ByTime]. Only with FairBy.
 	WeightBy WeightBy
 
+	// Newcomers says what tenants get that are not known: whoever invents a new name for each call would
+	// have as many shares as calls. Known is who has a weight, whoever passes while no call waits (one
+	// in eight to one in 64 of these calls is looked at), and whoever is served while at most 32 unknown
+	// ones wait, until ten minutes after its last call that was looked at; and the calls without the
+	// attribute. It has an effect while more unknown tenants wait at a priority than 32, than an
+	// eighth of MaxQueue, and than twice the known ones. Defaults to [NewcomersHalf] if MaxQueue is at
+	// least [DefaultNewcomersQueue], else to [NewcomersEqual]. Only with FairBy.
+	Newcomers Newcomers
+
 	// Mask says how status shows tenants. The default shows them as they are. Only with FairBy.
 	Mask Mask
 
@@ -160,6 +185,7 @@ func withDefaults(r Rule) Rule {
 	}
 	if r.isFair() {
 		rule.SetDefault(&r.WeightBy, ByTime)
+		rule.SetDefault(&r.Newcomers, r.defaultNewcomers())
 	}
 	rule.SetFleetDefaults(&r.Scope, &r.Fleet, fleet.ModeLease)
 	return r

@@ -1,11 +1,9 @@
 package isolation
 
 import (
-	"fmt"
-	"strings"
-
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/internal/fairqueue"
+	"github.com/penstock-go/penstock/internal/tenants"
 	"github.com/penstock-go/penstock/internal/waitqueue"
 	"github.com/penstock-go/penstock/rule"
 )
@@ -17,14 +15,18 @@ type tenant struct {
 }
 
 // tenantOf returns the tenant of a call, which keeps its value for status.
-func (l *limiter) tenantOf(value rule.Attribute) tenant {
-	t := tenant{waitqueue.Tenant{Key: l.pool.hasher.Hash(value), Weight: l.weights.of(value)}, value}
-	if parts := value.Parts(); parts != nil { // valid only while the call joins
-		kept := new([rule.MaxKeys]rule.Attribute)
-		count := copy(kept[:], parts)
-		t.value = rule.Composite(kept, count)
+func (l *limiter) tenantOf(value rule.Attribute, now clock.Instant) tenant {
+	key := l.pool.hasher.Hash(value)
+	weight, hasWeight := l.weights.Of(value)
+	return tenant{
+		waitqueue.Tenant{Key: key, Weight: weight, Known: l.knows(key, value, hasWeight, now)}, tenants.Kept(value),
 	}
-	return t
+}
+
+// knows says whether the tenant of a value is known to this version of the rule: whoever cannot be
+// invented always is.
+func (l *limiter) knows(tenant uint64, value rule.Attribute, hasWeight bool, now clock.Instant) bool {
+	return !l.learns || hasWeight || !value.IsSet() || l.pool.acquaintances.IsKnown(tenant, now)
 }
 
 // charged are the calls under way whose tenants were charged for them when they got their places, by
@@ -53,14 +55,22 @@ const callCost = 1 << 20
 func (p *pool) charge(now clock.Instant, w *waiter, age rule.Ticket) rule.Ticket {
 	if p.current.rule.WeightBy == ByCalls {
 		p.queue.Learn(callCost)
-		p.queue.ServeAt(&w.node, callCost)
+		p.acquaint(p.queue.ServeAt(&w.node, callCost), now)
 		return age
 	}
 	charge := p.queue.ServeAt(&w.node, fairqueue.Unknown)
+	p.acquaint(charge, now)
 	if !charge.IsSet() {
 		return age
 	}
 	return age | rule.Ticket(p.charged.add(chargedCall{age: age, since: now, charge: charge}))<<chargedShift
+}
+
+// acquaint makes a tenant known that was served while few unknown ones waited.
+func (p *pool) acquaint(of waitqueue.Charge, now clock.Instant) {
+	if p.current.learns {
+		p.acquaintances.Add(of, now)
+	}
 }
 
 func (c *charged) add(call chargedCall) uint32 {
@@ -111,57 +121,7 @@ func (p *pool) settleExpired(now clock.Instant) {
 
 // describeTenants adds to a status which tenants wait, and who is in front.
 func (p *pool) describeTenants(s *rule.Status) {
-	const most = 3
-	shares := p.queue.Longest(most)
-	longest := 0
-	if len(shares) > 0 {
-		longest = shares[0].Waiting
-	}
-	s.Gauges = append(s.Gauges, float64(p.queue.Tenants()), float64(longest))
-	if len(shares) == 0 {
-		return
-	}
-	first := p.queue.First()
-	var b strings.Builder
-	if n := p.queue.Tenants(); n == 1 {
-		b.WriteString("calls of 1 tenant wait: ")
-	} else {
-		fmt.Fprintf(&b, "calls of %d tenants wait, most of them of ", n)
-	}
-	since := first.since
-	for i, share := range shares {
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		fmt.Fprintf(&b, "%s (%d)", p.nameOf(share.Oldest.tenant), share.Waiting)
-		since = min(since, share.Oldest.since)
-	}
-	fmt.Fprintf(&b, "; the next place goes to %s", p.nameOf(first.tenant))
-	s.Notes = append(s.Notes, rule.Note{Since: since, Text: b.String()})
-}
-
-// maxName is how many bytes of a tenant status shows.
-const maxName = 64
-
-// nameOf returns a tenant as status shows it.
-func (p *pool) nameOf(value rule.Attribute) string {
-	switch {
-	case !value.IsSet():
-		return "(missing)"
-	case p.current.rule.Mask == MaskHash:
-		return fmt.Sprintf("#%016x", p.hasher.Hash(value))
-	}
-	text := value.String()
-	isCut := len(text) > maxName
-	text = strings.ToValidUTF8(text[:min(len(text), maxName)], "�")
-	text = strings.Map(func(r rune) rune {
-		if rule.IsInvisible(r) {
-			return '�'
-		}
-		return r
-	}, text)
-	if isCut {
-		text = strings.TrimRight(text, "�") + "…"
-	}
-	return text
+	tenants.Describe(s, &p.queue, p.queue.First(), "the next place",
+		func(w *waiter) tenants.Waiting { return tenants.Waiting{Tenant: w.tenant, Since: w.since} },
+		func(value rule.Attribute) string { return p.current.rule.tenants().Name(value, p.hasher) })
 }

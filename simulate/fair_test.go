@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"github.com/penstock-go/penstock/flow"
 	"github.com/penstock-go/penstock/isolation"
 	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
@@ -39,6 +40,35 @@ func TestHonestTenantDoesNotWaitForOneThatFloods(t *testing.T) {
 	assert.Greater(t, longest(r), 10., "first come, first served")
 	r.FairBy = rule.StringsOf("tenant")
 	assert.LessOrEqual(t, longest(r), .03)
+}
+
+// The same in the queues of flow rules, which let half as much pass as is asked for.
+func TestHonestTenantOfARateDoesNotWaitForOneThatFloods(t *testing.T) {
+	t.Parallel()
+	load := simulate.Load{Streams: []simulate.Stream{tenantStream("flood", 200), tenantStream("honest", 5)}}
+	of := func(r flow.Rule) (wait float64, refused int) {
+		result := run(t, rules.Set{Flow: []flow.Rule{r}}, load, 30*time.Second)
+		for _, e := range result.Events {
+			switch {
+			case e.Value != "honest":
+			case e.Outcome == simulate.Block:
+				refused++
+			default:
+				wait = max(wait, e.Wait)
+			}
+		}
+		return wait, refused
+	}
+	for _, algorithm := range []flow.Algorithm{flow.Throttle, flow.TokenBucket} {
+		r := flow.Rule{Resource: "search", Limit: 100, Algorithm: algorithm, MaxWait: 5 * time.Second}
+		wait, refused := of(r)
+		assert.Greater(t, wait, 4.5, "first come, first served")
+		assert.Positive(t, refused)
+		r.FairBy = rule.StringsOf("tenant")
+		wait, refused = of(r)
+		assert.LessOrEqual(t, wait, .04)
+		assert.Zero(t, refused)
+	}
 }
 
 // One caller sends a hundred calls at once to a resource that does one at a time; another sends one a bit

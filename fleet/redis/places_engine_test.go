@@ -1,3 +1,5 @@
+//go:build unix
+
 package redis
 
 import (
@@ -31,19 +33,27 @@ const poolLimit = 6
 
 // newPool returns a pool whose engines reach the server at the addresses. Callers end with the test.
 func newPool(t *testing.T, addresses ...string) *pool {
+	of := make([]Options, len(addresses))
+	for i, address := range addresses {
+		of[i] = Options{Addresses: []string{address}}
+	}
+	return newPoolOf(t, of...)
+}
+
+// newPoolOf is newPool for engines that reach their servers in other ways.
+func newPoolOf(t *testing.T, of ...Options) *pool {
 	p := &pool{t: t}
 	ctx, cancel := context.WithCancel(context.Background())
 	t.Cleanup(cancel)
 	var callers sync.WaitGroup
-	for i, address := range addresses {
-		store, err := Connect(Options{Addresses: []string{address}, App: "test"})
+	for i, options := range of {
+		options.App = "test"
+		store, err := Connect(options)
 		require.NoError(t, err)
 		engine := core.New(core.Config{Logger: slog.New(slog.DiscardHandler), Fleet: fleet.Config{
 			Instance: strconv.Itoa(i), Backend: store,
 		}})
-		require.NoError(t, engine.Load(rules.Set{Isolation: []isolation.Rule{{
-			Name: "pool", Resource: "database", Limit: poolLimit, MaxWait: time.Second, Scope: isolation.ScopeFleet,
-		}}}))
+		require.NoError(t, engine.Load(poolRules()))
 		t.Cleanup(func() {
 			cancel()
 			callers.Wait()
@@ -62,6 +72,12 @@ func newPool(t *testing.T, addresses ...string) *pool {
 		}
 	}
 	return p
+}
+
+func poolRules() rules.Set {
+	return rules.Set{Isolation: []isolation.Rule{{
+		Name: "pool", Resource: "database", Limit: poolLimit, MaxWait: time.Second, Scope: isolation.ScopeFleet,
+	}}}
 }
 
 func (p *pool) call() {

@@ -14,10 +14,10 @@ func TestQueueThatHasBeenAsLongBeforeAllocatesNothing(t *testing.T) {
 	calls := make([]call, 3000)
 	round := func() {
 		for i := range calls {
-			q.Push(&calls[i], &calls[i].node, key(r.IntN(500)), 1+float64(i%2))
+			q.Push(&calls[i], &calls[i].node, key(r.IntN(500)), 1+float64(i%2), i%50 > 0)
 		}
 		for i := range calls {
-			if gone := q.MakesWay(key(i), 1); gone != nil && i%3 == 0 {
+			if gone := q.MakesWay(key(i), 1, true); gone != nil && i%3 == 0 {
 				q.Remove(&gone.node)
 			} else if first := q.First(); first != nil {
 				q.Settle(q.Serve(&first.node, fairqueue.Unknown), int64(r.IntN(1e6)))

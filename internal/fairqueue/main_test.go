@@ -25,9 +25,10 @@ func key(tenant int) uint64 {
 	return x ^ x>>32
 }
 
+// push has a call of a tenant wait; one in 16 tenants is not known.
 func push(q *queue, tenant int, weight float64) *call {
 	c := &call{index: tenant, tenant: key(tenant)}
-	q.Push(c, &c.node, c.tenant, weight)
+	q.Push(c, &c.node, c.tenant, weight, tenant%16 > 0)
 	return c
 }
 

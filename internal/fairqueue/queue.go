@@ -17,6 +17,9 @@
 // which they came there: so two tenants differ by at most two slots more than they would in the
 // order of their tags.
 //
+// Whoever invents a new tenant for each call has as many shares as calls. So a caller may say which
+// tenants are known, see [Queue.Flood]: while many others wait, these get half of what is served.
+//
 // All is plain data: no clock, no lock. Nothing is allocated for a call once the queue has been as
 // long before.
 package fairqueue
@@ -29,10 +32,19 @@ import (
 // Queue is the calls that wait, of which T is what the caller knows of one. It is made by [New]. A
 // Queue is not safe for concurrent use.
 type Queue[T any] struct {
+	// Flood is how many tenants that are not known have to wait, and be twice as many as those that
+	// are, for them to be a flood; never less than 32. Known and unknown tenants then get half of what
+	// is served each, and have half of the queue. Otherwise there is one order for all. It may change
+	// while calls wait.
+	Flood int
+
 	length  int
 	virtual int64 // the tag of the call that was served last, or less if that was the least of all
 	tenants table[T]
-	ring    ring
+	groups  [2]group
+	sorted  bool   // tenants stand in the rings of their groups: several have waited at once
+	placed  uint32 // how often a tenant was placed in a ring
+	flood   flood
 	longest longest
 	history history
 	mean    mean // of the costs of all calls that ended
@@ -41,6 +53,8 @@ type Queue[T any] struct {
 // Node is the place of one call in a queue; the caller embeds it. The zero value is in none. It can
 // be used again when it has left the queue.
 type Node[T any] struct {
+	Cost int64 // of the call, for [Queue.Ahead]; 0 if nobody asks for that
+
 	value        *T
 	newer, older *Node[T] // of the same tenant
 	tenant       uint32   // the index of its record; 0 if the node is in no queue
@@ -55,7 +69,13 @@ type Charge struct {
 	start   int64   // the tag of the tenant before
 	cost    int64   // that was added to the tag
 	inverse float64 // 1 / the weight of the tenant
+	flood   uint32  // the number of the flood in which it was served; 0 if there was none
+	group   uint8
 }
+
+// IsKnown says whether the call is one of a known tenant, or one that is known from now on, as few
+// others waited when it was served.
+func (c Charge) IsKnown() bool { return c.group == known }
 
 // fraction is how many bits a tag has for fractions of a unit of work, so that the shares of heavy
 // tenants do not drift.
@@ -91,14 +111,15 @@ func (q *Queue[T]) Waiting(tenant uint64) int {
 
 // Push has a call of a tenant wait as the newest one of it. The weight is above 0: a tenant of
 // weight 2 gets twice as much as one of weight 1. One that differs from that of the calls of the
-// tenant which wait already is the weight of all of them from now on.
-func (q *Queue[T]) Push(value *T, n *Node[T], tenant uint64, weight float64) {
+// tenant which wait already is the weight of all of them from now on. While calls of a tenant wait that
+// is not known, it does not become known by others that are pushed.
+func (q *Queue[T]) Push(value *T, n *Node[T], tenant uint64, weight float64, isKnown bool) {
 	i := q.tenants.find(tenant)
 	isNew := i == 0
 	if isNew {
-		i = q.open(tenant, weight)
-	} else if q.longest.classes[q.tenants.records[i].class].weight != weight {
-		q.reweigh(i, weight)
+		i = q.open(tenant, weight, groupOf(isKnown))
+	} else if c := q.classOf(i); c.weight != weight {
+		q.reclass(i, weight, c.group)
 	}
 	t := &q.tenants.records[i]
 	n.value, n.tenant, n.older = value, i, t.newest
@@ -109,26 +130,31 @@ func (q *Queue[T]) Push(value *T, n *Node[T], tenant uint64, weight float64) {
 	}
 	t.newest = n
 	q.length++
+	q.groups[q.classOf(i).group].length++
+	t.work += n.Cost
 	q.recount(i, t.count+1)
 	switch {
 	case !isNew:
-	case q.ring.isMade():
-		q.place(i)
+		return
+	case q.sorted:
+		q.enter(i)
 	case q.tenants.count > 1:
-		q.makeRing()
+		q.begin(i)
 	}
+	q.judge()
 }
 
 // open makes the record of a tenant that begins to wait.
-func (q *Queue[T]) open(tenant uint64, weight float64) uint32 {
+func (q *Queue[T]) open(tenant uint64, weight float64, group uint8) uint32 {
 	i := q.tenants.add(tenant)
 	t := &q.tenants.records[i]
 	t.tag = q.virtual
 	if e := q.history.find(tenant); e != nil && e.finish-t.tag > 0 {
 		t.tag = e.finish
 	}
-	t.class = q.longest.classOf(weight)
+	t.class = q.longest.classOf(weight, group)
 	q.longest.classes[t.class].tenants++
+	q.groups[group].join(&q.flood)
 	return i
 }
 
@@ -149,14 +175,19 @@ func (q *Queue[T]) Serve(n *Node[T], cost int64) Charge {
 		q.advance(t.tag)
 	}
 	if cost == Unknown {
-		cost = q.estimate(t.key)
+		cost = q.estimate(t.key, q.classOf(i).group)
 	}
 	cost = bounded(cost)
-	c := Charge{Tenant: t.key, start: t.tag, cost: cost, inverse: q.longest.classes[t.class].inverse}
+	q.acquaint(i)
+	class := q.classOf(i)
+	c := Charge{
+		Tenant: t.key, start: t.tag, cost: cost, inverse: class.inverse, group: class.group,
+		flood: q.flood.serve(&q.groups[class.group], cost),
+	}
 	t.tag += scaled(cost, c.inverse)
 	isLast := t.count == 1
 	q.Remove(n)
-	if !isLast && q.ring.isMade() {
+	if !isLast && q.sorted {
 		q.move(i)
 	}
 	return c
@@ -179,11 +210,14 @@ func (q *Queue[T]) Remove(n *Node[T]) {
 	} else {
 		n.newer.older = n.older
 	}
+	t.work -= n.Cost
 	*n = Node[T]{}
 	q.length--
+	q.groups[q.classOf(i).group].length--
 	q.recount(i, t.count-1)
 	if t.count == 0 {
 		q.close(i)
+		q.judge()
 	}
 }
 
@@ -195,10 +229,12 @@ func (q *Queue[T]) close(i uint32) {
 	} else if t.tag-q.virtual > 0 {
 		q.history.add(t.key, q.virtual).finish = t.tag
 	}
-	if q.ring.isMade() {
+	if q.sorted {
 		q.take(i)
 	}
-	q.longest.classes[t.class].tenants--
+	c := q.classOf(i)
+	c.tenants--
+	q.groups[c.group].tenants--
 	q.tenants.drop(i)
 	if q.length == 0 {
 		q.shrink()
@@ -219,10 +255,14 @@ func (q *Queue[T]) shrink() {
 func (q *Queue[T]) Settle(c Charge, cost int64) {
 	cost = bounded(cost)
 	q.learn(c.Tenant, cost)
+	q.groups[c.group].mean.add(cost)
 	difference := scaled(cost, c.inverse) - scaled(c.cost, c.inverse)
+	if q.flood.isIn(c.flood) {
+		q.groups[c.group].work += cost - c.cost
+	}
 	if i := q.tenants.find(c.Tenant); i != 0 {
 		q.tenants.records[i].tag += difference
-		if difference != 0 && q.ring.isMade() {
+		if difference != 0 && q.sorted {
 			q.move(i)
 		}
 		return
@@ -251,10 +291,13 @@ func (q *Queue[T]) learn(tenant uint64, cost int64) {
 }
 
 // estimate returns what a call of a tenant costs, as far as is known: the mean of its own calls, else
-// that of all.
-func (q *Queue[T]) estimate(tenant uint64) int64 {
+// that of all, in a flood that of its group.
+func (q *Queue[T]) estimate(tenant uint64, group uint8) int64 {
 	if e := q.history.find(tenant); e != nil && e.calls() >= ownCalls {
 		return int64(e.cost)
+	}
+	if m := &q.groups[group].mean; q.flood.lasts && m.calls > 0 {
+		return int64(m.value)
 	}
 	return int64(q.mean.value)
 }

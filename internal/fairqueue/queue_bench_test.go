@@ -26,12 +26,12 @@ func BenchmarkPushAndServe(b *testing.B) {
 			}
 			calls := make([]call, size.waiting)
 			for i := range calls {
-				q.Push(&calls[i], &calls[i].node, key(r.IntN(size.tenants)), 1)
+				q.Push(&calls[i], &calls[i].node, key(r.IntN(size.tenants)), 1, true)
 			}
 			step := func() {
 				c := q.First()
 				q.Serve(&c.node, costs[next%len(costs)])
-				q.Push(c, &c.node, keys[next%len(keys)], 1)
+				q.Push(c, &c.node, keys[next%len(keys)], 1, true)
 				next++
 			}
 			for range 2 * size.waiting {

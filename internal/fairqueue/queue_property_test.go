@@ -161,7 +161,7 @@ func (m *model) compare(t *rapid.T, q *queue, weights []float64) {
 // compareFull compares what happens if the queue is full.
 func (m *model) compareFull(t *rapid.T, q *queue, weights []float64) {
 	newcomer, weight := key(rapid.IntRange(0, 300).Draw(t, "newcomer")), rapid.SampledFrom(weights).Draw(t, "weight")
-	gone := q.MakesWay(newcomer, weight)
+	gone := q.MakesWay(newcomer, weight, true)
 	if share := m.share(); float64(m.length(newcomer)+1)/weight >= share {
 		require.Nil(t, gone)
 	} else {

@@ -10,7 +10,7 @@ import "math/bits"
 //
 // Tags are compared by their difference: they may overflow.
 type ring struct {
-	first []uint32 // tenant of each slot; the earlier one of that is the last one. nil until the ring is made
+	first []uint32 // tenant of each slot; the earlier one of that is the last one. nil until one is placed
 	words [ringSlots / 64]uint64
 	full  uint64 // a bit for each word that is not 0
 	base  int64  // a multiple of a slot
@@ -28,19 +28,13 @@ const (
 	tolerance = 2
 )
 
-func (r *ring) isMade() bool { return r.first != nil }
-
-// makeRing makes the ring, or one with slots of another width, and places all tenants that wait.
-func (q *Queue[T]) makeRing() {
-	first := q.ring.first
-	if first == nil {
-		first = make([]uint32, ringSlots)
-	} else {
-		clear(first)
-	}
-	q.ring = ring{first: first, shift: q.slotShift()}
+// sort makes the ring of a group, or one with slots of another width, and places all its tenants.
+func (q *Queue[T]) sort(group uint8) {
+	first := q.groups[group].ring.first
+	clear(first)
+	q.groups[group].ring = ring{first: first, shift: q.slotShift()}
 	for i := range q.tenants.records {
-		if q.tenants.records[i].count > 0 {
+		if q.tenants.records[i].count > 0 && q.classOf(uint32(i)).group == group {
 			q.place(uint32(i))
 		}
 	}
@@ -50,10 +44,16 @@ func (q *Queue[T]) slotShift() uint {
 	return uint(max(0, log2(q.mean.value)+fraction-slotBits))
 }
 
+// ringOf returns the ring in which a tenant stands.
+func (q *Queue[T]) ringOf(i uint32) *ring { return &q.groups[q.classOf(i).group].ring }
+
 // place puts a tenant into the slot of its tag, as the last one there.
 func (q *Queue[T]) place(i uint32) {
-	r, t := &q.ring, &q.tenants.records[i]
+	r, t := q.ringOf(i), &q.tenants.records[i]
 	if r.count == 0 {
+		if r.first == nil {
+			r.first = make([]uint32, ringSlots)
+		}
 		r.shift = q.slotShift()
 		r.base = r.align(t.tag)
 	}
@@ -87,7 +87,7 @@ func (r *ring) index(slots int64) uint64 {
 
 // take takes a tenant out of the ring.
 func (q *Queue[T]) take(i uint32) {
-	r, t := &q.ring, &q.tenants.records[i]
+	r, t := q.ringOf(i), &q.tenants.records[i]
 	slot := uint64(t.slot)
 	r.count--
 	if t.later == i {
@@ -107,18 +107,22 @@ func (q *Queue[T]) take(i uint32) {
 // move places a tenant anew, whose tag has changed.
 func (q *Queue[T]) move(i uint32) {
 	q.take(i)
+	q.enter(i)
+}
+
+// enter is place for a tenant that comes after all others of its slot, also those of the other group.
+func (q *Queue[T]) enter(i uint32) {
+	q.placed++
+	q.tenants.records[i].placed = q.placed
 	q.place(i)
 }
 
-// first returns the tenant whose call is served next. One waits.
-func (q *Queue[T]) first() uint32 {
-	if !q.ring.isMade() {
-		return q.only()
+// firstOf returns the tenant of a group whose call is served next. One waits.
+func (q *Queue[T]) firstOf(group uint8) uint32 {
+	r := &q.groups[group].ring
+	if d := int(q.slotShift()) - int(r.shift); d >= tolerance || -d >= tolerance {
+		q.sort(group)
 	}
-	if d := int(q.slotShift()) - int(q.ring.shift); d >= tolerance || -d >= tolerance {
-		q.makeRing()
-	}
-	r := &q.ring
 	for {
 		slots := r.next()
 		i := r.first[r.index(slots)]
@@ -126,14 +130,14 @@ func (q *Queue[T]) first() uint32 {
 		case late <= slots:
 			return i
 		case slots == ringSlots-1:
-			q.spread()
+			q.spread(r)
 		default:
 			q.move(i)
 		}
 	}
 }
 
-// only returns the one tenant that waits, for which no ring was made yet.
+// only returns the one tenant that waits, while no ring was made yet.
 func (q *Queue[T]) only() uint32 {
 	for i := range q.tenants.records {
 		if q.tenants.records[i].count > 0 {
@@ -141,6 +145,17 @@ func (q *Queue[T]) only() uint32 {
 		}
 	}
 	return 0
+}
+
+// begin puts the tenants into rings: a second one begins to wait.
+func (q *Queue[T]) begin(second uint32) {
+	q.sorted = true
+	for i := range q.tenants.records {
+		if q.tenants.records[i].count > 0 && uint32(i) != second {
+			q.enter(uint32(i))
+		}
+	}
+	q.enter(second)
 }
 
 // next returns how many slots after the base the first one is that is not empty.
@@ -159,12 +174,8 @@ func (r *ring) next() int64 {
 	return int64((slot - start) & slotMask)
 }
 
-// last returns the tenant with the greatest tag, as far as the slots tell.
-func (q *Queue[T]) last() uint32 {
-	if !q.ring.isMade() {
-		return q.only()
-	}
-	r := &q.ring
+// lastIn returns the tenant with the greatest tag in a ring, as far as the slots tell. One stands there.
+func (q *Queue[T]) lastIn(r *ring) uint32 {
 	start := r.index(0)
 	word, below := start/64, uint64(1)<<(start%64)-1
 	found := r.words[word] & below
@@ -178,9 +189,9 @@ func (q *Queue[T]) last() uint32 {
 	return q.tenants.records[first].earlier
 }
 
-// spread places all tenants anew, which wait in the last slot: the base moves on to the least tag.
-func (q *Queue[T]) spread() {
-	r := &q.ring
+// spread places all tenants of a ring anew, which wait in the last slot: the base moves on to the least
+// tag.
+func (q *Queue[T]) spread(r *ring) {
 	slot := r.index(ringSlots - 1)
 	i := r.first[slot]
 	last := q.tenants.records[i].earlier

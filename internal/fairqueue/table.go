@@ -12,12 +12,14 @@ type table[T any] struct {
 type record[T any] struct {
 	key            uint64
 	tag            int64
+	work           int64 // of the calls that wait
 	oldest, newest *Node[T]
 	earlier, later uint32 // in its slot of the ring, which is a circle
 	before, after  uint32 // among those with as many calls
 	chain          uint32 // the next one of the bucket, or the next free one
 	count          uint32 // calls that wait
-	class          uint16 // of its weight
+	placed         uint32 // in its slot: the lesser, the earlier
+	class          uint16 // of its weight and group
 	slot           uint16
 }
 

@@ -179,10 +179,10 @@ func TestNobodyLosesItsOnlyCall(t *testing.T) {
 	for i := range 100 {
 		push(q, i, .01)
 	}
-	assert.Nil(t, q.MakesWay(key(100), 1000))
+	assert.Nil(t, q.MakesWay(key(100), 1000, true))
 	second := push(q, 7, .01)
-	assert.Same(t, second, q.MakesWay(key(100), 1000), "the newest one of it")
-	assert.Nil(t, q.MakesWay(key(7), .01), "it has most itself")
+	assert.Same(t, second, q.MakesWay(key(100), 1000, true), "the newest one of it")
+	assert.Nil(t, q.MakesWay(key(7), .01, true), "it has most itself")
 }
 
 // Another weight is that of all calls of the tenant that wait, which keep their order.

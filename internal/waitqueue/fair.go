@@ -6,6 +6,8 @@ import "github.com/penstock-go/penstock/internal/fairqueue"
 type Tenant struct {
 	Key    uint64  // a hash of what tells tenants apart
 	Weight float64 // above 0
+	Cost   int64   // of the call, for [Queue.Ahead]; 0 if nobody asks for that
+	Known  bool    // it is not of those that may be invented, see [fairqueue.Queue.Flood]
 }
 
 // Charge is what the tenant of a call was charged with when it was served, for [Queue.Settle]. The
@@ -18,11 +20,24 @@ type Charge struct {
 // IsSet says whether a tenant was charged.
 func (c Charge) IsSet() bool { return c.level > 0 }
 
-// ShareFairly says that each tenant gets its share of the places of a level from now on, and about how
-// many tenants are remembered that do not wait; 0 stops it. Calls that wait go on as before: they
+// KnownTenant returns the tenant that was charged, if it is known from now on.
+func (c Charge) KnownTenant() (key uint64, ok bool) {
+	return c.charge.Tenant, c.IsSet() && c.charge.IsKnown()
+}
+
+// ShareFairly says that each tenant gets its share of the places of a level from now on, about how
+// many tenants are remembered that do not wait, and how many unknown ones that wait are a flood, see
+// [fairqueue.Queue.Flood]. With 0 tenants it stops. Calls that wait go on as before: they
 // keep their order among themselves, and are served before a call that joins later would be if it
 // were the only one of its tenant.
-func (q *Queue[W]) ShareFairly(remembered int) { q.remembers = remembered }
+func (q *Queue[W]) ShareFairly(remembered, flood int) {
+	q.remembers, q.flood = remembered, flood
+	for i := range q.levels {
+		if fair := q.levels[i].fair; fair != nil {
+			fair.Flood = flood
+		}
+	}
+}
 
 // SharesFairly says whether calls that join are of tenants.
 func (q *Queue[W]) SharesFairly() bool { return q.remembers > 0 }
@@ -34,8 +49,10 @@ func (q *Queue[W]) PushOf(w *W, n *Node[W], level int, t Tenant) {
 	l := &q.levels[level]
 	if l.fair == nil {
 		l.fair = fairqueue.New[Node[W]](q.remembers)
+		l.fair.Flood = q.flood
 	}
-	l.fair.Push(n, &n.fair, t.Key, t.Weight)
+	n.fair.Cost = t.Cost
+	l.fair.Push(n, &n.fair, t.Key, t.Weight, t.Known)
 	q.occupied |= 1 << level
 	q.length++
 }
@@ -77,10 +94,46 @@ func (q *Queue[W]) MakesWay(t Tenant) *W {
 	if fair == nil {
 		return nil
 	}
-	if n := fair.MakesWay(t.Key, t.Weight); n != nil {
+	if n := fair.MakesWay(t.Key, t.Weight, t.Known); n != nil {
 		return n.waiter
 	}
 	return nil
+}
+
+// Ahead returns how much work of its own level is served before a call of a tenant that joins now, if no
+// other call does: at most, see [fairqueue.Queue.Ahead]; false if that is not known.
+func (q *Queue[W]) Ahead(level int, t Tenant, most int64) (work int64, ok bool) {
+	l := &q.levels[level]
+	switch {
+	case l.oldest != nil: // calls that joined while tenants had no shares
+		return 0, false
+	case l.fair == nil:
+		return 0, true
+	}
+	return l.fair.Ahead(t.Key, t.Weight, t.Known, most), true
+}
+
+// NobodyMakesWay says whether no call makes way for one of an unknown tenant, whichever it is.
+func (q *Queue[W]) NobodyMakesWay() bool {
+	fair := q.levels[q.Lowest()].fair
+	return fair != nil && fair.NobodyMakesWay()
+}
+
+// IsFlooded says whether there is a flood of unknown tenants at a level.
+func (q *Queue[W]) IsFlooded(level int) bool {
+	fair := q.levels[level].fair
+	return fair != nil && fair.IsFlooded()
+}
+
+// Unknown returns how many tenants wait that are not known, and whether they are a flood at some level.
+func (q *Queue[W]) Unknown() (tenants int, isFlood bool) {
+	for i := range q.levels {
+		if fair := q.levels[i].fair; fair != nil {
+			tenants += fair.Unknown()
+			isFlood = isFlood || fair.IsFlooded()
+		}
+	}
+	return tenants, isFlood
 }
 
 // Tenants returns how many tenants wait; one that waits at several levels counts as several.

@@ -16,7 +16,7 @@ import (
 func pushOf(q *queue, level int, tenants string) {
 	for _, c := range tenants {
 		w := &waiter{name: string(c), level: level}
-		q.PushOf(w, &w.node, level, waitqueue.Tenant{Key: uint64(c), Weight: 1})
+		q.PushOf(w, &w.node, level, waitqueue.Tenant{Key: uint64(c), Weight: 1, Known: true})
 	}
 }
 
@@ -35,7 +35,7 @@ func serveAt(q *queue, places int) string {
 func TestTenantsHaveSharesWithinAPriority(t *testing.T) {
 	t.Parallel()
 	var q queue
-	q.ShareFairly(100)
+	q.ShareFairly(100, 0)
 	pushOf(&q, 2, "aaaabc")
 	pushOf(&q, 3, "xxxxxxxxy")
 	assert.Equal(t, "xyxxxxxaxxbcaaa", serveAt(&q, 20), "one of eight places goes to the lower priority")
@@ -47,9 +47,9 @@ func TestCallsWithoutSharesAreServedBeforeThoseThatCameLater(t *testing.T) {
 	t.Parallel()
 	var q queue
 	push(&q, "nnn")
-	q.ShareFairly(100)
+	q.ShareFairly(100, 0)
 	pushOf(&q, 2, "aab")
-	q.ShareFairly(0)
+	q.ShareFairly(0, 0)
 	push(&q, "nn")
 	assert.Equal(t, "nnnabann", serveAt(&q, 9))
 }
@@ -65,9 +65,9 @@ func TestNothingIsLostWhetherTenantsHaveSharesOrNot(t *testing.T) {
 		t.Repeat(map[string]func(*rapid.T){
 			"change": func(*rapid.T) {
 				if q.SharesFairly() {
-					q.ShareFairly(0)
+					q.ShareFairly(0, 0)
 				} else {
-					q.ShareFairly(100)
+					q.ShareFairly(100, 0)
 				}
 			},
 			"push": func(t *rapid.T) {
@@ -77,7 +77,7 @@ func TestNothingIsLostWhetherTenantsHaveSharesOrNot(t *testing.T) {
 						q.Push(w, &w.node, w.level)
 					} else {
 						w.name = rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "tenant")
-						q.PushOf(w, &w.node, w.level, waitqueue.Tenant{Key: uint64(w.name[0]), Weight: 1})
+						q.PushOf(w, &w.node, w.level, waitqueue.Tenant{Key: uint64(w.name[0]), Weight: 1, Known: true})
 					}
 					waiting = append(waiting, w)
 				}

@@ -48,6 +48,7 @@ type Queue[W any] struct {
 	arrivals   uint64 // calls that have ever joined
 	levels     [Levels]level[W]
 	remembers  int // tenants, by each fair order of a level; 0 if tenants have no shares
+	flood      int // unknown tenants that are a flood at a level
 }
 
 // level is the calls of one priority that wait. Those that joined while tenants had no shares are in
