@@ -17,7 +17,7 @@ import (
 func TestMain(m *testing.M) {
 	checks := "15"
 	if os.Getenv("PENSTOCK_LONG") != "" {
-		checks = "10000"
+		checks = "1000"
 	}
 	for name, value := range map[string]string{"test.parallel": "6", "rapid.checks": checks} {
 		if err := flag.Set(name, value); err != nil {
