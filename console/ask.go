@@ -19,8 +19,9 @@ import (
 
 const (
 	dialTimeout = 2 * time.Second
-	askTimeout  = 3 * time.Second // for an answer of an instance
-	maxAnswer   = 16 << 20        // bytes of it
+	askTimeout  = 3 * time.Second  // for an answer of an instance
+	tellTimeout = 10 * time.Second // for one that switches rules: it may be overloaded just then
+	maxAnswer   = 16 << 20         // bytes of it
 )
 
 // newRemoteClient returns a client that connects to addresses in the networks only. The check is of the

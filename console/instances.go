@@ -93,7 +93,7 @@ type instances struct {
 func newInstances(o *Options) *instances {
 	of := &instances{store: o.Store, token: controlToken{o.ControlToken, o.anyPrivate}}
 	if o.Engine == nil {
-		of.remote = newRemoteClient(o.Dial, askTimeout)
+		of.remote = newRemoteClient(o.Dial, tellTimeout)
 		return of
 	}
 	client := &http.Client{Transport: inProcess{inspect.Handler(o.Engine)}}

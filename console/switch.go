@@ -140,7 +140,7 @@ func (i instance) tell(ctx context.Context, form url.Values) error {
 	if i.problem != "" {
 		return errors.New(i.problem)
 	}
-	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	ctx, cancel := context.WithTimeout(ctx, tellTimeout)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, i.base+"control", strings.NewReader(form.Encode()))
 	if err != nil {
