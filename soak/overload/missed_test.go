@@ -25,12 +25,12 @@ func missedSoFar() map[string]bool {
 		"0.9 ×, 128 workers: refused once warm",
 		"0.8 ×, bimodal: refused or late",
 		"0.8 ×, heavy tail: refused or late",
-		"steps up and down: useful below capacity, after 2 s",
 		"B3",   // deploy-below-capacity
 		"D1.7", // mixed-0.7
 		"D1.9", // mixed-0.9
 		"E7",   // bursts
-		"W20",  // ordinary-retries
+		"W10",  // ordinary-burst
+		"B2",   // endpoint-starts-after-overload
 
 		// Services that are slow, or get their load at once, at the start.
 		"0.8 ×, service of 100ms: refused",
@@ -44,7 +44,6 @@ func missedSoFar() map[string]bool {
 		"stall of 2 s at 0.7 ×: goodput / demand, 5 s after",
 		"service × 100 for 10 s at 0.7 ×: goodput / demand, 5 s after",
 		"service × 100 for 10 s at 0.7 ×: useful, last 5 s",
-		"retries at 2 × for 10 s: useful from 2 s after",
 		"B8", // remote-part-starts
 
 		// Several classes above capacity.
@@ -53,13 +52,11 @@ func missedSoFar() map[string]bool {
 		"D3.5.10",        // mixed-10x
 		"D3.5.3", "D4.5", // mixed-3x
 		"B4", "B5", // deploy-above-capacity
-		"D6", // processors-3x
+		"D5", "D6", // processors-3x
 		"P1", // priorities
 
 		// Pools of their own under the limit.
-		"F1",  // half-share-a-pool
 		"F1f", // half-share-a-flooded-pool
-		"C2",  // pool-overloaded
 		"C4",  // pool-slightly-overloaded
 		"C11", // two-pools-overloaded
 

@@ -328,3 +328,87 @@ func TestOutageDuringATestRestoresTheLimitThatWasEnforced(t *testing.T) {
 	})
 	assert.LessOrEqual(t, c.Limit(), enforced)
 }
+
+// shortageOver returns a control that has found that a service of 8 workers is short, and that this is over.
+func shortageOver(t *testing.T) (*limit.Control, clock.Instant) {
+	t.Helper()
+	c := limit.New(20, 2, 1000)
+	for range 20 { // calm
+		c.Close(limit.Window{Length: time.Second, Ends: 100, Ended: 100, Calls: 1, Times: 1, Squares: 0.02})
+	}
+	now := clock.Instant(time.Minute)
+	require.True(t, c.Reached(now))
+	c.Enforce(now)
+	service{workers: 8, time: 0.01}.close(c, 100)
+	for range 20 {
+		c.Close(unfilled(c, 400, 0.01))
+	}
+	require.False(t, c.Limited())
+	return c, now.Add(time.Hour)
+}
+
+// fill has the limit be reached for so long while so many calls a second end, which take so many seconds. It
+// returns whether a shortage was shown.
+func fill(c *limit.Control, now clock.Instant, length time.Duration, rate, took float64) bool {
+	c.Reached(now)
+	began := now
+	for n := 1.0; now.Sub(began) < length; n++ {
+		now = began.Add(time.Duration(n / rate * float64(time.Second)))
+		c.Arrived()
+		c.Ended(now.Add(-time.Millisecond), took, 0.01)
+		noSurge := func(clock.Instant) limit.Surge { return limit.Surge{} }
+		if _, isShort := c.Judge(now, now.Sub(began), 100*time.Millisecond, noSurge); isShort {
+			return true
+		}
+	}
+	return false
+}
+
+func TestAShortageIsFoundAgainWithoutLettingMoreCallsIn(t *testing.T) {
+	t.Parallel()
+	c, now := shortageOver(t)
+	before := c.Limit()
+	assert.Less(t, before, 16., "the limit that was right, not twice as many as are under way")
+	assert.False(t, fill(c, now, 90*time.Millisecond, 800, 0.02), "it may be over soon")
+	assert.InDelta(t, before, c.Limit(), 1e-9)
+
+	c, now = shortageOver(t)
+	assert.True(t, fill(c, now, 200*time.Millisecond, 800, 0.02))
+	assert.Equal(t, limit.ByEarlier, c.Shortage().By)
+	assert.InDelta(t, before, c.Limit(), 1e-9)
+}
+
+func TestWhatIsNotLikeTheShortageBeforeIsTestedAnew(t *testing.T) {
+	t.Parallel()
+	for name, of := range map[string]struct{ rate, took float64 }{
+		"less is done":             {400, 0.04},
+		"more is done":             {1600, 0.02},
+		"calls take as long":       {800, 0.01},
+		"a dependency slowed down": {200, 0.1},
+	} {
+		c, now := shortageOver(t)
+		before := c.Limit()
+		fill(c, now, 250*time.Millisecond, of.rate, of.took)
+		assert.Greater(t, c.Limit(), before, name)
+	}
+}
+
+// Of a service of which nothing is known, whose calls take a second, hardly any can have ended after a
+// tenth of one.
+func TestALimitIsNotRaisedBeforeCallsCanHaveEnded(t *testing.T) {
+	t.Parallel()
+	c := limit.New(64, 2, 1000)
+	now := clock.Instant(time.Minute)
+	c.Reached(now)
+	noSurge := func(clock.Instant) limit.Surge { return limit.Surge{} }
+	for range 3 {
+		c.Ended(now, 1, 1)
+	}
+	for range 9 {
+		now = now.Add(100 * time.Millisecond)
+		c.Judge(now, 100*time.Millisecond, 100*time.Millisecond, noSurge)
+	}
+	assert.InDelta(t, 64, c.Limit(), 1e-9)
+	c.Judge(now.Add(200*time.Millisecond), 100*time.Millisecond, 100*time.Millisecond, noSurge)
+	assert.Greater(t, c.Limit(), 64.)
+}
