@@ -27,7 +27,6 @@ var layers = map[string]int{
 	"calendar":            0, // days, weeks and months of a time zone
 	"match":               0,
 	"stat":                1,
-	"warmup":              1,
 	"list":                1, // addresses and texts to look up
 	"recording":           1, // recorded calls, and their files
 	"fleet":               1, // limits of a whole fleet: what an instance decides by itself

@@ -61,6 +61,11 @@ func TestTheNextHolderOfAPlaceHasAHigherNumber(t *testing.T) {
 	second, ok := next.Place()
 	require.True(t, ok)
 	assert.Greater(t, second, first)
+	var within core.CallContext
+	within.Begin(t.Context(), &next)
+	found, ok := core.Place(&within)
+	assert.True(t, ok)
+	assert.Equal(t, second, found)
 
 	stepOne()
 	_, err = one.Entry(t.Context(), "r", core.NoWait())
@@ -68,7 +73,8 @@ func TestTheNextHolderOfAPlaceHasAHigherNumber(t *testing.T) {
 	again, _ := sleeper.Place()
 	assert.Equal(t, first, again)
 	sleeper.Exit()
-	next.Exit()
+	within.End()
+	within.Guard().Exit()
 
 	local, err := one.Entry(t.Context(), "local")
 	require.NoError(t, err)
@@ -77,4 +83,6 @@ func TestTheNextHolderOfAPlaceHasAHigherNumber(t *testing.T) {
 	local.Exit()
 	_, ok = new(core.Guard).Place()
 	assert.False(t, ok)
+	_, ok = core.Place(t.Context())
+	assert.False(t, ok, "within no call")
 }

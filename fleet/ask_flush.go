@@ -2,7 +2,6 @@ package fleet
 
 import (
 	"math"
-	"slices"
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
@@ -172,10 +171,6 @@ func (a *Asker) release() {
 		a.group.accepted()
 	}
 	a.group.left()
-	last := len(m.askers) - 1
-	m.askers[a.place] = m.askers[last]
-	m.askers[a.place].place = a.place
-	m.askers = slices.Delete(m.askers, last, last+1)
-	a.place = -1
+	removeFrom(&m.askers, a)
 	m.restIfUnused()
 }

@@ -69,12 +69,7 @@ func (g *Group) Release() {
 	if g.place < 0 {
 		return
 	}
-	last := len(m.groups) - 1
-	m.groups[g.place] = m.groups[last]
-	m.groups[g.place].place = g.place
-	m.groups[last] = nil
-	m.groups = m.groups[:last]
-	g.place = -1
+	removeFrom(&m.groups, g)
 	m.restIfUnused()
 }
 

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	mathrand "math/rand/v2"
 	"os"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -227,11 +226,7 @@ func (m *Member) removeBudget(b *Budget) {
 	}
 	b.group.left()
 	m.queue.set(b, never)
-	last := len(m.budgets) - 1
-	m.budgets[b.place] = m.budgets[last]
-	m.budgets[b.place].place = b.place
-	m.budgets = slices.Delete(m.budgets, last, last+1)
-	b.place = -1
+	removeFrom(&m.budgets, b)
 	m.restIfUnused()
 }
 

@@ -79,12 +79,7 @@ func (m *Member) removePlaces(p *Places) {
 	if p.err != nil {
 		m.noteAccepted()
 	}
-	last := len(m.places) - 1
-	m.places[p.place] = m.places[last]
-	m.places[p.place].place = p.place
-	m.places[last] = nil
-	m.places = m.places[:last]
-	p.place = -1
+	removeFrom(&m.places, p)
 	m.restIfUnused()
 }
 

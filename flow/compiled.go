@@ -6,7 +6,7 @@ import (
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/internal/openwindow"
-	"github.com/penstock-go/penstock/warmup"
+	"github.com/penstock-go/penstock/internal/warmup"
 )
 
 // Compiled is a compiled version of a rule: the rule, and what limiters compute from

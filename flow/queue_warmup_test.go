@@ -11,7 +11,7 @@ import (
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/flow"
-	"github.com/penstock-go/penstock/warmup"
+	"github.com/penstock-go/penstock/internal/warmup"
 )
 
 // naivePasses returns when calls go that all came at the epoch: each follows the

@@ -260,7 +260,7 @@ const (
 type Fleet = rule.Fleet
 
 // WarmUp makes the effective limit of a cold resource rise from limit/ColdFactor to the
-// limit, within about Period of full load. See the package warmup.
+// limit, within about Period of full load. See the package internal/warmup.
 type WarmUp struct {
 	// Period is how long a cold resource takes to become warm under full load.
 	// Zero turns warm-up off.

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
-	"github.com/penstock-go/penstock/warmup"
+	"github.com/penstock-go/penstock/internal/warmup"
 )
 
 // warmingBucket is the schedule of a token bucket that warms up, as Guava's

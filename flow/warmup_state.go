@@ -2,7 +2,7 @@ package flow
 
 import (
 	"github.com/penstock-go/penstock/clock"
-	"github.com/penstock-go/penstock/warmup"
+	"github.com/penstock-go/penstock/internal/warmup"
 )
 
 // warmUpState tells how warm the resource of a throttle or, in a windowWarming, of a window is. Of a rule

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/isolation"
 	"github.com/penstock-go/penstock/rule"
 )
@@ -125,4 +126,15 @@ func TestStandaloneLimiterAllocatesNothing(t *testing.T) {
 		_, _ = l.Try()
 		place.Release()
 	}))
+}
+
+func TestStandaloneLimiterKeepsTimeByTheClockThatItIsGiven(t *testing.T) {
+	c := clock.NewVirtual(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+	l, err := isolation.New(isolation.Rule{Limit: 1, MaxWait: time.Second}, isolation.WithClock(c))
+	require.NoError(t, err)
+	place, err := l.Try()
+	require.NoError(t, err)
+	assert.InDelta(t, 1, l.Status().Gauges[0], 0, "calls under way")
+	place.Release()
+	assert.Zero(t, l.Status().Gauges[0])
 }

@@ -415,3 +415,9 @@ func ended(t *testing.T) context.Context {
 	cancel()
 	return ctx
 }
+
+func TestManifestIsTheDigestAndWhetherRemovalsAreConfirmed(t *testing.T) {
+	digest := lists.Digest(sha256.Sum256([]byte("10.0.0.0/8")))
+	assert.Equal(t, digest[:], lists.Manifest(digest, false))
+	assert.Equal(t, append(digest[:], 1), lists.Manifest(digest, true))
+}

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"pgregory.net/rapid"
 
-	"github.com/penstock-go/penstock/warmup"
+	"github.com/penstock-go/penstock/internal/warmup"
 )
 
 // guava is the formulas written down once more.
