@@ -33,6 +33,7 @@ var layers = map[string]int{
 	"internal":            1, // parts that several kinds of rules have in common
 	"rule":                2, // the contract between the engine and a kind of rule
 	"internal/fairqueue":  0, // waiting calls of several tenants
+	"internal/warnonce":   0, // what was warned of already
 	"internal/valuehash":  2, // hashes of the values of attributes
 	"internal/standalone": 2, // what limiters of several kinds need without an engine
 	"rules":               4,

@@ -33,9 +33,10 @@ func (r Rule) limiterKind() limiterKind {
 // have in common. Of a rule with a queue it is part of a [RuleQueue].
 type RuleLimiter struct {
 	compiled *Compiled
-	window   *Window // nil if the rule has a queue
-	queue    *Queue  // nil if it has a window
-	related  bool    // the window counts the passes of another resource
+	window   *Window  // nil if the rule has a queue
+	queue    *Queue   // nil if it has a window
+	related  bool     // the window counts the passes of another resource
+	warning  *warning // nil if the rule has none
 }
 
 var _ rule.Forecaster = (*RuleLimiter)(nil)
@@ -105,7 +106,11 @@ func (l *RuleLimiter) Acquire(c rule.Call) (rule.Ticket, rule.Decision) {
 		turn, decision := l.queue.book(l.compiled, c.Now, c.Tokens)
 		return l.queue.answer(l.compiled, turn, decision, c.Now, endless)
 	}
-	switch decision := l.takeWindow(c.Now, c.Tokens); decision {
+	decision := l.takeWindow(c.Now, c.Tokens)
+	if l.warning != nil && decision != rule.Stale {
+		l.noteUse(c.Now)
+	}
+	switch decision {
 	case rule.Block:
 		return rule.RetryTicket(l.window.RetryAfter(c.Now, c.Tokens)), decision
 	case rule.Stale:
