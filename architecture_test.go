@@ -34,6 +34,7 @@ var layers = map[string]int{
 	"rule":                2, // the contract between the engine and a kind of rule
 	"internal/fairqueue":  0, // waiting calls of several tenants
 	"internal/longtest":   0, // how much tests do
+	"internal/warnonce":   0, // what was warned of already
 	"internal/valuehash":  2, // hashes of the values of attributes
 	"internal/tenants":    2, // whose calls wait, of rules that share fairly between tenants
 	"internal/standalone": 2, // what limiters of several kinds need without an engine

@@ -62,7 +62,7 @@ func newLimiterFor(r Rule, env rule.Env) rule.Limiter {
 	if isOfFleet(r) && env.Fleet != nil {
 		return newFleetLimiter(r, env)
 	}
-	return newLimiter(compiledFor(env, nil), env.Now).shareFairly(env.Seed).limiter()
+	return newLimiter(compiledFor(env, nil), env.Now).warnBy(env.Warn).shareFairly(env.Seed).limiter()
 }
 
 // adopt returns the limiter of a changed rule: the same one, another one that
@@ -78,11 +78,11 @@ func adopt(present rule.Limiter, r Rule, env rule.Env) rule.Limiter {
 	compiled := compiledFor(env, before.compiled)
 	switch {
 	case compiled.canFollow(before.compiled):
-		return before.withVersion(compiled).shareFairly(env.Seed).limiter()
+		return before.withVersion(compiled).warnBy(env.Warn).shareFairly(env.Seed).limiter()
 	case compiled.countsLike(before.compiled):
 		next := newLimiter(compiled, env.Now)
 		next.follow(before)
-		return next.shareFairly(env.Seed).limiter()
+		return next.warnBy(env.Warn).shareFairly(env.Seed).limiter()
 	}
 	return nil
 }
@@ -143,6 +143,7 @@ func fields() []rule.Field[Rule] {
 			Says("the limit from there on; in between it falls linearly"),
 		rule.OnExceedField(func(r *Rule) *OnExceed { return &r.OnExceed }),
 		rule.CountsField(func(r *Rule) *Counts { return &r.Counts }),
+		rule.WarnAtField(func(r *Rule) *float64 { return &r.WarnAt }),
 	}, rule.FleetFields(func(r *Rule) *Scope { return &r.Scope }, func(r *Rule) *Fleet { return &r.Fleet }),
 		slices.Insert(rule.ScopeFields(common), 1, rule.TextField("related", func(r *Rule) *string { return &r.Related }).Given("resource", "algorithm").
 			Says("windows: count the passes of that resource instead").Otherwise("none")))
@@ -209,15 +210,16 @@ func examples() []rule.Example[Rule] {
 		},
 		Fields: []string{"name", "resource", "limit", "scope", "fleet.mode", "fleet.onOutage"},
 	}, {
-		About: "A contract: a million calls a month, by the days of Berlin.",
+		About: "A contract: a million calls a month, by the days of Berlin. The log warns when 80 % are used.",
 		Rule: Rule{
 			Name: "contract", Resource: "partners:search", Limit: 1_000_000,
 			Calendar: rule.Calendar{
 				Period:   calendar.Period{Count: 1, Unit: calendar.Month},
 				TimeZone: "Europe/Berlin", StartsAt: "2026-01-17",
 			},
+			WarnAt: 0.8,
 		},
-		Fields: []string{"name", "resource", "limit", "window", "timeZone", "startsAt"},
+		Fields: []string{"name", "resource", "limit", "window", "timeZone", "startsAt", "warnAt"},
 	}, {
 		About:  "What is over the rate passes as the first to be shed, when an adaptive rule has to.",
 		Rule:   Rule{Name: "committed-rate", Resource: "orders:search", Limit: 100, OnExceed: ExceedDemote},

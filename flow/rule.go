@@ -185,6 +185,12 @@ type Rule struct {
 	// came. A call is refused if nothing is left beside what others hold. No call waits for such a rule.
 	Counts Counts
 
+	// WarnAt is the share of the limit from which on the rule warns: greater than 0, at most 1. There is
+	// one event and one line of the log in a window, and for a limit of each value one for each value
+	// of the window, up to about a thousand of them. Of a sliding window it is one in each time of its
+	// length. The default, zero, never warns. Windows only, of this instance.
+	WarnAt float64
+
 	// Shadow makes the rule decide and count, but let every call through.
 	Shadow bool
 }

@@ -38,6 +38,7 @@ type RuleLimiter struct {
 	related  bool    // the window counts the passes of another resource
 
 	fairness *fairness // of tenants, who share the queue; else nil
+	warning  *warning  // nil if the rule has none
 }
 
 var _ rule.Forecaster = (*RuleLimiter)(nil)
@@ -107,7 +108,11 @@ func (l *RuleLimiter) Acquire(c rule.Call) (rule.Ticket, rule.Decision) {
 		turn, decision := l.queue.book(l.compiled, c.Now, c.Tokens)
 		return l.queue.answer(l.compiled, turn, decision, c.Now, endless)
 	}
-	switch decision := l.takeWindow(c.Now, c.Tokens); decision {
+	decision := l.takeWindow(c.Now, c.Tokens)
+	if l.warning != nil && decision != rule.Stale {
+		l.noteUse(c.Now)
+	}
+	switch decision {
 	case rule.Block:
 		return rule.RetryTicket(l.window.RetryAfter(c.Now, c.Tokens)), decision
 	case rule.Stale:

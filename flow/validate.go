@@ -33,6 +33,7 @@ func validate(r Rule) []rule.Fault {
 	r.validateFleet(&f)
 	f.ValidateOnExceed(r.OnExceed, r.waits())
 	f.ValidateCounts(r.Counts, r.keepsTokens())
+	f.ValidateWarnAt(r.WarnAt, r.hidesUse())
 	return f
 }
 

@@ -72,6 +72,23 @@ func (r *Rule) keepsTokens() string {
 	return ""
 }
 
+// hidesUse says what to change so that it is known how much of the limit is used; "" if it is.
+func (r *Rule) hidesUse() string {
+	switch {
+	case r.limiterKind() != windowLimiter:
+		return "set algorithm to " + string(FixedWindow)
+	case isOfFleet(*r):
+		return "remove scope"
+	case r.WarmUp != (WarmUp{}):
+		return "remove warmUp"
+	case r.Follow != (Follow{}):
+		return "remove follow"
+	case r.Related != "":
+		return "remove related"
+	}
+	return ""
+}
+
 func (r *Rule) validateWarmUp(f *rule.Faults) {
 	w := r.WarmUp
 	if w == (WarmUp{}) {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/internal/warnonce"
 	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/stat"
 )
@@ -25,6 +26,7 @@ type Window struct {
 	overdrawn atomic.Int64 // what remained when the bucket was opened if that is below zero
 	refused   atomic.Int32 // the largest call refused in it, tokens; see noteRefused
 	large     largeCalls   // see there
+	warned    warnonce.Windows
 
 	mu       sync.Mutex     // guards what follows, and opening and closing buckets
 	warming  *windowWarming // nil unless the rule warms up

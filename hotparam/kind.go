@@ -102,6 +102,7 @@ func fields() []rule.Field[Rule] {
 			Says("a call without the attribute: pass, share (all of them one limit), block (403) or unauthenticated (401)"),
 		rule.OnExceedField(func(r *Rule) *OnExceed { return &r.OnExceed }),
 		rule.CountsField(func(r *Rule) *Counts { return &r.Counts }),
+		rule.WarnAtField(func(r *Rule) *float64 { return &r.WarnAt }),
 		rule.ChoiceField("mask", func(r *Rule) *Mask { return &r.Mask }, MaskHash).
 			Says("hash: status shows a hash in place of each value").Otherwise("values are shown"),
 	}
@@ -172,6 +173,13 @@ func examples() []rule.Example[Rule] {
 			Algorithm: SlidingWindow, Counts: CountsFailures,
 		},
 		Fields: []string{"name", "resource", "param", "limit", "window", "algorithm", "counts"},
+	}, {
+		About: "A thousand exports of a tenant a day; the log warns of each tenant that has used 900.",
+		Rule: Rule{
+			Name: "exports", Resource: "reports:export", Param: rule.StringsOf("tenant"), Limit: 1000,
+			Calendar: rule.Calendar{Period: calendar.Period{Count: 1, Unit: calendar.Day}}, WarnAt: 0.9,
+		},
+		Fields: []string{"name", "resource", "param", "limit", "window", "warnAt"},
 	}, {
 		About: "A tenant over its share is served as long as there is room.",
 		Rule: Rule{

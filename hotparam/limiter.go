@@ -252,6 +252,9 @@ func (l *limiter) pass(t *tables, place table.Place, s subject, now clock.Instan
 	if !l.state.hottest.leavesOut(now, s.key) {
 		l.state.hottest.count(l.state, now, s.key, value, true)
 	}
+	if l.rule.WarnAt > 0 && !place.IsShared() {
+		l.noteUse(s, now, value)
+	}
 	return l.ticket(t, place, s)
 }
 
@@ -267,6 +270,9 @@ func (l *limiter) refuse(s subject, c rule.Call, wait time.Duration, isShared bo
 	}
 	if !l.state.hottest.leavesOut(c.Now, s.key) {
 		l.state.hottest.count(l.state, c.Now, s.key, c.Attribute, false)
+	}
+	if l.rule.WarnAt > 0 && !isShared {
+		l.noteUse(s, c.Now, c.Attribute)
 	}
 	return rule.RetryTicket(wait), rule.Block
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/hotparam/internal/table"
 	"github.com/penstock-go/penstock/internal/valuehash"
+	"github.com/penstock-go/penstock/internal/warnonce"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -62,6 +63,7 @@ type resourceState struct {
 	busyUntil atomic.Int64
 
 	settles atomic.Bool // the program settles calls
+	warned  warnonce.Windows
 
 	// moved says that a change of the rule has given values a state of their own, or taken
 	// it, while calls of them may have been under way.

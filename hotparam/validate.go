@@ -26,6 +26,7 @@ func validate(r Rule) []rule.Fault {
 	r.validateFleet(&f)
 	f.ValidateOnExceed(r.OnExceed, r.waits())
 	f.ValidateCounts(r.Counts, r.keepsTokens())
+	f.ValidateWarnAt(r.WarnAt, r.hidesUse())
 	switch r.Missing {
 	case MissingPass, MissingShare, MissingBlock, MissingUnauthenticated:
 	default:
@@ -57,6 +58,19 @@ func (r *Rule) keepsTokens() string {
 		return "set limit in place of concurrency"
 	case r.Algorithm == Throttle:
 		return "set algorithm to " + string(TokenBucket)
+	}
+	return ""
+}
+
+// hidesUse says what to change so that it is known how much of a limit is used; "" if it is.
+func (r *Rule) hidesUse() string {
+	switch {
+	case r.Concurrency != 0:
+		return "set limit in place of concurrency"
+	case !r.countsWhole():
+		return "set algorithm to " + string(FixedWindow)
+	case isOfFleet(*r):
+		return "remove scope"
 	}
 	return ""
 }

@@ -21,6 +21,7 @@ import (
 //	resources/NAME                          a [ResourceDetail], see [ResourcePath]
 //	events?since=…                          [Events] that came after the one with that ID
 //	stream?top=…&match=…&sort=…&since=…     both as they happen, as server-sent events: see [StreamPage]
+//	quotas?kind=…&rule=…&attr=key=…         [Quotas]: what is used and left of limits, of a value too
 //	value?kind=…&rule=…&attr=key=…          [Values]: what a rule knows of one value, such as one user
 //	recording?for=…                         recorded calls, if the option [Recordings] allows it
 //
@@ -92,6 +93,8 @@ func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.explain(w, r)
 	case "value":
 		h.value(w, r)
+	case "quotas":
+		h.quotas(w, r)
 	case resourcesPath:
 		h.resources(w, r)
 	case "events":
@@ -102,7 +105,7 @@ func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.recording(w, r)
 	default:
 		answer(w, http.StatusNotFound, Failure{
-			"inspect: ask for status, ready or explain?resource=…, for limiters, resources, events or stream, or for value?kind=…&rule=…&attr=…",
+			"inspect: ask for status, ready or explain?resource=…, for limiters, quotas, resources, events or stream, or for value?kind=…&rule=…&attr=…",
 		})
 	}
 }

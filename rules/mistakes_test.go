@@ -169,7 +169,7 @@ func TestParseSaysWhatIsWrongWithTheFieldsOfARule(t *testing.T) {
 		}},
 		{"of other systems", "flow:\n- {resource: a, limit: 1, grade: 1}", []string{
 			`2:27 flow rule "a": unknown field "grade": the fields here are name, resource, match, except, perResource, limit, window, timeZone, startsAt, algorithm, buckets, ` +
-				`strict, maxWait, fairBy, weights, weightBy, newcomers, mask, burst, overdraft, warmUp, follow, onExceed, counts, scope, fleet, origin, related, shadow`,
+				`strict, maxWait, fairBy, weights, weightBy, newcomers, mask, burst, overdraft, warmUp, follow, onExceed, counts, warnAt, scope, fleet, origin, related, shadow`,
 		}},
 		{"a path for a name", "flow:\n- {resource: a, limit: 1, warmUp.period: 5s}", []string{
 			`2:27 flow rule "a": unknown field "warmUp.period": write warmUp: {period: …}`,

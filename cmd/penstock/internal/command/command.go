@@ -134,6 +134,7 @@ Each command has examples: see penstock COMMAND --help.`,
 	)
 	addGroup(root, "Running services:",
 		newTop(env),
+		newQuota(env),
 		newConsole(env),
 		newRecord(env),
 		newServe(env),

@@ -1,0 +1,183 @@
+package inspect
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"time"
+
+	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/rule"
+)
+
+// MaxQuotas is how many limits [Quotas] has at the most.
+const MaxQuotas = 1000
+
+// QuotaQuery says which limits somebody wants to know of. What is "" selects all.
+type QuotaQuery struct {
+	Kind rule.Kind `json:"kind,omitempty"`
+	Rule string    `json:"rule,omitempty"`
+
+	// Origin and Attributes are of a caller: with them, limits for each value of an attribute tell what
+	// is left of that caller's value. Attributes are written as [rule.ParseAttribute] reads them; they
+	// are not part of answers, for a rule may mask its values.
+	Origin     string            `json:"origin,omitempty"`
+	Attributes map[string]string `json:"-"`
+}
+
+// Quotas are the limits on how much passes in a time, with what is left of them.
+type Quotas struct {
+	QuotaQuery
+
+	Time time.Time `json:"time"` // of the answer
+
+	// Quotas are at most [MaxQuotas], by kind, rule and resource.
+	Quotas []QuotaState `json:"quotas"`
+
+	// MoreQuotas counts those that are left out.
+	MoreQuotas int `json:"moreQuotas,omitempty"`
+}
+
+// QuotaState is what is left of one limit.
+type QuotaState struct {
+	Kind   rule.Kind `json:"kind"`
+	Rule   string    `json:"rule"`
+	Shadow bool      `json:"shadow,omitempty"`
+	Off    bool      `json:"off,omitempty"` // it is switched off here
+
+	Resource string `json:"resource,omitempty"` // the pattern, if several share the limit; of values ""
+	Value    string `json:"value,omitempty"`    // perhaps cut, or the hash of a rule that masks values
+
+	// Limit is that of the rule, or of the value, in tokens per window; Used is how much of it is not
+	// left, at least 0.
+	Limit float64 `json:"limit"`
+	Used  float64 `json:"used"`
+	Quota
+
+	// ResetsAt is when there is more, by the clock of the service; left out if that is not known, or
+	// nothing is used.
+	ResetsAt time.Time `json:"resetsAt,omitzero"`
+
+	// Fleet says that the limit is for all instances of the service together: what is left is what
+	// this instance knows of it.
+	Fleet bool `json:"fleet,omitempty"`
+
+	// Penalty is for how long all calls of the value are refused still, in seconds; 0 for none.
+	Penalty float64 `json:"penalty,omitempty"`
+}
+
+// QuotasOf asks the engine what is left of its limits. It changes nothing. Limits for each value of an
+// attribute are left out unless the query has all that they look at; the error says what a rule that
+// the query names lacks. Limits of resources that were never called are left out.
+func QuotasOf(engine *core.Engine, query QuotaQuery) (Quotas, error) {
+	now := engine.Clock().Now()
+	found := Quotas{QuotaQuery: query, Time: timeOf(engine.Clock(), now), Quotas: []QuotaState{}}
+	byValue, known := map[rule.Key]core.RuleSnapshot{}, false
+	for resource, of := range engine.RuleStates(query.includes) {
+		known = true
+		switch {
+		case len(of.Rule.Attributes()) > 0:
+			byValue[of.Rule.Key()] = of
+		case of.Quota != nil:
+			found.add(&of, of.Quota, QuotaState{Resource: resource})
+		}
+	}
+	for _, key := range slices.SortedFunc(maps.Keys(byValue), compareKeys) {
+		of := byValue[key]
+		states, err := engine.ValueStates(key, Call{Origin: query.Origin, Attributes: query.Attributes}.options()...)
+		if err != nil && query.Rule != "" {
+			return Quotas{}, err
+		}
+		for _, s := range states {
+			if s.Quota != nil {
+				found.add(&of, s.Quota, QuotaState{
+					Resource: s.Resource, Value: s.Value, Penalty: s.PenaltyLeft(s.At).Seconds(),
+				})
+			}
+		}
+	}
+	if query.Rule != "" && !known {
+		return Quotas{}, fmt.Errorf("inspect: no rule %s is in force on a resource that was called", rule.Quote(query.Rule))
+	}
+	found.order()
+	return found, nil
+}
+
+// includes says whether the query selects the rule.
+func (q QuotaQuery) includes(r rule.Rule) bool {
+	key := r.Key()
+	return (q.Kind == "" || q.Kind == key.Kind) && (q.Rule == "" || q.Rule == key.Name)
+}
+
+// add adds a limit of a rule.
+func (s *Quotas) add(of *core.RuleSnapshot, q *rule.Quota, state QuotaState) {
+	state.Kind, state.Rule, state.Shadow, state.Off = of.Kind, of.Name, of.Shadow, of.Off
+	state.Quota, state.Limit, state.Fleet = *quotaOf(q), q.Limit, of.Rule.Fleet()
+	state.Used = max(0, q.Limit-float64(q.Remaining))
+	if q.Reset > 0 {
+		state.ResetsAt = s.Time.Add(q.Reset)
+	}
+	s.Quotas = append(s.Quotas, state)
+}
+
+// order brings the limits into their order, and leaves out those beyond the bound.
+func (s *Quotas) order() {
+	slices.SortFunc(s.Quotas, func(a, b QuotaState) int {
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Resource, b.Resource))
+	})
+	if more := len(s.Quotas) - MaxQuotas; more > 0 {
+		s.Quotas, s.MoreQuotas = s.Quotas[:MaxQuotas], more
+	}
+}
+
+func compareKeys(a, b rule.Key) int {
+	return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
+}
+
+// Query returns the query as [Handler] takes it.
+func (q QuotaQuery) Query() url.Values {
+	query := Call{Origin: q.Origin, Attributes: q.Attributes}.Query()
+	query.Del("resource")
+	for name, text := range map[string]string{"kind": string(q.Kind), "rule": q.Rule} {
+		if text != "" {
+			query.Set(name, text)
+		}
+	}
+	return query
+}
+
+// parseQuotaQuery reads which limits a request asks about.
+func parseQuotaQuery(raw string) (q QuotaQuery, err error) {
+	form, err := url.ParseQuery(raw)
+	if err != nil {
+		return q, fmt.Errorf("inspect: %w", err)
+	}
+	attributes := form["attr"]
+	form.Del("attr") // of which there may be several
+	if err := checkParameters(form, "kind", "rule", "origin", "attr"); err != nil {
+		return q, err
+	}
+	q = QuotaQuery{Kind: rule.Kind(form.Get("kind")), Rule: form.Get("rule"), Origin: form.Get("origin")}
+	if q.Attributes, err = ParseAttributes(attributes); err != nil {
+		return q, err
+	}
+	return q, Call{Resource: "any", Origin: q.Origin, Attributes: q.Attributes}.Validate()
+}
+
+// quotas answers a request about limits.
+func (h handler) quotas(w http.ResponseWriter, r *http.Request) {
+	query, err := parseQuotaQuery(r.URL.RawQuery)
+	if err != nil {
+		answer(w, http.StatusBadRequest, Failure{err.Error()})
+		return
+	}
+	found, err := QuotasOf(h.engine, query)
+	if err != nil {
+		answer(w, http.StatusUnprocessableEntity, Failure{err.Error()})
+		return
+	}
+	answer(w, http.StatusOK, found)
+}
