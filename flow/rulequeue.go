@@ -27,7 +27,7 @@ func (l *RuleQueue) Acquire(c rule.Call) (rule.Ticket, rule.Decision) {
 	l.identify(&who, &c)
 	turn, decision := l.queue.take(l.compiled, c.Now, c.Tokens, &who)
 	if l.fairness != nil && decision == rule.Pass {
-		l.fairness.met(&who, c.Now)
+		l.fairness.met(&who, &c)
 	}
 	return l.queue.answer(l.compiled, turn, decision, c.Now, endless)
 }
@@ -36,7 +36,9 @@ func (l *RuleQueue) Acquire(c rule.Call) (rule.Ticket, rule.Decision) {
 func (l *RuleQueue) Join(c rule.Call, patience rule.Patience) (rule.Waiter, rule.Ticket, rule.Decision) {
 	w := &ruleWaiter{compiled: l.compiled, queue: l.queue, waiter: Waiter{wake: patience.Wake}}
 	l.identify(&w.waiter.caller, &c)
-	w.waiter.tenant = tenants.Kept(w.waiter.tenant)
+	if l.fairness != nil {
+		w.waiter.tenant = tenants.Kept(c.Attribute)
+	}
 	longest := patience.Until.Sub(c.Now)
 	turn, decision := l.queue.Join(l.compiled, c.Now, c.Tokens, longest, &w.waiter)
 	if decision == rule.Wait {

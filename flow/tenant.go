@@ -3,7 +3,6 @@ package flow
 import (
 	"slices"
 
-	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/internal/tenants"
 	"github.com/penstock-go/penstock/internal/valuehash"
 	"github.com/penstock-go/penstock/internal/waitqueue"
@@ -14,7 +13,6 @@ import (
 type caller struct {
 	priority rule.Priority
 	share    waitqueue.Tenant // its weight is 0 if the rule has no tenants
-	tenant   rule.Attribute   // for status
 	by       WeightBy
 }
 
@@ -65,7 +63,7 @@ func (f *fairness) identify(who *caller, c *rule.Call) {
 	key := f.queue.hasher.Hash(c.Attribute)
 	weight, hasWeight := f.weights.Of(c.Attribute)
 	known := !f.learns || hasWeight || !c.Attribute.IsSet() || f.queue.known.IsKnown(key, c.Now)
-	who.by, who.tenant, who.share = f.by, c.Attribute, f.share(key, weight, known, c.Tokens)
+	who.by, who.share = f.by, f.share(key, weight, known, c.Tokens)
 }
 
 // suppose says who makes a call of which perhaps nobody has read the attribute: then it is somebody who
@@ -83,9 +81,9 @@ func (f *fairness) share(key uint64, weight float64, known bool, tokens int32) w
 }
 
 // met makes the tenant of a call known that has passed while nobody waited, now and then.
-func (f *fairness) met(who *caller, now clock.Instant) {
-	if f.learns && who.tenant.IsSet() && f.queue.known.LooksAt(now) {
-		f.queue.known.Meet(who.share.Key, now)
+func (f *fairness) met(who *caller, c *rule.Call) {
+	if f.learns && c.Attribute.IsSet() && f.queue.known.LooksAt(c.Now) {
+		f.queue.known.Meet(who.share.Key, c.Now)
 	}
 }
 

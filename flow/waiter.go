@@ -9,7 +9,8 @@ import (
 // Waiter is a call in a queue. It can be used for one call after another.
 type Waiter struct {
 	caller
-	wake func()
+	tenant rule.Attribute // whose call it is, for status; nothing if that does not matter
+	wake   func()
 
 	// The queue's mutex guards what follows.
 	state   waiterState
@@ -44,7 +45,7 @@ func (w *Waiter) WithPriority(p rule.Priority) *Waiter {
 
 // join makes the waiter one of a call of n tokens that joins a queue at now.
 func (w *Waiter) join(now clock.Instant, n int32) {
-	*w = Waiter{wake: w.wake, caller: w.caller, state: queued, tokens: n, arrived: now}
+	*w = Waiter{wake: w.wake, caller: w.caller, tenant: w.tenant, state: queued, tokens: n, arrived: now}
 }
 
 // level returns the level of the priority.
