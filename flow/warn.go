@@ -15,7 +15,7 @@ type warning struct {
 
 // warnBy has the limiter warn as its rule says.
 func (l *RuleLimiter) warnBy(warn func(string)) *RuleLimiter {
-	if r := &l.compiled.rule; r.WarnAt > 0 && l.window != nil && warn != nil {
+	if r := l.compiled.rule; r.WarnAt > 0 && l.window != nil && warn != nil {
 		l.warning = &warning{from: rule.WarnFrom(r.WarnAt, r.Limit), warn: warn}
 	}
 	return l
