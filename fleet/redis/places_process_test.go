@@ -56,7 +56,6 @@ func newEngineOf(t *testing.T, options Options, instance string) *core.Engine {
 // startHolder starts a process that has taken all places.
 func startHolder(t *testing.T, address string) *exec.Cmd {
 	t.Helper()
-	//nolint:gosec // the program of this test
 	holder := exec.Command(os.Args[0], "-test.run=^TestHolder$", "-test.v", "-test.timeout=2h")
 	holder.Env = append(os.Environ(), holderOf+"="+address)
 	output, err := holder.StdoutPipe()
