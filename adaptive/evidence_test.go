@@ -21,8 +21,9 @@ func TestEvidenceIsSaidInPlainWords(t *testing.T) {
 		"120 calls came in 85ms, where 30 are usual, and calls took 2.0 times as long as usual": {
 			By: limit.BySurge, Calls: 120, Of: 30.2, Within: 85*time.Millisecond + 300*time.Microsecond, Slower: 2.04,
 		},
-		"clients gave up: 9 of 12 calls failed after a long time": {By: limit.ByFailures, Calls: 9, Of: 12},
-		"more calls under way only took longer":                   {},
+		"clients gave up: 9 of 12 calls failed after a long time":                                      {By: limit.ByFailures, Calls: 9, Of: 12},
+		"as many calls ended as when it was limited before, and calls took 1.8 times as long as usual": {By: limit.ByEarlier, Slower: 1.8},
+		"more calls under way only took longer":                                                        {},
 	} {
 		assert.Equal(t, want, adaptive.EvidenceOf(of))
 	}

@@ -412,3 +412,17 @@ func TestALimitIsNotRaisedBeforeCallsCanHaveEnded(t *testing.T) {
 	c.Judge(now.Add(200*time.Millisecond), 100*time.Millisecond, 100*time.Millisecond, noSurge)
 	assert.Greater(t, c.Limit(), 64.)
 }
+
+// The first calls that end are the short ones, if others wait for each other.
+func TestAUsualResponseTimeIsMeasuredWhileCallsDoNotDisturbEachOther(t *testing.T) {
+	t.Parallel()
+	w := limit.Window{Length: time.Second, Ends: 10, Ended: 10, Calls: 1, Times: 0.5, Squares: 0.05}
+	var u limit.Usual
+	u.Observe(w, false)
+	assert.InDelta(t, 0.05, u.Mean(), 1e-9)
+	assert.False(t, u.Measured())
+	u.Observe(w, true)
+	assert.InDelta(t, 0.1, u.Mean(), 1e-9)
+	assert.True(t, u.Measured())
+	assert.False(t, u.Verified(), "ten calls are few")
+}

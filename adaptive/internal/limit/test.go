@@ -164,23 +164,22 @@ func (c *Control) Judge(now clock.Instant, waited, longest time.Duration, surge 
 		return false, false
 	}
 	known := c.base.verified
+	asEarlier := known && c.isAsEarlier(now)
+	asUsual := l.ready() && known && l.ratio/l.ends <= quick+0.5*math.Sqrt(c.variation/l.ends)
 	switch {
 	case l.late >= leastEnds && l.late > l.all:
 		c.shortage = Shortage{By: ByFailures, Calls: l.late, Of: l.late + l.all}
 		return false, true // clients give up: to let more in would help nobody
+	case asUsual && !asEarlier:
+		return c.raiseAfter(now, 0), false
 	case c.surge(now, surge):
 		return false, true // it is not the service that has changed
-	case known && c.isAsEarlier(now):
-		if waited < longest {
-			return false, false // it may be over soon
-		}
-		if c.isShortAgain(now) {
-			return false, true
-		}
-	}
-	switch {
-	case l.ready() && known && l.ratio/l.ends <= quick+0.5*math.Sqrt(c.variation/l.ends):
-		return c.raiseAfter(now, 0), false // they take as long as usual
+	case asEarlier && waited < longest:
+		return false, false // it may be over soon
+	case asEarlier && c.isShortAgain(now):
+		return false, true
+	case asUsual:
+		return c.raiseAfter(now, 0), false
 	case l.ready():
 		switch c.verdict() {
 		case short:
