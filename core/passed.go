@@ -28,8 +28,33 @@ type passedRule struct {
 	settler   rule.Settler   // nil if it counts no tokens
 	suspends  rule.Suspender // nil if it need not know that the call waits for another rule
 	forecasts bool           // it is a rule.Forecaster, whose tickets are instants
-	counts    rule.Counts    // which calls keep the tokens that they took; "" if all do
+	counts    countedCalls   // that keep the tokens which they took
 	demotes   bool           // it demotes calls: what it has left says nothing of which calls pass
+}
+
+// countedCalls are which calls take tokens of a rule: a [rule.Counts] in a byte, as each resource with a
+// rule has it.
+type countedCalls uint8
+
+const (
+	countsAll countedCalls = iota
+	countsFailures
+	countsSuccesses
+)
+
+func countedCallsOf(of rule.Counts) countedCalls {
+	switch of {
+	case rule.CountsFailures:
+		return countsFailures
+	case rule.CountsSuccesses:
+		return countsSuccesses
+	}
+	return countsAll
+}
+
+// includes says whether a call that has ended so is one of them.
+func (c countedCalls) includes(exit *rule.Exit) bool {
+	return [...]rule.Counts{rule.CountsCalls, rule.CountsFailures, rule.CountsSuccesses}[c].Includes(exit)
 }
 
 // add adds the rule of a step, or a shadow rule once all steps were added.
@@ -48,12 +73,12 @@ func (p *passedRules) add(s *step) {
 }
 
 // isFinished says whether the rule takes part in the end of a call.
-func (of *passedRule) isFinished() bool { return of.finisher != nil || of.counts != "" }
+func (of *passedRule) isFinished() bool { return of.finisher != nil || of.counts != countsAll }
 
 // finish tells the rule how a call ended that has tokens of it. If the rule does not count calls that
 // end so, these are given back, as of the instant at which the call took them.
 func (of *passedRule) finish(t rule.Ticket, tokens int32, exit *rule.Exit) {
-	if of.counts != "" && !of.counts.Includes(exit) && tokens > 0 {
+	if of.counts != countsAll && !of.counts.includes(exit) && tokens > 0 {
 		if of.finisher != nil {
 			defer of.finisher.Done(t, *exit)
 		}

@@ -26,7 +26,7 @@ func TestRuleStatesHaveASharedRuleOnceAndOnlyTheRulesAskedFor(t *testing.T) {
 		},
 	}))
 	states := func() (found []string) {
-		places := func(r rule.Rule) bool { return len(r.Type().Gauges()) > 0 }
+		places := func(r rule.Rule) bool { return r.Key().Kind == rules.KindIsolation }
 		for resource, of := range e.RuleStates(places) {
 			found = append(found, fmt.Sprint(resource, " ", of.Name, " ", of.Gauges[0]))
 		}

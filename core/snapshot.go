@@ -104,8 +104,11 @@ func (r *resource) snapshot(now clock.Instant) ResourceSnapshot {
 
 func (p *planned) snapshot(now clock.Instant) RuleSnapshot {
 	status := p.limiter.Status(now)
-	for count := len(p.rule.Type().Gauges()); len(status.Gauges) < count; {
-		status.Gauges = append(slices.Clip(status.Gauges), math.NaN())
+	if told, count := len(status.Gauges), len(p.rule.Type().Gauges()); told < count {
+		status.Gauges = append(make([]float64, 0, count), status.Gauges...)
+		for range count - told {
+			status.Gauges = append(status.Gauges, math.NaN())
+		}
 	}
 	s := p.identity()
 	s.Status, s.Transitions = status, p.state.transitions.snapshot()

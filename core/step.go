@@ -21,10 +21,10 @@ type step struct {
 	pending     *pendingCalls   // of a forecaster's limit that several resources take from; else nil
 	promised    *atomic.Int64   // tokens that calls which wait will take, see chain.promise; nil if none are
 	decides     time.Duration   // how long calls with NoWait wait for its decision, see rule.Decider
-	counts      rule.Counts     // which calls take tokens of it; "" if all do
 	mayGiveBack bool            // it has pending, and rules are asked after it
 	denies      bool            // its reason is Denied: a call that it refuses cannot pass later either
 	demotes     bool            // it demotes calls in place of refusing them
+	counts      countedCalls    // that take tokens of it
 	injects     bool            // it injects faults: its waits are delays, which calls with NoWait have too
 	refusals    *refusals
 }
@@ -49,7 +49,7 @@ func newStep(entry *plannedEntry) step {
 		limiter: limiter, first: entry.limiter.first, keyed: newKeyedStep(entry, limiter),
 		denies: reason == rule.Denied, injects: reason == rule.Injected, refusals: entry.state.refusals,
 	}
-	s.demotes, s.counts = entry.rule.Demotes(), entry.rule.Counts()
+	s.demotes, s.counts = entry.rule.Demotes(), countedCallsOf(entry.rule.Counts())
 	if !s.demotes { // else no call waits for it
 		s.queue, _ = limiter.(rule.Queue)
 	}
