@@ -172,6 +172,7 @@ func (l *RuleLimiter) Status(now clock.Instant) rule.Status {
 		quota.Effective, quota.Remaining, quota.Reset = l.queue.Status(now)
 	} else {
 		quota.Effective, quota.Remaining, quota.Reset = l.window.Status(now)
+		quota.Counted = true
 	}
 	s := rule.Status{Quota: &quota}
 	if l.fairness != nil {

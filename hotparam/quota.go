@@ -27,6 +27,7 @@ func (l *limiter) QuotaOf(c rule.Call) *rule.Quota {
 	case t.buckets != nil:
 		q.Remaining, q.Reset = t.buckets.Quota(s.key, l.rates.Class(s.class), c.Now)
 	default:
+		q.Counted = true
 		used := t.windows.Used(s.key, l.terms, c.Now)
 		if q.Remaining = max(0, int64(q.Limit)-used); used > 0 {
 			next := int32(min(q.Remaining+1, math.MaxInt32))
@@ -52,7 +53,7 @@ func (l *limiter) penalise(q *rule.Quota, s subject, c rule.Call) {
 		if q.Remaining > 0 {
 			q.Reset = 0
 		}
-		q.Remaining, q.Reset = 0, max(left, q.Reset)
+		q.Remaining, q.Reset, q.Counted = 0, max(left, q.Reset), false
 	}
 }
 
@@ -74,6 +75,7 @@ func (l *fleetLimiter) QuotaOf(c rule.Call) *rule.Quota {
 		q.Remaining = int64(l.rule.burst(q.Limit))
 	case v.asker != nil:
 		left, lasts, known := v.asker.Known(c.Now)
+		q.Counted = known
 		if q.Remaining, q.Reset = left, lasts; !known {
 			q.Reset = v.asker.DeniedFor(c.Now, 1)
 		}

@@ -51,11 +51,11 @@ type QuotaState struct {
 	Resource string `json:"resource,omitempty"` // the pattern, if several share the limit; of values ""
 	Value    string `json:"value,omitempty"`    // perhaps cut, or the hash of a rule that masks values
 
-	// Limit is that of the rule, or of the value, in tokens per window; Used is how much of it is not
-	// left, at least 0.
-	Limit float64 `json:"limit"`
-	Used  float64 `json:"used"`
+	Limit float64 `json:"limit"` // of the rule, or of the value, in tokens per window
 	Quota
+
+	// Used is how many tokens the window has counted; nil of buckets, queues and leases, which count none.
+	Used *float64 `json:"used,omitempty"`
 
 	// ResetsAt is when there is more, by the clock of the service; left out if that is not known, or
 	// nothing is used.
@@ -116,7 +116,10 @@ func (q QuotaQuery) includes(r rule.Rule) bool {
 func (s *Quotas) add(of *core.RuleSnapshot, q *rule.Quota, state QuotaState) {
 	state.Kind, state.Rule, state.Shadow, state.Off = of.Kind, of.Name, of.Shadow, of.Off
 	state.Quota, state.Limit, state.Fleet = *quotaOf(q), q.Limit, of.Rule.Fleet()
-	state.Used = max(0, q.Limit-float64(q.Remaining))
+	if q.Counted {
+		used := max(0, q.Effective-float64(q.Remaining))
+		state.Used = &used
+	}
 	if q.Reset > 0 {
 		state.ResetsAt = s.Time.Add(q.Reset)
 	}

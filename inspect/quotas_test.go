@@ -12,6 +12,7 @@ import (
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/flow"
 	"github.com/penstock-go/penstock/inspect"
 	"github.com/penstock-go/penstock/rules"
 )
@@ -50,7 +51,7 @@ func TestQuotasTellWhatIsUsedAndLeft(t *testing.T) {
 	contract := found.Quotas[0]
 	assert.Equal(t, "contract", contract.Rule)
 	assert.InDelta(t, 100, contract.Limit, 0)
-	assert.InDelta(t, 3, contract.Used, 0)
+	assert.InDelta(t, 3, *contract.Used, 0)
 	assert.EqualValues(t, 97, contract.Remaining)
 	assert.Equal(t, time.Date(2026, 3, 31, 22, 0, 0, 0, time.UTC), contract.ResetsAt.UTC(), "at midnight in Berlin")
 	assert.Equal(t, []any{"rate", "*", int64(47)}, []any{found.Quotas[1].Rule, found.Quotas[1].Resource, found.Quotas[1].Remaining})
@@ -60,7 +61,7 @@ func TestQuotasTellWhatIsUsedAndLeft(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, found.Quotas, 4)
 	plan := found.Quotas[2]
-	assert.Equal(t, []any{"plan", "acme", int64(7), 3.0}, []any{plan.Rule, plan.Value, plan.Remaining, plan.Used})
+	assert.Equal(t, []any{"plan", "acme", int64(7), 3.0}, []any{plan.Rule, plan.Value, plan.Remaining, *plan.Used})
 	assert.Equal(t, []any{"user", "search", int64(0)}, []any{found.Quotas[3].Rule, found.Quotas[3].Resource, found.Quotas[3].Remaining})
 
 	found, err = inspect.QuotasOf(e, inspect.QuotaQuery{Rule: "plan", Attributes: map[string]string{"tenant": "other"}})
@@ -68,6 +69,23 @@ func TestQuotasTellWhatIsUsedAndLeft(t *testing.T) {
 	require.Len(t, found.Quotas, 1)
 	assert.EqualValues(t, 10, found.Quotas[0].Remaining)
 	assert.Zero(t, found.Quotas[0].ResetsAt)
+}
+
+// Of what counts nothing in windows, more may be left than the limit: nobody knows what is used.
+func TestQuotasOfBucketsTellWhatIsLeftOnly(t *testing.T) {
+	e := core.New(core.Config{Clock: clock.NewVirtual(time.Unix(1_700_000_000, 0))})
+	t.Cleanup(e.Close)
+	require.NoError(t, e.Load(rules.Set{Flow: []flow.Rule{{Resource: "r", Limit: 10, Algorithm: flow.TokenBucket, Burst: 20}}}))
+	for range 3 {
+		g, err := e.Entry(t.Context(), "r")
+		require.NoError(t, err)
+		g.Exit()
+	}
+	found, err := inspect.QuotasOf(e, inspect.QuotaQuery{})
+	require.NoError(t, err)
+	require.Len(t, found.Quotas, 1)
+	assert.EqualValues(t, 17, found.Quotas[0].Remaining)
+	assert.Nil(t, found.Quotas[0].Used)
 }
 
 func TestQuotasSayWhatAQueryLacks(t *testing.T) {

@@ -54,6 +54,10 @@ type Quota struct {
 	Effective float64 // now, tokens per window: lower than Limit while the rule warms up or follows a signal; infinite if all may pass
 	Window    time.Duration
 
+	// Counted says that what passes counts in windows: what does not remain of Effective is used. It is
+	// false for buckets, queues and leases, of which more or less than the limit may remain.
+	Counted bool
+
 	// Remaining is how many calls of one token would pass if they came now, one after
 	// the other, by waiting as long as the rule lets them. One call more would be
 	// refused.

@@ -19,6 +19,7 @@ import (
 
 const quotaLong = `Quota shows the limits of running services on how much passes in a time: how much of
 each is used, what is left, and when there will be more. --rule and --kind select some.
+Buckets, queues and shares of a limit for all instances tell what is left only.
 
 Rules with a limit for each value, such as each tenant of a hotParam rule, are shown for
 the value that --attr names, once for each attribute that the rule looks at; without it
@@ -169,7 +170,7 @@ func (env Env) printQuotas(answers []quotaAnswer) {
 			}
 			s := &a.Quotas.Quotas[i]
 			cells(wording.Cell(a.Engine), wording.Cell(s.Rule), s.Kind, cmp.Or(wording.Cell(s.Resource), "-"), cmp.Or(wording.Cell(s.Value), "-"),
-				limitText(s), decimal(s.Used), s.Remaining, moreText(s))
+				limitText(s), usedText(s), s.Remaining, moreText(s))
 		}
 	}
 	table.Flush()
@@ -183,6 +184,14 @@ func (env Env) printQuotas(answers []quotaAnswer) {
 			fmt.Fprintf(env.Out, "%s: no such limits; those for each value are shown with --attr\n", wording.Cell(a.Engine))
 		}
 	}
+}
+
+// usedText is what a window has counted.
+func usedText(s *inspect.QuotaState) string {
+	if s.Used == nil {
+		return "-"
+	}
+	return decimal(*s.Used)
 }
 
 // limitText is a limit with its window, and what is special about it.
