@@ -173,7 +173,7 @@ func (env Env) printQuotas(answers []quotaAnswer) {
 				limitText(s), usedText(s), s.Remaining, moreText(s))
 		}
 	}
-	table.Flush()
+	_ = table.Flush()
 	for _, a := range answers {
 		switch {
 		case a.Error != "":

@@ -52,7 +52,7 @@ func TestQuotaShowsWhatIsLeft(t *testing.T) {
 	require.Len(t, answers, 1)
 	require.Len(t, answers[0].Quotas, 1)
 	assert.Equal(t, "alice", answers[0].Quotas[0].Value)
-	assert.EqualValues(t, 5, answers[0].Quotas[0].Used+float64(answers[0].Quotas[0].Remaining))
+	assert.InDelta(t, 5, answers[0].Quotas[0].Used+float64(answers[0].Quotas[0].Remaining), 0)
 
 	got = quota("--engine", s.address)
 	assert.Contains(t, got.out, "ENGINE")
