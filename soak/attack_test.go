@@ -280,12 +280,12 @@ func (x *arena) run(step, before, during time.Duration, strike func(i int)) {
 // The attacker scans ten times more users than there are slots, with up to 20 times more
 // calls than keep all slots busy; of concurrency, as many as have slots are under way.
 func TestScanOfTenTimesMoreValuesThanSlotsGainsNothing(t *testing.T) {
+	const slots = 500
 	for name, a := range attacks() {
+		a.rule.MaxValues = slots
 		for _, tries := range []int{1, 7} {
 			t.Run(fmt.Sprintf("%s, %d calls each", name, tries), func(t *testing.T) {
 				t.Parallel()
-				const slots = 500
-				a.rule.MaxValues = slots
 				x := newArena(t, 1, a)
 				x.run(2*time.Millisecond, time.Minute, time.Minute, func(i int) {
 					account := fmt.Sprint("account-", i/tries%(10*slots))
