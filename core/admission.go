@@ -17,9 +17,9 @@ import (
 //
 // A call asks the rules of its chain in order (walk), until it passes all of them at one
 // instant. Where a rule makes it wait, it gives back what it has taken, except for its
-// tickets of queues before that rule, and of rules that demote calls. When it goes on, it asks the rules of the chain that
-// is then in force, except for the queues whose tickets it holds. So no call passes by what
-// a window or a circuit breaker said before it waited.
+// tickets of queues before that rule, and of rules that demote calls. When it goes on, it asks
+// the rules of the chain that is then in force, except for those whose tickets it holds. So no
+// call passes by what a window or a circuit breaker said before it waited.
 type admission struct {
 	request
 	resource *resource

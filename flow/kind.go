@@ -213,11 +213,8 @@ func examples() []rule.Example[Rule] {
 		About: "A contract: a million calls a month, by the days of Berlin. The log warns when 80 % are used.",
 		Rule: Rule{
 			Name: "contract", Resource: "partners:search", Limit: 1_000_000,
-			Calendar: rule.Calendar{
-				Period:   calendar.Period{Count: 1, Unit: calendar.Month},
-				TimeZone: "Europe/Berlin", StartsAt: "2026-01-17",
-			},
-			WarnAt: 0.8,
+			Calendar: rule.Calendar{Period: calendar.Period{Count: 1, Unit: calendar.Month}, TimeZone: "Europe/Berlin", StartsAt: "2026-01-17"},
+			WarnAt:   0.8,
 		},
 		Fields: []string{"name", "resource", "limit", "window", "timeZone", "startsAt", "warnAt"},
 	}, {

@@ -62,7 +62,7 @@ func (l *RuleLimiter) identify(who *caller, c *rule.Call) {
 func (f *fairness) identify(who *caller, c *rule.Call) {
 	key := f.queue.hasher.Hash(c.Attribute)
 	weight, hasWeight := f.weights.Of(c.Attribute)
-	known := !f.learns || hasWeight || !c.Attribute.IsSet() || f.queue.known.IsKnown(key, c.Now)
+	known := !f.learns || f.queue.known.Knows(key, c.Attribute, hasWeight, c.Now)
 	who.by, who.share = f.by, f.share(key, weight, known, c.Tokens)
 }
 

@@ -154,10 +154,8 @@ func examples() []rule.Example[Rule] {
 		},
 		Fields: []string{"match", "except", "perResource", "param", "limit", "algorithm", "maxWait", "mask"},
 	}, {
-		About: "At most 3 calls of an address at once. A place that is held for 5 min is free again.",
-		Rule: Rule{
-			Name: "per-address", Resource: "reports:render", Param: rule.StringsOf("ip"), Concurrency: 3, MaxAge: 5 * time.Minute, Origin: "mobile",
-		},
+		About:  "At most 3 calls of an address at once. A place that is held for 5 min is free again.",
+		Rule:   Rule{Name: "per-address", Resource: "reports:render", Param: rule.StringsOf("ip"), Concurrency: 3, MaxAge: 5 * time.Minute, Origin: "mobile"},
 		Fields: []string{"name", "resource", "param", "concurrency", "maxAge", "origin"},
 	}, {
 		About: "Five logins of an account in five minutes, on whichever instance they are tried.",
@@ -181,20 +179,15 @@ func examples() []rule.Example[Rule] {
 		},
 		Fields: []string{"name", "resource", "param", "limit", "window", "warnAt"},
 	}, {
-		About: "A tenant over its share is served as long as there is room.",
-		Rule: Rule{
-			Name: "per-tenant", Match: "api:*", Shared: true, Param: rule.StringsOf("tenant"), Limit: 100, OnExceed: ExceedDemote,
-		},
+		About:  "A tenant over its share is served as long as there is room.",
+		Rule:   Rule{Name: "per-tenant", Match: "api:*", Shared: true, Param: rule.StringsOf("tenant"), Limit: 100, OnExceed: ExceedDemote},
 		Fields: []string{"name", "match", "perResource", "param", "limit", "onExceed"},
 	}, {
 		About: "A plan: 100000 calls of a tenant a month, from the 17th on, in all instances together.",
 		Rule: Rule{
 			Name: "plan", Match: "api:*", Shared: true, Param: rule.StringsOf("tenant"), Limit: 100_000,
-			Calendar: rule.Calendar{
-				Period:   calendar.Period{Count: 1, Unit: calendar.Month},
-				TimeZone: "Europe/Berlin", StartsAt: "2026-01-17",
-			},
-			Scope: ScopeFleet,
+			Calendar: rule.Calendar{Period: calendar.Period{Count: 1, Unit: calendar.Month}, TimeZone: "Europe/Berlin", StartsAt: "2026-01-17"},
+			Scope:    ScopeFleet,
 		},
 		Fields: []string{"name", "match", "perResource", "param", "limit", "window", "timeZone", "startsAt", "scope"},
 	}}

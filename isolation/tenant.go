@@ -23,10 +23,9 @@ func (l *limiter) tenantOf(value rule.Attribute, now clock.Instant) tenant {
 	}
 }
 
-// knows says whether the tenant of a value is known to this version of the rule: whoever cannot be
-// invented always is.
+// knows says whether the tenant of a value is known to this version of the rule.
 func (l *limiter) knows(tenant uint64, value rule.Attribute, hasWeight bool, now clock.Instant) bool {
-	return !l.learns || hasWeight || !value.IsSet() || l.pool.acquaintances.IsKnown(tenant, now)
+	return !l.learns || l.pool.acquaintances.Knows(tenant, value, hasWeight, now)
 }
 
 // charged are the calls under way whose tenants were charged for them when they got their places, by

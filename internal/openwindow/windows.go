@@ -16,8 +16,8 @@ import (
 // or until it was open for as long as it is: a clock that was ahead by years for a moment keeps no
 // window open for years.
 //
-// Windows begin with Keep, and may be used concurrently after it. Number and Start take no lock and allocate nothing, but for
-// one call in a second and at the end of a window.
+// Windows begin with Keep, and may be used concurrently after it. Number and Start take no lock and
+// allocate nothing, but for one call in a second and at the end of a window.
 type Windows struct {
 	calendar *calendar.Calendar
 	open     atomic.Pointer[window]

@@ -14,7 +14,7 @@ const (
 // concurrently; First takes no lock, and allocates only for the first key of a window.
 type Windows struct{ present atomic.Pointer[window] }
 
-// window is a table of keys, which only grows: from the slot of its hash on, a key is in the first
+// window is a table of keys, which only grows: from the slot of its low bits on, a key is in the first
 // that is its own or free.
 type window struct {
 	number int64
@@ -22,7 +22,7 @@ type window struct {
 	keys   [slots]atomic.Uint64 // 0: free
 }
 
-// First says whether the key was not seen yet in a window, whose numbers grow. With full it was the
+// First says whether the key, a hash, was not seen yet in a window, whose numbers grow. With full it was the
 // first key for which there was no space, of the window: of those that follow none is first.
 func (w *Windows) First(number int64, key uint64) (first, full bool) {
 	present := w.at(number)
@@ -31,7 +31,7 @@ func (w *Windows) First(number int64, key uint64) (first, full bool) {
 	}
 	key |= 1 << 63 // none is 0; keys that differ only there are one
 	for i := range uint64(slots) {
-		slot := &present.keys[(key*0x9E3779B97F4A7C15>>(64-11)+i)%slots]
+		slot := &present.keys[(key+i)%slots]
 		for {
 			switch seen := slot.Load(); {
 			case seen == key:

@@ -46,6 +46,25 @@ func askInstances[T any](ctx context.Context, reports []etcd.Report, path string
 	return answers
 }
 
+// askEach asks the services at all addresses at the same time.
+func askEach[T any](ctx context.Context, addresses []string, ask func(ctx context.Context, address string) T) []T {
+	answers := make([]T, len(addresses))
+	var all sync.WaitGroup
+	for i, address := range addresses {
+		all.Go(func() { answers[i] = ask(ctx, address) })
+	}
+	all.Wait()
+	return answers
+}
+
+// shownAddress is the address of a service without a password.
+func shownAddress(address string) string {
+	if at, err := engineURL(address); err == nil {
+		return at.Host + at.Path
+	}
+	return address
+}
+
 // asked says whether any instance was asked.
 func (a answers[T]) asked() bool {
 	for _, answer := range a {

@@ -9,7 +9,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -244,12 +243,7 @@ type controlled struct {
 
 // control asks all services at once, and prints what came of it.
 func (env Env) control(ctx context.Context, c controlRequest, output format) error {
-	results := make([]controlled, len(c.engines))
-	var all sync.WaitGroup
-	for i, address := range c.engines {
-		all.Go(func() { results[i] = c.ask(ctx, address) })
-	}
-	all.Wait()
+	results := askEach(ctx, c.engines, c.ask)
 	for _, name := range c.silent {
 		results = append(results, controlled{Engine: name, Error: "its report in etcd has no address of its inspect handler", code: ExitFailed})
 	}

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"sync"
 	"text/tabwriter"
 	"time"
 
@@ -50,12 +49,7 @@ type engineAnswer struct {
 // engineStatus prints the status of running services, all of which are asked at once. The
 // exit code is the highest one of any.
 func (env Env) engineStatus(ctx context.Context, o engineStatusOptions, output format) error {
-	answers := make([]engineAnswer, len(o.engines))
-	var all sync.WaitGroup
-	for i, address := range o.engines {
-		all.Go(func() { answers[i] = o.ask(ctx, address) })
-	}
-	all.Wait()
+	answers := askEach(ctx, o.engines, o.ask)
 	if len(answers) == 1 {
 		if one := answers[0]; one.err == nil {
 			env.printEngine(one.answer, output, one.write)
@@ -77,10 +71,7 @@ func (env Env) engineStatus(ctx context.Context, o engineStatusOptions, output f
 
 // ask asks one service.
 func (o engineStatusOptions) ask(ctx context.Context, address string) engineAnswer {
-	name := address
-	if at, err := engineURL(address); err == nil {
-		name = at.Host + at.Path // without a password
-	}
+	name := shownAddress(address)
 	if o.rule != "" {
 		var found inspect.Limiters
 		err := askEngine(ctx, address, "limiters", inspect.Selection{Rule: o.rule}.Query(), &found)

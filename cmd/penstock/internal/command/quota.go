@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -109,12 +108,7 @@ type quotaAnswer struct {
 
 // quota asks all services at once, and prints what they say.
 func (env Env) quota(ctx context.Context, q quotaRequest, output format) error {
-	answers := make([]quotaAnswer, len(q.engines))
-	var all sync.WaitGroup
-	for i, address := range q.engines {
-		all.Go(func() { answers[i] = q.ask(ctx, address) })
-	}
-	all.Wait()
+	answers := askEach(ctx, q.engines, q.ask)
 	code := ExitDone
 	for _, a := range answers {
 		code = max(code, a.code)
@@ -135,10 +129,7 @@ func (env Env) quota(ctx context.Context, q quotaRequest, output format) error {
 
 // ask asks one service.
 func (q quotaRequest) ask(ctx context.Context, address string) quotaAnswer {
-	a := quotaAnswer{Engine: address, Quotas: new(inspect.Quotas)}
-	if at, err := engineURL(address); err == nil {
-		a.Engine = at.Host + at.Path // without a password
-	}
+	a := quotaAnswer{Engine: shownAddress(address), Quotas: new(inspect.Quotas)}
 	err := askEngine(ctx, address, "quotas", q.query.Query(), a.Quotas)
 	if err == nil {
 		return a

@@ -175,10 +175,7 @@ func (t *topOptions) ask(ctx context.Context) topAnswer {
 	answer := topAnswer{Engines: make([]topEngine, len(t.engines)), Silent: t.silent}
 	var all sync.WaitGroup
 	for i, address := range t.engines {
-		answer.Engines[i].Engine = address
-		if at, err := engineURL(address); err == nil {
-			answer.Engines[i].Engine = at.Host + at.Path // without a password
-		}
+		answer.Engines[i].Engine = shownAddress(address)
 		all.Go(func() {
 			if err := askEngine(ctx, address, "resources", t.query.Query(), &pages[i]); err != nil {
 				answer.Engines[i].Error, pages[i] = err.Error(), inspect.Resources{}
