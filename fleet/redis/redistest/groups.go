@@ -33,10 +33,16 @@ func (s *Server) AwaitReplica() {
 	})
 }
 
-// Info returns a section of what a server tells of itself.
+// Info returns a section of what a server tells of itself. A sentinel that promotes a server ends the connections
+// that it has: then the server is asked again.
 func (s *Server) Info(section string) string {
 	s.t.Helper()
-	text, _ := s.Do("INFO", section).(string)
+	var text string
+	s.await("the server does not tell of itself", func() bool {
+		reply, err := s.do("INFO", section)
+		text, _ = reply.(string)
+		return err == nil
+	})
 	return text
 }
 
