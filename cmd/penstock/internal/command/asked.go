@@ -32,8 +32,8 @@ func askInstances[T any](ctx context.Context, reports []etcd.Report, path string
 			continue
 		}
 		list[i].asked = true
-		if asked++; asked > maxTopEngines {
-			list[i].err = fmt.Errorf("not asked: at most %d instances are", maxTopEngines)
+		if asked++; asked > maxServices {
+			list[i].err = fmt.Errorf("not asked: at most %d instances are", maxServices)
 			continue
 		}
 		all.Go(func() { list[i].err = askEngine(ctx, r.Inspect, path, query, &list[i].value) })

@@ -65,7 +65,7 @@ func newControl(env Env) *cobra.Command {
 		Args:    arguments(2, 3, "which rules, and what state? Name a kind and a state, or release: penstock control KIND STATE"),
 	}
 	var c controlRequest
-	cmd.Flags().StringArrayVar(&c.engines, "engine", nil, "the `address` of a running service; may be repeated")
+	c.addFlag(cmd)
 	cmd.Flags().StringVar(&c.rule, "rule", "", "force the state of the rule of this `name`")
 	cmd.Flags().BoolVar(&c.all, "all", false, "force the state of all rules of the kind")
 	cmd.Flags().StringArrayVar(&c.attributes, "attr", nil, "act on the value with this attribute, as `key=value`; once for each key of the rule")
@@ -86,17 +86,10 @@ func newControl(env Env) *cobra.Command {
 		if c.token, err = readToken("--token-file", *tokenFile); err != nil {
 			return err
 		}
-		switch isApp := cmd.Flags().Changed("app") || cmd.Flags().Changed("prefix"); {
-		case isApp && len(c.engines) > 0:
-			return errors.New("--engine and --app are two places to look at: leave one out")
-		case isApp:
-			found := topOptions{}
-			if err := env.findEngines(cmd, &found); err != nil {
-				return err
-			}
-			c.engines, c.silent = found.engines, found.silent
+		if err := c.check(cmd); err != nil {
+			return err
 		}
-		if err := c.check(); err != nil {
+		if err := c.findNamed(env, cmd); err != nil {
 			return err
 		}
 		return env.control(cmd.Context(), c, *output)
@@ -106,12 +99,12 @@ func newControl(env Env) *cobra.Command {
 
 // controlRequest is what the command line asks for.
 type controlRequest struct {
+	services
+
 	kind, state, rule string
 	all               bool
 	attributes        []string // of the value that is acted on; none for a state
 	origin            string
-	engines           []string
-	silent            []string // instances that report no address
 
 	scope      string // of a switch: rule, kind, resource or engine; "" for a state
 	name       string // of what is switched
@@ -120,16 +113,14 @@ type controlRequest struct {
 	token      string // "" for none
 }
 
-func (c controlRequest) check() error {
+func (c controlRequest) check(cmd *cobra.Command) error {
 	switch {
-	case len(c.engines) == 0:
-		return errors.New("--engine is missing: name the running service, or say --app for all instances of an application")
 	case c.duration < 0:
 		return fmt.Errorf("--for is %v: leave it out for until it is released", c.duration)
 	case c.scope != "" && (c.rule != "" || c.all || c.ofValue()):
 		return fmt.Errorf("--rule, --all, --attr and --origin are not for %s: name what is switched behind it", c.scope)
 	case c.scope != "":
-		return c.checkEngines()
+		return c.services.check(cmd)
 	case c.rule == "" && !c.all:
 		return fmt.Errorf("which rules? Name one with --rule, or say --all for all rules of the kind %s", c.kind)
 	case c.rule != "" && c.all:
@@ -146,16 +137,7 @@ func (c controlRequest) check() error {
 	if _, err := inspect.ParseAttributes(c.attributes); err != nil {
 		return fmt.Errorf("--attr: %w", err)
 	}
-	return c.checkEngines()
-}
-
-func (c controlRequest) checkEngines() error {
-	for _, address := range c.engines {
-		if _, err := engineURL(address); err != nil {
-			return err
-		}
-	}
-	return nil
+	return c.services.check(cmd)
 }
 
 // show asks what rules know of a value.

@@ -47,7 +47,7 @@ func newQuota(env Env) *cobra.Command {
 		Args:    arguments(0, 0, ""),
 	}
 	var q quotaRequest
-	cmd.Flags().StringArrayVar(&q.engines, "engine", nil, "the `address` of a running service; may be repeated")
+	q.addFlag(cmd)
 	cmd.Flags().StringVar(&q.query.Rule, "rule", "", "only the limits of the rule of this `name`")
 	cmd.Flags().StringVar((*string)(&q.query.Kind), "kind", "", "only those of rules of this `kind`")
 	cmd.Flags().StringVar(&q.query.Origin, "origin", "", "the `caller`, for rules that look at the origin")
@@ -59,7 +59,10 @@ func newQuota(env Env) *cobra.Command {
 		if q.query.Attributes, err = inspect.ParseAttributes(*attributes); err != nil {
 			return fmt.Errorf("--attr: %w", err)
 		}
-		if err := q.find(env, cmd); err != nil {
+		if err := q.check(cmd); err != nil {
+			return err
+		}
+		if err := q.findNamed(env, cmd); err != nil {
 			return err
 		}
 		return env.quota(cmd.Context(), q, *output)
@@ -69,31 +72,9 @@ func newQuota(env Env) *cobra.Command {
 
 // quotaRequest is what the command line asks for.
 type quotaRequest struct {
-	engines, silent []string // silent: instances that report no address
-	query           inspect.QuotaQuery
-}
+	services
 
-// find looks for the services if the command line does not name them.
-func (q *quotaRequest) find(env Env, cmd *cobra.Command) error {
-	isApp := cmd.Flags().Changed("app") || cmd.Flags().Changed("prefix")
-	switch {
-	case isApp && len(q.engines) > 0:
-		return errors.New("--engine and --app are two places to look at: leave one out")
-	case isApp:
-		found := topOptions{}
-		if err := env.findEngines(cmd, &found); err != nil {
-			return err
-		}
-		q.engines, q.silent = found.engines, found.silent
-	case len(q.engines) == 0:
-		return errors.New("--engine is missing: name the running service, or say --app for all instances of an application")
-	}
-	for _, address := range q.engines {
-		if _, err := engineURL(address); err != nil {
-			return err
-		}
-	}
-	return nil
+	query inspect.QuotaQuery
 }
 
 // quotaAnswer is what one service has said.

@@ -57,7 +57,7 @@ them or etcd failed: the file then has the calls of the others.
 		Args: arguments(0, 0, ""),
 	}
 	var r recordRequest
-	cmd.Flags().StringArrayVar(&r.engines, "engine", nil, "the `address` of a running service; may be repeated")
+	r.addFlag(cmd)
 	cmd.Flags().Var(&r.next, "for", "record the calls of this time, from now on")
 	cmd.Flags().Var(&r.last, "last", "take the calls of this time before now")
 	cmd.Flags().StringVarP(&r.file, "out", "o", "", "write the calls to this `file`")
@@ -72,11 +72,9 @@ them or etcd failed: the file then has the calls of the others.
 			return err
 		}
 		if len(r.engines) == 0 {
-			var found topOptions
-			if err := env.findEngines(cmd, &found); err != nil {
+			if err := r.find(env, cmd); err != nil {
 				return err
 			}
-			r.engines, r.silent = found.engines, found.silent
 		}
 		return env.record(cmd.Context(), r)
 	}
@@ -85,8 +83,8 @@ them or etcd failed: the file then has the calls of the others.
 
 // recordRequest is what the command line asks for.
 type recordRequest struct {
-	engines    []string
-	silent     []string // instances that report no address
+	services
+
 	next, last seconds
 	file       string
 	token      string // "" for none
@@ -101,8 +99,7 @@ func (r *recordRequest) check(cmd *cobra.Command) error {
 	case r.file == "":
 		return errors.New("name the file for the calls: -o FILE")
 	}
-	of := topOptions{engines: r.engines, query: inspect.ResourceQuery{Sort: inspect.SortName, Limit: 1}}
-	return of.check(cmd)
+	return r.services.check(cmd)
 }
 
 // time returns how long the recording is.

@@ -122,8 +122,8 @@ func (env Env) ruleStatus(cmd *cobra.Command, one engineStatusOptions, output fo
 			return fmt.Errorf("--rule asks running services, and --%s does not: leave one out", flag)
 		}
 	}
-	var found topOptions
-	if err := env.findEngines(cmd, &found); err != nil {
+	var found services
+	if err := found.find(env, cmd); err != nil {
 		return err
 	}
 	one.engines = found.engines

@@ -21,9 +21,6 @@ const (
 	// does not is named, and the others are shown.
 	topInterval = time.Second
 	topTimeout  = 3 * time.Second
-
-	// maxTopEngines is how many services top asks at the most.
-	maxTopEngines = 200
 )
 
 func newTop(env Env) *cobra.Command {
@@ -57,7 +54,7 @@ of them or etcd failed.
 		Args: arguments(0, 0, ""),
 	}
 	t := topOptions{query: inspect.ResourceQuery{Seconds: true}}
-	cmd.Flags().StringArrayVar(&t.engines, "engine", nil, "the `address` of a running service; may be repeated")
+	t.addFlag(cmd)
 	cmd.Flags().StringVar(&t.query.Match, "match", "", "show only resources whose names match the `pattern`")
 	cmd.Flags().StringVar((*string)(&t.query.Sort), "sort", string(inspect.SortRefused), "sort by refused, passed, name, p99 or inFlight")
 	cmd.Flags().IntVarP(&t.query.Limit, "limit", "n", 50, "show no more than `n` resources")
@@ -69,7 +66,7 @@ of them or etcd failed.
 			return err
 		}
 		if len(t.engines) == 0 {
-			if err := env.findEngines(cmd, &t); err != nil {
+			if err := t.find(env, cmd); err != nil {
 				return err
 			}
 		}
@@ -83,62 +80,21 @@ of them or etcd failed.
 
 // topOptions say what top shows.
 type topOptions struct {
-	engines []string
-	silent  []string // instances that report no address
-	query   inspect.ResourceQuery
-	once    bool
+	services
+
+	query inspect.ResourceQuery
+	once  bool
 }
 
 func (t *topOptions) check(cmd *cobra.Command) error {
-	if len(t.engines) > 0 {
-		for _, flag := range []string{"app", "prefix"} {
-			if cmd.Flags().Changed(flag) {
-				return fmt.Errorf("--engine and --%s are two places to look at: leave one out", flag)
-			}
-		}
-	}
-	if len(t.engines) > maxTopEngines {
-		return fmt.Errorf("--engine is given %d times: the most is %d", len(t.engines), maxTopEngines)
-	}
-	for _, address := range t.engines {
-		if _, err := engineURL(address); err != nil {
-			return err
-		}
+	if err := t.services.check(cmd); err != nil {
+		return err
 	}
 	if !slices.Contains(inspect.ResourceSorts(), t.query.Sort) {
 		return fmt.Errorf("--sort is %q: must be refused, passed, name, p99 or inFlight", t.query.Sort)
 	}
 	if t.query.Limit < 1 || t.query.Limit > inspect.MaxSecondsResources {
 		return fmt.Errorf("--limit must be from 1 to %d", inspect.MaxSecondsResources)
-	}
-	return nil
-}
-
-// findEngines finds the services by their reports in etcd.
-func (env Env) findEngines(cmd *cobra.Command, t *topOptions) error {
-	s, err := env.open(cmd)
-	if err != nil {
-		return err
-	}
-	defer s.close()
-	found, err := request(cmd.Context(), s, s.store.Instances)
-	if err != nil {
-		return err
-	}
-	for _, r := range found {
-		if r.Inspect == "" {
-			t.silent = append(t.silent, r.Instance)
-		} else if !slices.Contains(t.engines, r.Inspect) {
-			t.engines = append(t.engines, r.Inspect)
-		}
-	}
-	switch {
-	case len(found) == 0:
-		return failure{ExitFailed, fmt.Errorf("no instance reports to %s", s.settings.Keys.Instances)}
-	case len(t.engines) == 0:
-		return failure{ExitFailed, errors.New("no instance reports where its inspect handler is: set Options.Inspect of the source, or name the services with --engine")}
-	case len(t.engines) > maxTopEngines:
-		return failure{ExitFailed, fmt.Errorf("%d instances report an address: name at most %d of them with --engine", len(t.engines), maxTopEngines)}
 	}
 	return nil
 }
