@@ -155,7 +155,11 @@ func (l *limitsOfACluster) callsUntilCounted(nodes []*redistest.Server) {
 		l.calls(100 * time.Millisecond)
 		counted := 0
 		for _, node := range nodes {
-			counted += len(l.on(node))
+			on, err := l.tryOn(node)
+			if err != nil {
+				return false
+			}
+			counted += len(on)
 		}
 		return counted == len(l.set.Flow)
 	}, patience, time.Millisecond)
@@ -164,14 +168,25 @@ func (l *limitsOfACluster) callsUntilCounted(nodes []*redistest.Server) {
 
 // on returns the limits that are on a node, by name.
 func (l *limitsOfACluster) on(node *redistest.Server) map[string]bool {
+	l.t.Helper()
+	names, err := l.tryOn(node)
+	require.NoError(l.t, err)
+	return names
+}
+
+func (l *limitsOfACluster) tryOn(node *redistest.Server) (map[string]bool, error) {
 	names := map[string]bool{}
 	for i := range l.set.Flow {
 		key := l.store.limitKey("flow/" + l.set.Flow[i].Name)
-		if node.Do("CLUSTER", "COUNTKEYSINSLOT", fmt.Sprint(slotOf(key))) != int64(0) {
+		n, err := node.Try("CLUSTER", "COUNTKEYSINSLOT", fmt.Sprint(slotOf(key)))
+		if err != nil {
+			return nil, err
+		}
+		if n != int64(0) {
 			names[l.set.Flow[i].Name] = true
 		}
 	}
-	return names
+	return names, nil
 }
 
 // A node of a cluster that hangs delays no answer of another one: limits that are on the others

@@ -140,8 +140,8 @@ func (s *Server) run() error {
 	go func(p *exec.Cmd) { _ = p.Wait(); close(ended) }(s.process)
 	deadline := time.Now().Add(patience)
 	for {
-		reply, err := s.do("INFO", "server")
-		if text, ok := reply.(string); ok && strings.Contains(text, own) {
+		reply, err := s.Try("INFO")
+		if text, ok := reply.(string); ok && strings.Contains(text, own) && !strings.Contains(text, "\nloading:1") {
 			return nil
 		}
 		select {
