@@ -14,7 +14,8 @@ import (
 const MasterName = "primary"
 
 // StartSentinel starts a sentinel that watches a server and its replicas, by TLS if they do,
-// and waits until it knows them. It promotes a replica within a second or two when the server is gone.
+// and waits until it knows them. It promotes a replica within seconds when the server is gone, but not
+// because the machine is busy.
 func StartSentinel(t testing.TB, primary *Server, replicas int) *Server {
 	t.Helper()
 	s := Start(t, Options{sentinel: primary, TLS: primary.options.TLS})
