@@ -314,13 +314,16 @@ func eachFile(t *testing.T, check func(t *testing.T, file sourceFile)) {
 	require.Greater(t, len(files), 50, "the repository was not found")
 }
 
+// positions has the lines of all files that sourceFiles has read.
+var positions = token.NewFileSet()
+
 // sourceFiles returns every Go file of every module. It reads them once.
 var sourceFiles = sync.OnceValues(func() (files []sourceFile, err error) {
 	err = walk(func(name string) error {
 		if !strings.HasSuffix(name, ".go") {
 			return nil
 		}
-		syntax, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments)
+		syntax, err := parser.ParseFile(positions, name, nil, parser.ParseComments)
 		pkg := filepath.ToSlash(filepath.Dir(name))
 		files = append(files, sourceFile{path: name, pkg: pkg, test: strings.HasSuffix(name, "_test.go"), syntax: syntax})
 		return err

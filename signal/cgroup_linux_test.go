@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 }
 
 // burn uses all processors, once a line has come in, until the signals of this process
-// have shown that it uses most of a quota and is throttled, or a minute has passed. It prints
+// have shown that it uses most of a quota and is throttled, or ten minutes have passed. It prints
 // what they show.
 func burn() {
 	_, _ = bufio.NewReader(os.Stdin).ReadString('\n')
@@ -47,7 +47,7 @@ func burn() {
 	source := signal.System()
 	var cpu, throttled, memory float64
 	var err1, err2, err3 error
-	for end := time.Now().Add(60 * time.Second); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+	for end := time.Now().Add(10 * time.Minute); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
 		cpu, err1 = source.Read(context.Background(), rule.SignalCPU)
 		throttled, err2 = source.Read(context.Background(), rule.SignalThrottled)
 		memory, err3 = source.Read(context.Background(), rule.SignalMemory)
@@ -58,7 +58,7 @@ func burn() {
 	fmt.Println("burnt", cpu, throttled, memory, err1, err2, err3)
 }
 
-// A process in a real cgroup with a tenth of a processor sees that it uses this up.
+// A process in a real cgroup with a fiftieth of a processor sees that it uses this up: it gets that on a busy machine, too.
 func TestProcessInARealCgroupSeesItsQuota(t *testing.T) {
 	procs := makeCgroup(t)
 	child := exec.Command(os.Args[0])
@@ -89,16 +89,16 @@ func TestProcessInARealCgroupSeesItsQuota(t *testing.T) {
 	require.Greater(t, throttled, 0.1)
 }
 
-// makeCgroup makes a cgroup with a quota of a tenth of a processor, in whichever hierarchies
+// makeCgroup makes a cgroup with a quota of a fiftieth of a processor, in whichever hierarchies
 // have CPU time, and returns the files to which its processes are written.
 func makeCgroup(t *testing.T) (procs []string) {
 	name := fmt.Sprintf("penstock-test-%d", os.Getpid())
 	const top = "/sys/fs/cgroup"
 	folders, quota := []string{filepath.Join(top, name)}, "cpu.max"
-	text := "10000 100000"
+	text := "2000 100000"
 	controllers, err := os.ReadFile(top + "/cgroup.subtree_control")
 	if err != nil || !slices.Contains(strings.Fields(string(controllers)), "cpu") { // not v2, or without CPU time
-		quota, text = "cpu.cfs_quota_us", "10000"
+		quota, text = "cpu.cfs_quota_us", "2000"
 		folders = []string{filepath.Join(top, "cpu", name), filepath.Join(top, "cpuacct", name)}
 	}
 	made := map[string]bool{}

@@ -84,7 +84,7 @@ func (s *soak) checkLastVersion() {
 		s.findings.add("writing documents: %v", err)
 		return
 	}
-	for range 1500 {
+	for range 6000 { // two minutes
 		for _, p := range s.main.Quotas("followed") {
 			if source := s.main.Status().Sources[0]; p.Name == "followed" && p.Quota.Limit == 200 && source.Connected {
 				return

@@ -58,7 +58,7 @@ func run(ctx context.Context, out io.Writer, duration time.Duration, goroutines 
 
 // goroutinesAbove waits for goroutines to end and returns how many do not.
 func goroutinesAbove(before int) (left int) {
-	for range 500 {
+	for range 6000 { // two minutes
 		if left = runtime.NumGoroutine() - before; left <= 0 {
 			return 0
 		}

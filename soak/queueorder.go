@@ -30,7 +30,7 @@ func testQueueOrder(ctx context.Context, t *target, random *rand.Rand) {
 		if random.IntN(2) == 0 {
 			queue[random.IntN(len(queue))].cancel()
 		}
-		for end := time.Now().Add(30 * time.Second); !t.pollAll(queue); time.Sleep(time.Millisecond) {
+		for end := time.Now().Add(2 * time.Minute); !t.pollAll(queue); time.Sleep(time.Millisecond) {
 			if time.Now().After(end) {
 				t.engine.findings.add("%s: a call waits for ever", t.name)
 				return

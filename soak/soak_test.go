@@ -22,8 +22,6 @@ func TestShortSoakHasNoFindings(t *testing.T) {
 func TestInterruptedSoakEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	start := time.Now()
 	var out strings.Builder
-	require.NoError(t, run(ctx, &out, time.Hour, 4, 1), out.String())
-	assert.Less(t, time.Since(start), time.Minute)
+	require.NoError(t, run(ctx, &out, time.Hour, 4, 1), out.String()) // or it takes longer than tests may
 }

@@ -96,12 +96,15 @@ func claimsAndHears(t *testing.T, s *Store) {
 		}
 	})()
 	sequence := int64(0)
-	claim := func(instance string, held, want int64) places.Grant {
+	claim := func(instance string, held, want int64) places.Grant { // nothing if the server does not answer
 		sequence++
 		reply := exchange(t, s, claimOf("isolation/a", places.Claim{
 			Instance: instance, Sequence: sequence, Limit: 5, Held: held, InUse: min(held, want), Want: want, Life: time.Second,
 		}))[0]
-		require.NoError(t, reply.Err)
+		if reply.Err != nil {
+			t.Log(reply.Err)
+			return places.Grant{}
+		}
 		return reply.Places
 	}
 	// A server that has just started grants nothing at first, and the listener may not listen yet.

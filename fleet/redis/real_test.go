@@ -105,7 +105,7 @@ func TestKeysAreSmallAndEndByThemselves(t *testing.T) {
 	s := open(t, Options{Addresses: []string{server.Addr()}, App: "shop"})
 	terms := fleet.Terms{Key: "flow/partner-quota/partners:call", Limit: 100_000, Window: 10 * time.Second, Burst: 10_000, Buckets: 10}
 	for _, operation := range []fleet.Operation{fleet.LeaseBucket, fleet.LeaseWindow, fleet.AskFixedWindow, fleet.AskThrottle, fleet.AskSlidingLog} {
-		reply := exchange(t, s, fleet.Request{Operation: operation, Terms: terms, Want: 1234, Keep: time.Second})[0]
+		reply := exchange(t, s, fleet.Request{Operation: operation, Terms: terms, Want: 1234, Keep: time.Minute})[0]
 		require.NoError(t, reply.Err)
 		require.NotZero(t, reply.Granted)
 	}
@@ -113,7 +113,7 @@ func TestKeysAreSmallAndEndByThemselves(t *testing.T) {
 	var rings strings.Builder
 	fmt.Fprintf(&rings, "1000000x10:%d:", time.Now().Unix())
 	rings.WriteString(strings.TrimSuffix(strings.Repeat("1234,", 10), ","))
-	require.NoError(t, exchange(t, s, fleet.Request{Operation: fleet.LeaseWindow, Terms: terms, Seen: rings.String(), Keep: time.Second})[0].Err)
+	require.NoError(t, exchange(t, s, fleet.Request{Operation: fleet.LeaseWindow, Terms: terms, Seen: rings.String(), Keep: time.Minute})[0].Err)
 	_, err := s.Announce(t.Context(), fleet.Instance{ID: "a", Limits: []fleet.Use{{Key: "k", Demand: 1}}}, true)
 	require.NoError(t, err)
 
@@ -123,7 +123,7 @@ func TestKeysAreSmallAndEndByThemselves(t *testing.T) {
 		name := key.(string)
 		left := server.Do("PTTL", name).(int64)
 		assert.Positive(t, left, "%s has no expiry", name)
-		assert.LessOrEqual(t, left, int64(21_000), name)
+		assert.LessOrEqual(t, left, int64(80_000), name)
 		bytes := server.Do("MEMORY", "USAGE", name).(int64)
 		t.Logf("%d bytes: %s", bytes, name)
 		if !strings.Contains(name, "instance") && !strings.HasSuffix(name, ":l") {
@@ -223,12 +223,17 @@ func TestSlowAnswersAreWaitedForWithinTheContextOnly(t *testing.T) {
 	proxy.SetDelay(50 * time.Millisecond)
 	require.NoError(t, exchange(t, s, take)[0].Err)
 	proxy.SetDelay(400 * time.Millisecond)
-	reply := within(t, s, 100*time.Millisecond, take)[0]
-	require.ErrorIs(t, reply.Err, fleet.ErrUnavailable)
-	require.ErrorIs(t, reply.Err, context.DeadlineExceeded)
+	direct, late := open(t, Options{Addresses: []string{server.Addr()}}), int64(0)
+	for late < 1000 && used(t, direct) < 3 { // on a busy machine the time is over before a request is sent
+		late++
+		reply := within(t, s, 100*time.Millisecond, take)[0]
+		require.ErrorIs(t, reply.Err, fleet.ErrUnavailable)
+		require.ErrorIs(t, reply.Err, context.DeadlineExceeded)
+	}
 	proxy.SetDelay(0)
 	recovers(t, s)
-	assert.Equal(t, int64(3), used(t, s), "the late one was made, once")
+	assert.GreaterOrEqual(t, used(t, s), int64(3), "a late one was made")
+	assert.LessOrEqual(t, used(t, s), 2+late, "and no one twice")
 }
 
 func TestRequestsWithoutAnswersAreNotMadeAgain(t *testing.T) {
@@ -238,12 +243,14 @@ func TestRequestsWithoutAnswersAreNotMadeAgain(t *testing.T) {
 	s := open(t, Options{Addresses: []string{proxy.Addr()}})
 	require.NoError(t, exchange(t, s, take)[0].Err)
 	proxy.LoseAnswers(true)
-	for range 5 {
+	direct, sent := open(t, Options{Addresses: []string{server.Addr()}}), int64(1)
+	for sent < 6 || sent < 1000 && used(t, direct) < 2 { // on a busy machine the time is over before a request is sent
 		require.ErrorIs(t, within(t, s, 100*time.Millisecond, take)[0].Err, fleet.ErrUnavailable)
+		sent++
 	}
 	proxy.LoseAnswers(false)
 	recovers(t, s) // on another connection
-	assert.Equal(t, int64(6), used(t, s), "each was made once")
+	assert.LessOrEqual(t, used(t, s), sent, "each was made once")
 }
 
 func TestFullServerSaysSo(t *testing.T) {
@@ -413,12 +420,14 @@ func TestSentinelsTellWhoIsThePrimary(t *testing.T) {
 			sentinel := redistest.StartSentinel(t, primary, 1)
 			s := open(t, Options{Addresses: []string{sentinel.Addr()}, SentinelMaster: redistest.MasterName, TLS: primary.TLS()})
 			require.NoError(t, exchange(t, s, take)[0].Err)
-			isReplicated := func() bool { return replica.Do("EXISTS", "{ps:test:flow/slow}") == int64(1) }
-			require.Eventually(t, isReplicated, patience, 10*time.Millisecond)
+			require.Eventually(t, func() bool {
+				known, err := replica.Try("EXISTS", "{ps:test:flow/slow}")
+				return err == nil && known == int64(1)
+			}, patience, 10*time.Millisecond)
 			primary.Kill()
 			require.ErrorIs(t, within(t, s, 100*time.Millisecond, take)[0].Err, fleet.ErrUnavailable)
 			recovers(t, s)
-			assert.Contains(t, replica.Info("replication"), "role:master")
+			replica.AwaitPrimary()
 			assert.LessOrEqual(t, used(t, s), int64(2))
 			assert.GreaterOrEqual(t, used(t, s), int64(1), "what was replicated is known")
 		})
@@ -461,16 +470,18 @@ func TestClusterHasAPipelineForEachNode(t *testing.T) {
 
 	// A node that does not answer costs nothing but its own limits.
 	nodes[2].Pause()
-	answered := 0
-	for _, reply := range within(t, s, time.Second, requests...) {
-		if reply.Err == nil {
-			answered++
-		} else {
-			require.ErrorIs(t, reply.Err, fleet.ErrUnavailable)
+	require.Eventually(t, func() bool { // within a second, unless the machine is busy
+		answered := 0
+		for _, reply := range within(t, s, time.Second, requests...) {
+			if reply.Err == nil {
+				answered++
+			} else {
+				assert.ErrorIs(t, reply.Err, fleet.ErrUnavailable)
+			}
 		}
-	}
-	assert.Greater(t, answered, 20)
-	assert.Less(t, answered, 60)
+		assert.Less(t, answered, 60)
+		return answered > 20
+	}, patience, time.Millisecond)
 	nodes[2].Resume()
 	require.Eventually(t, func() bool {
 		for _, reply := range within(t, s, time.Second, requests...) {

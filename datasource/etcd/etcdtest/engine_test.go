@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/penstock-go/penstock/core"
@@ -42,7 +43,7 @@ func passes(t *testing.T, engine *core.Engine) bool {
 	t.Helper()
 	guard, err := engine.Entry(t.Context(), "orders")
 	if err != nil {
-		require.ErrorIs(t, err, core.ErrBlocked)
+		assert.ErrorIs(t, err, core.ErrBlocked)
 		return false
 	}
 	guard.Exit()

@@ -18,7 +18,7 @@ import (
 const (
 	attempts     = 10 // to listen on free ports, or on those of before a restart
 	portInterval = 200 * time.Millisecond
-	readyTimeout = 30 * time.Second // for the election of the leader
+	readyTimeout = 2 * time.Minute // for the election of the leader
 
 	// silentTimeout is how long a server that stops waits, twice, for connections
 	// on which no data was ever sent.

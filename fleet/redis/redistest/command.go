@@ -18,14 +18,16 @@ import (
 // a []any or nil. The test fails if the server refuses the command.
 func (s *Server) Do(command ...string) any {
 	s.t.Helper()
-	reply, err := s.do(command...)
+	reply, err := s.Try(command...)
 	if err != nil {
 		s.t.Fatalf("redistest: %s: %v", command[0], err)
 	}
 	return reply
 }
 
-func (s *Server) do(command ...string) (any, error) {
+// Try is Do, but returns an error where Do ends the test: for conditions that are tried again, and servers that may
+// just be loading their data, or ending their connections.
+func (s *Server) Try(command ...string) (any, error) {
 	var conn net.Conn
 	var err error
 	dialer := &net.Dialer{Timeout: patience}

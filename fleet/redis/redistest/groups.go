@@ -14,13 +14,15 @@ import (
 const MasterName = "primary"
 
 // StartSentinel starts a sentinel that watches a server and its replicas, by TLS if they do,
-// and waits until it knows them. It promotes a replica within a second or two when the server is gone.
+// and waits until it knows them. It promotes a replica within seconds when the server is gone, but not
+// because the machine is busy.
 func StartSentinel(t testing.TB, primary *Server, replicas int) *Server {
 	t.Helper()
 	s := Start(t, Options{sentinel: primary, TLS: primary.options.TLS})
 	s.await("the sentinel does not know the replicas", func() bool {
-		known, _ := s.Do("SENTINEL", "REPLICAS", MasterName).([]any)
-		return len(known) == replicas
+		reply, err := s.Try("SENTINEL", "REPLICAS", MasterName)
+		known, _ := reply.([]any)
+		return err == nil && len(known) == replicas
 	})
 	return s
 }
@@ -28,22 +30,31 @@ func StartSentinel(t testing.TB, primary *Server, replicas int) *Server {
 // AwaitReplica waits until a replica has copied its primary.
 func (s *Server) AwaitReplica() {
 	s.t.Helper()
-	s.await("the replica has no link to its primary", func() bool {
-		return strings.Contains(s.Info("replication"), "master_link_status:up")
-	})
+	s.AwaitInfo("replication", "master_link_status:up")
 }
 
-// Info returns a section of what a server tells of itself. A sentinel that promotes a server ends the connections
-// that it has: then the server is asked again.
+// AwaitPrimary waits until a replica was promoted.
+func (s *Server) AwaitPrimary() {
+	s.t.Helper()
+	s.AwaitInfo("replication", "role:master")
+}
+
+// Info returns a section of what a server tells of itself.
 func (s *Server) Info(section string) string {
 	s.t.Helper()
-	var text string
-	s.await("the server does not tell of itself", func() bool {
-		reply, err := s.do("INFO", section)
-		text, _ = reply.(string)
-		return err == nil
+	return s.AwaitInfo(section, "")
+}
+
+// AwaitInfo waits until a section of what a server tells of itself has a text, and returns the section. A sentinel
+// that promotes a server ends the connections that it has: then the server is asked again.
+func (s *Server) AwaitInfo(section, text string) (all string) {
+	s.t.Helper()
+	s.await("the server does not tell of "+text, func() bool {
+		reply, err := s.Try("INFO", section)
+		all, _ = reply.(string)
+		return err == nil && strings.Contains(all, text)
 	})
-	return text
+	return all
 }
 
 // slots is how many slots a cluster has.
@@ -86,8 +97,9 @@ func JoinCluster(t testing.TB, cluster []*Server) *Server {
 func (s *Server) awaitCluster(nodes int) {
 	s.t.Helper()
 	s.await("the cluster does not come up", func() bool {
-		info, _ := s.Do("CLUSTER", "INFO").(string)
-		return strings.Contains(info, "cluster_state:ok") &&
+		reply, err := s.Try("CLUSTER", "INFO")
+		info, _ := reply.(string)
+		return err == nil && strings.Contains(info, "cluster_state:ok") &&
 			strings.Contains(info, "cluster_slots_ok:"+strconv.Itoa(slots)) &&
 			strings.Contains(info, "cluster_known_nodes:"+strconv.Itoa(nodes))
 	})

@@ -140,8 +140,8 @@ func (s *Server) run() error {
 	go func(p *exec.Cmd) { _ = p.Wait(); close(ended) }(s.process)
 	deadline := time.Now().Add(patience)
 	for {
-		reply, err := s.do("INFO", "server")
-		if text, ok := reply.(string); ok && strings.Contains(text, own) {
+		reply, err := s.Try("INFO")
+		if text, ok := reply.(string); ok && strings.Contains(text, own) && !strings.Contains(text, "\nloading:1") {
 			return nil
 		}
 		select {
@@ -164,7 +164,7 @@ func (s *Server) arguments(log string) []string {
 		var text strings.Builder
 		fmt.Fprintf(&text, "bind 127.0.0.1\ndir %s\nlogfile %s\n"+
 			"sentinel monitor %[3]s 127.0.0.1 %[4]d 1\n"+
-			"sentinel down-after-milliseconds %[3]s 300\nsentinel failover-timeout %[3]s 1000\n",
+			"sentinel down-after-milliseconds %[3]s 3000\nsentinel failover-timeout %[3]s 5000\n",
 			s.dir, log, MasterName, watched.port)
 		for _, setting := range s.listening(port) {
 			fmt.Fprintf(&text, "%s %s\n", setting[0], setting[1])

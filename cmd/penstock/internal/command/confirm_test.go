@@ -41,9 +41,10 @@ func TestHeldBackListIsShownAndConfirmed(t *testing.T) {
 	require.Equal(t, command.ExitDone, u.run(t, "lists", "push", "scrapers", listFile(t, "a\nb\nc\nd\n"), "--yes").code)
 	engine := startCarefulEngine(t, server, "careful", 0.2)
 	entries := func() int {
-		status := engine.Lists().Status()
-		require.Len(t, status, 1)
-		return status[0].Entries
+		if status := engine.Lists().Status(); len(status) == 1 {
+			return status[0].Entries
+		}
+		return -1
 	}
 	require.Equal(t, 4, entries())
 

@@ -87,9 +87,14 @@ func (s *servers) address(of string) string { return s.until(`for=` + of + ` add
 
 func (s *servers) dial(with credentials.TransportCredentials) *grpc.ClientConn {
 	s.t.Helper()
-	conn, err := grpc.NewClient(s.address("grpc"), grpc.WithTransportCredentials(with))
-	require.NoError(s.t, err)
-	s.t.Cleanup(func() { _ = conn.Close() })
+	return dial(s.t, s.address("grpc"), with)
+}
+
+func dial(t *testing.T, address string, with credentials.TransportCredentials) *grpc.ClientConn {
+	t.Helper()
+	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(with))
+	assert.NoError(t, err)
+	t.Cleanup(func() { _ = conn.Close() })
 	return conn
 }
 
