@@ -1,6 +1,8 @@
 package core
 
 import (
+	"github.com/penstock-go/penstock/core/internal/lines"
+
 	"cmp"
 	"log/slog"
 	"math"
@@ -38,7 +40,7 @@ type callEnv struct {
 
 	journal      journal
 	events       eventLog
-	refusalLines lineBudget
+	refusalLines lines.Budget
 }
 
 // names finds the resources by their names.

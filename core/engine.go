@@ -1,6 +1,8 @@
 package core
 
 import (
+	"github.com/penstock-go/penstock/core/internal/lines"
+
 	"cmp"
 	"log/slog"
 	"math"
@@ -33,7 +35,7 @@ type Engine struct {
 	resources  registry
 	rejections atomic.Uint64 // documents rejected
 
-	forcedLines lineBudget
+	forcedLines lines.Budget
 
 	rules     ruleStore
 	recorders recorders

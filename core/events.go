@@ -1,6 +1,8 @@
 package core
 
 import (
+	"github.com/penstock-go/penstock/core/internal/lines"
+
 	"slices"
 	"strings"
 	"sync"
@@ -111,7 +113,7 @@ func (l *eventLog) add(e Event) {
 		return
 	}
 	for _, text := range []*string{&e.Source, &e.Document, &e.Resource, &e.Rule, &e.By, &e.Text} {
-		*text = loggable(*text)
+		*text = lines.Cut(*text)
 	}
 	e.Err = cutError(e.Err)
 	l.mu.Lock()
@@ -121,7 +123,7 @@ func (l *eventLog) add(e Event) {
 		b = new(eventBudget)
 		l.budgets[e.Type] = b
 	}
-	if second := secondOf(e.At); second > b.second || second < b.second-1 { // the clock went back
+	if second := lines.SecondOf(e.At); second > b.second || second < b.second-1 { // the clock went back
 		b.second, b.kept = second, 0
 	}
 	if b.kept == eventsInSecond {

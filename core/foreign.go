@@ -1,6 +1,8 @@
 package core
 
 import (
+	"github.com/penstock-go/penstock/core/internal/lines"
+
 	"errors"
 	"fmt"
 	"log/slog"
@@ -57,9 +59,9 @@ func (e *Engine) tryRule(r rule.Rule) {
 // kindFailed logs that the kind of a rule has failed, on a resource if that is not "", and returns it as
 // an error.
 func (m *limiterMaker) kindFailed(key rule.Key, resource string, err error) error {
-	attrs := []any{slog.String("kind", string(key.Kind)), slog.String("rule", loggable(key.Name)), slog.Any("error", err)}
+	attrs := []any{slog.String("kind", string(key.Kind)), slog.String("rule", lines.Cut(key.Name)), slog.Any("error", err)}
 	if resource != "" {
-		attrs = append(attrs, slog.String("resource", loggable(resource)))
+		attrs = append(attrs, slog.String("resource", lines.Cut(resource)))
 	}
 	if failure := (*ruleset.Failure)(nil); errors.As(err, &failure) && failure.Stack != nil {
 		attrs = append(attrs, slog.String("stack", string(failure.Stack)))

@@ -1,6 +1,8 @@
 package core
 
 import (
+	"github.com/penstock-go/penstock/core/internal/lines"
+
 	"context"
 	"log/slog"
 	"slices"
@@ -66,7 +68,7 @@ func causeOf(from ruleset.Origin) swapCause {
 
 func (o *swapCause) addName(name string) {
 	if len(o.documents) < loggedNames {
-		o.documents = append(o.documents, loggable(name))
+		o.documents = append(o.documents, lines.Cut(name))
 	} else {
 		o.more++
 	}
@@ -232,7 +234,7 @@ func (r *rejections) line() line {
 	}
 	l := line{level: slog.LevelError, message: message, attrs: []slog.Attr{
 		slog.String("source", r.pending.Source),
-		slog.String("document", loggable(r.pending.Document)),
+		slog.String("document", lines.Cut(r.pending.Document)),
 		slog.Int64("revision", r.pending.Revision),
 		slog.Any("error", r.pending.Err),
 	}}

@@ -1,6 +1,8 @@
 package core
 
 import (
+	"github.com/penstock-go/penstock/core/internal/lines"
+
 	"hash/maphash"
 	"log/slog"
 	"strings"
@@ -16,7 +18,7 @@ func (g *registry) warnOfOverflow(name string) {
 		return
 	}
 	g.env.events.add(Event{At: g.env.clock.Now(), Type: EventOverflow, Resource: name})
-	attributes := []any{slog.Int("maxResources", g.max), slog.String("resource", loggable(name))}
+	attributes := []any{slog.Int("maxResources", g.max), slog.String("resource", lines.Cut(name))}
 	var byValue []string
 	for _, kind := range g.kinds {
 		if kind.Phase() == rule.PhaseValue {

@@ -1,6 +1,8 @@
 package core
 
 import (
+	"github.com/penstock-go/penstock/core/internal/lines"
+
 	"context"
 	"log/slog"
 	"sync/atomic"
@@ -10,6 +12,9 @@ import (
 	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/stat"
 )
+
+// refusalLines is how many refusals a second are logged, for all resources together.
+const refusalLines = 10
 
 // refuse counts and reports a call that a rule refuses, and returns its error.
 func (r *resource) refuse(
@@ -32,14 +37,14 @@ func (r *resource) refuse(
 // logRefusal logs a refusal, as is done for one in each second of a resource, and for the
 // first few in each second of all resources.
 func (r *resource) logRefusal(now clock.Instant, err *BlockError) {
-	skipped, ok := r.env.refusalLines.take(now, refusalLines, r.env.clock.Now)
+	skipped, ok := r.env.refusalLines.Take(now, refusalLines, r.env.clock.Now)
 	if !ok {
 		return
 	}
 	facts := []any{
-		slog.String("resource", loggable(err.Resource)),
+		slog.String("resource", lines.Cut(err.Resource)),
 		slog.String("kind", string(err.Kind)),
-		slog.String("rule", loggable(err.Rule)),
+		slog.String("rule", lines.Cut(err.Rule)),
 	}
 	if err.RetryAfter != 0 || err.Reason != rule.Denied { // waiting does not make a caller one who may call
 		facts = append(facts, slog.String("retryAfter", err.retryText()))

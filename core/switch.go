@@ -1,6 +1,8 @@
 package core
 
 import (
+	"github.com/penstock-go/penstock/core/internal/lines"
+
 	"cmp"
 	"errors"
 	"fmt"
@@ -39,11 +41,11 @@ type Scope struct {
 func (s Scope) String() string {
 	switch {
 	case s.Rule != "":
-		return rule.Key{Kind: s.Kind, Name: loggable(s.Rule)}.String()
+		return rule.Key{Kind: s.Kind, Name: lines.Cut(s.Rule)}.String()
 	case s.Kind != "":
 		return "kind " + string(s.Kind)
 	case s.Resource != "":
-		return fmt.Sprintf("resource %q", loggable(s.Resource))
+		return fmt.Sprintf("resource %q", lines.Cut(s.Resource))
 	}
 	return "engine"
 }
@@ -127,7 +129,7 @@ func (e *Engine) checkSwitch(scope Scope, state string, before *Forced) error {
 	case scope.Kind != "":
 		return e.checkKindScope(scope)
 	case scope.Resource != "" && !e.resources.isKnown(scope.Resource):
-		return fmt.Errorf("%w: %s", ErrUnknownResource, rule.Quote(loggable(scope.Resource)))
+		return fmt.Errorf("%w: %s", ErrUnknownResource, rule.Quote(lines.Cut(scope.Resource)))
 	}
 	return nil
 }
@@ -149,7 +151,7 @@ func (s *ruleStore) withKind(scope Scope) (Scope, error) {
 		found = with
 	}
 	if found.Kind == "" {
-		return scope, fmt.Errorf("%w: %s", ErrUnknownRule, rule.Quote(loggable(scope.Rule)))
+		return scope, fmt.Errorf("%w: %s", ErrUnknownRule, rule.Quote(lines.Cut(scope.Rule)))
 	}
 	return found, nil
 }
@@ -167,11 +169,11 @@ func (e *Engine) checkKindScope(scope Scope) error {
 }
 
 func unknownKind(kind rule.Kind) error {
-	return fmt.Errorf("%w: %s", ErrUnknownKind, rule.Quote(loggable(string(kind))))
+	return fmt.Errorf("%w: %s", ErrUnknownKind, rule.Quote(lines.Cut(string(kind))))
 }
 
 func unknownRule(key rule.Key) error {
-	return fmt.Errorf("%w: %s %s", ErrUnknownRule, loggable(string(key.Kind)), rule.Quote(loggable(key.Name)))
+	return fmt.Errorf("%w: %s %s", ErrUnknownRule, lines.Cut(string(key.Kind)), rule.Quote(lines.Cut(key.Name)))
 }
 
 // isKnown says whether a resource was called of late or a rule is for it.
