@@ -1,8 +1,6 @@
 package core
 
 import (
-	"github.com/penstock-go/penstock/core/internal/lines"
-
 	"cmp"
 	"log/slog"
 	"math"
@@ -11,7 +9,8 @@ import (
 	"sync/atomic"
 
 	"github.com/penstock-go/penstock/clock"
-	"github.com/penstock-go/penstock/core/internal/ruleset"
+	"github.com/penstock-go/penstock/core/internal/journal"
+	"github.com/penstock-go/penstock/core/internal/lines"
 )
 
 // callEnv is what calls need of their engine, whatever their resource. All that an engine has points to
@@ -38,7 +37,7 @@ type callEnv struct {
 	overflow *resourceStats // those that names beyond the bound share
 	noRules  plan           // of resources without rules
 
-	journal      journal
+	journal      journal.Journal
 	events       eventLog
 	refusalLines lines.Budget
 }
@@ -71,7 +70,7 @@ func (e *callEnv) init(config *Config) {
 	none := &e.noRules.others
 	none.isFollowed = e.observesPasses()
 	none.isEmpty = !none.isFollowed
-	e.journal.log, e.journal.rejections = e.log, make(map[ruleset.DocumentKey]*rejections)
+	e.journal.Init(e.log)
 	e.events.init(cmp.Or(config.MaxEvents, DefaultMaxEvents), e.clock.Now())
 }
 

@@ -1,8 +1,6 @@
 package core
 
 import (
-	"github.com/penstock-go/penstock/core/internal/lines"
-
 	"cmp"
 	"log/slog"
 	"math"
@@ -10,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/core/internal/lines"
 	"github.com/penstock-go/penstock/core/internal/signals"
 	"github.com/penstock-go/penstock/list"
 	"github.com/penstock-go/penstock/rule"
@@ -98,7 +97,7 @@ func (e *Engine) Close() {
 	e.rules.mu.Unlock()
 	e.running.Wait()
 	e.signals.AwaitSource()
-	e.journal.flush(0, true)
+	e.journal.Flush(0, true)
 }
 
 // Clock returns the clock that the engine runs on.

@@ -1,14 +1,13 @@
 package core
 
 import (
-	"github.com/penstock-go/penstock/core/internal/lines"
-
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/core/internal/lines"
 	"github.com/penstock-go/penstock/rule"
 )
 

@@ -1,8 +1,6 @@
 package core
 
 import (
-	"github.com/penstock-go/penstock/core/internal/lines"
-
 	"cmp"
 	"errors"
 	"fmt"
@@ -13,6 +11,7 @@ import (
 	"unicode"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/core/internal/lines"
 	"github.com/penstock-go/penstock/rule"
 )
 

@@ -1,14 +1,13 @@
 package core
 
 import (
-	"github.com/penstock-go/penstock/core/internal/lines"
-
 	"errors"
 	"fmt"
 	"log/slog"
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/core/internal/lines"
 	"github.com/penstock-go/penstock/core/internal/ruleset"
 	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"

@@ -1,8 +1,6 @@
 package core
 
 import (
-	"github.com/penstock-go/penstock/core/internal/lines"
-
 	"cmp"
 	"fmt"
 	"hash/fnv"
@@ -10,6 +8,7 @@ import (
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/core/internal/lines"
 	"github.com/penstock-go/penstock/core/internal/signals"
 	"github.com/penstock-go/penstock/fleet"
 	"github.com/penstock-go/penstock/list"

@@ -1,14 +1,13 @@
 package core
 
 import (
-	"github.com/penstock-go/penstock/core/internal/lines"
-
 	"context"
 	"log/slog"
 	"sync/atomic"
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/core/internal/lines"
 	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/stat"
 )
@@ -56,7 +55,7 @@ func (r *resource) logRefusal(now clock.Instant, err *BlockError) {
 		At: now, Type: EventRefusal, Resource: err.Resource, Kind: err.Kind, Rule: err.Rule, RetryAfter: err.RetryAfter,
 	})
 	r.env.log.Info("penstock: call refused, further refusals in this second are not logged", facts...)
-	r.env.journal.flush(now, false)
+	r.env.journal.Flush(now, false)
 }
 
 // isLogged reports whether a refusal in the second of now is known to have been logged.

@@ -1,14 +1,13 @@
 package core
 
 import (
-	"github.com/penstock-go/penstock/core/internal/lines"
-
 	"cmp"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
 
+	"github.com/penstock-go/penstock/core/internal/lines"
 	"github.com/penstock-go/penstock/rule"
 )
 
