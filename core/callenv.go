@@ -71,7 +71,7 @@ func (e *callEnv) init(config *Config) {
 	none.isFollowed = e.observesPasses()
 	none.isEmpty = !none.isFollowed
 	e.journal.Init(e.log)
-	e.events.init(cmp.Or(config.MaxEvents, DefaultMaxEvents), e.clock.Now())
+	e.events.Init(cmp.Or(config.MaxEvents, DefaultMaxEvents), e.clock.Now())
 }
 
 // isForeign says whether a clock is none of package clock.

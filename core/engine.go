@@ -33,6 +33,7 @@ type Engine struct {
 
 	resources  registry
 	rejections atomic.Uint64 // documents rejected
+	listStates listStates    // of which there are events
 
 	forcedLines lines.Budget
 
