@@ -33,7 +33,7 @@ type callEnv struct {
 	closed     chan struct{}                 // closed by Close, to wake what waits
 	switched   atomic.Pointer[chan struct{}] // closed when something is switched: calls that wait look again
 
-	names    names          // for calls that do not find what they expect in their resource
+	names    resourceNames  // for calls that do not find what they expect in their resource
 	overflow *resourceStats // those that names beyond the bound share
 	noRules  plan           // of resources without rules
 
@@ -42,8 +42,8 @@ type callEnv struct {
 	refusalLines lines.Budget
 }
 
-// names finds the resources by their names.
-type names interface {
+// resourceNames finds the resources by their names.
+type resourceNames interface {
 	// getOrAdd returns the resource of a name whose resource was evicted, or belongs to the overflow.
 	getOrAdd(name string) *resource
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core/internal/lines"
+	"github.com/penstock-go/penstock/internal/splitmix"
 	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/stat"
 )
@@ -21,7 +22,7 @@ func (r *resource) refuse(
 ) error {
 	err := &by.refusalOf(retryAfter).err
 	by.tally.refused.Block(now, tokens)
-	if r.evicted.Load() {
+	if r.Evicted.Load() {
 		r.env.names.countIfForgotten(r, tokens)
 	}
 	if r.env.observer.Refused != nil {
@@ -139,7 +140,10 @@ func (a *answers) orNone() answers {
 	return *a
 }
 
-const cacheBits = 4
+const (
+	cacheBits = 4
+	golden    = splitmix.Increment // an odd number without a pattern
+)
 
 // madeRefusals is a cache of errors, by a hash of their RetryAfter.
 type madeRefusals [1 << cacheBits]atomic.Pointer[refusal]

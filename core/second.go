@@ -53,7 +53,7 @@ func (e *Engine) SecondReader(from clock.Instant) *SecondReader {
 func (r *SecondReader) Read(at clock.Instant) (list []ResourceSecond) {
 	r.read(lines.SecondOf(at), func(of *resource, s stat.Second) {
 		if s.Passed+s.Blocked+s.Completed+s.Failed+s.Waited > 0 {
-			list = append(list, ResourceSecond{of.name, s})
+			list = append(list, ResourceSecond{of.Name, s})
 		}
 	})
 	slices.SortFunc(list, func(a, b ResourceSecond) int { return cmp.Compare(a.Resource, b.Resource) })

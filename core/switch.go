@@ -180,7 +180,7 @@ func (g *registry) isKnown(name string) (known bool) {
 	if name == Overflow {
 		return false
 	}
-	if r := g.table.get(name); r != nil && !r.evicted.Load() {
+	if r := g.table.Get(name); r != nil && !r.Evicted.Load() {
 		return true
 	}
 	if len(name) > rule.MaxNameLength {
@@ -219,7 +219,7 @@ func (e *Engine) swapSwitches(next *switchTable, scopes ...Scope) limiterChanges
 // concerns says whether the scope has a rule of the resource. registry.swapMu is held.
 func (s Scope) concerns(r *resource) bool {
 	if s.Resource != "" {
-		return r.name == s.Resource
+		return r.Name == s.Resource
 	}
 	return slices.ContainsFunc(r.states, func(of *ruleState) bool {
 		return s.Kind == "" || s.Kind == of.rule.key.Kind && (s.Rule == "" || s.Rule == of.rule.key.Name)
