@@ -147,10 +147,10 @@ func (l limiterEnv) newState(a *activeRule, version rule.Rule, shared versionedL
 	s := &ruleState{rule: a, version: version, limiter: shared, transitions: a.transitions, before: r.node.Calls()}
 	if s.isOwn() {
 		s.transitions = newTransitions(version)
-		s.limiter = l.newLimiter(a, version, r.name, s.transitions)
+		s.limiter = l.newLimiter(a, version, r.Name, s.transitions)
 	}
 	s.tally = newTally(&r.node)
-	s.refusals = newRefusals(r.name, version, s.tally)
+	s.refusals = newRefusals(r.Name, version, s.tally)
 	return s
 }
 

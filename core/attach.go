@@ -24,8 +24,8 @@ func (g *registry) attach(a *activeRule, now clock.Instant) {
 func (g *registry) resourceOfRule(name string, now clock.Instant) *resource {
 	var made *resource
 	patterns := g.overflow.patterns.Load()
-	r := g.table.get(name) // it cannot be evicted now
-	if r == nil || r.evicted.Load() {
+	r := g.table.Get(name) // it cannot be evicted now
+	if r == nil || r.Evicted.Load() {
 		made = g.newResourceFor(name, patterns, now)
 	}
 	if made == nil && r.attached != nil {

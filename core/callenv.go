@@ -9,7 +9,8 @@ import (
 	"sync/atomic"
 
 	"github.com/penstock-go/penstock/clock"
-	"github.com/penstock-go/penstock/core/internal/ruleset"
+	"github.com/penstock-go/penstock/core/internal/journal"
+	"github.com/penstock-go/penstock/core/internal/lines"
 )
 
 // callEnv is what calls need of their engine, whatever their resource. All that an engine has points to
@@ -32,17 +33,17 @@ type callEnv struct {
 	closed     chan struct{}                 // closed by Close, to wake what waits
 	switched   atomic.Pointer[chan struct{}] // closed when something is switched: calls that wait look again
 
-	names    names          // for calls that do not find what they expect in their resource
+	names    resourceNames  // for calls that do not find what they expect in their resource
 	overflow *resourceStats // those that names beyond the bound share
 	noRules  plan           // of resources without rules
 
-	journal      journal
+	journal      journal.Journal
 	events       eventLog
-	refusalLines lineBudget
+	refusalLines lines.Budget
 }
 
-// names finds the resources by their names.
-type names interface {
+// resourceNames finds the resources by their names.
+type resourceNames interface {
 	// getOrAdd returns the resource of a name whose resource was evicted, or belongs to the overflow.
 	getOrAdd(name string) *resource
 
@@ -69,8 +70,8 @@ func (e *callEnv) init(config *Config) {
 	none := &e.noRules.others
 	none.isFollowed = e.observesPasses()
 	none.isEmpty = !none.isFollowed
-	e.journal.log, e.journal.rejections = e.log, make(map[ruleset.DocumentKey]*rejections)
-	e.events.init(cmp.Or(config.MaxEvents, DefaultMaxEvents), e.clock.Now())
+	e.journal.Init(e.log)
+	e.events.Init(cmp.Or(config.MaxEvents, DefaultMaxEvents), e.clock.Now())
 }
 
 // isForeign says whether a clock is none of package clock.

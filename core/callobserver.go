@@ -43,7 +43,7 @@ func (e *callEnv) reportPass(ctx context.Context, q *request) {
 func (g *Guard) reportEnd(now clock.Instant, word uint32, longLived bool) {
 	if ended := g.resource.env.observer.Ended; ended != nil {
 		ended(End{
-			Resource: g.resource.name, At: now, Duration: max(0, now.Sub(g.start)),
+			Resource: g.resource.Name, At: now, Duration: max(0, now.Sub(g.start)),
 			Failed: word&stateMask == failed, Ignored: word&stateMask == ignored, LongLived: longLived,
 		})
 	}

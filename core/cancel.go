@@ -41,7 +41,7 @@ func (g *Guard) cancel(now clock.Instant) {
 	g.recordCancel(now)
 	q := request{Call: rule.Call{Now: now, Tokens: tokens}}
 	if ended := g.resource.env.observer.Ended; ended != nil {
-		defer ended(End{Resource: g.resource.name, At: now, Duration: max(0, now.Sub(g.start)), Cancelled: true})
+		defer ended(End{Resource: g.resource.Name, At: now, Duration: max(0, now.Sub(g.start)), Cancelled: true})
 	}
 	g.resource.node.TakeBack(g.start, tokens)
 	if passed == nil {

@@ -1,8 +1,6 @@
 package core
 
-import (
-	"fmt"
-)
+import "fmt"
 
 // Confirm puts in force what the source of that name holds, of rules or of lists, however
 // many rules or entries that removes, after it was held back for that; see

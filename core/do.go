@@ -1,8 +1,6 @@
 package core
 
-import (
-	"context"
-)
+import "context"
 
 // Do runs fn as a guarded call of the resource, with a context in which [GuardFrom] finds its
 // guard, see also [Guard.Context]. If the call is refused, Do returns that

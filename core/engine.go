@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/core/internal/lines"
 	"github.com/penstock-go/penstock/core/internal/signals"
 	"github.com/penstock-go/penstock/list"
 	"github.com/penstock-go/penstock/rule"
@@ -32,8 +33,9 @@ type Engine struct {
 
 	resources  registry
 	rejections atomic.Uint64 // documents rejected
+	listStates listStates    // of which there are events
 
-	forcedLines lineBudget
+	forcedLines lines.Budget
 
 	rules     ruleStore
 	recorders recorders
@@ -96,7 +98,7 @@ func (e *Engine) Close() {
 	e.rules.mu.Unlock()
 	e.running.Wait()
 	e.signals.AwaitSource()
-	e.journal.flush(0, true)
+	e.journal.Flush(0, true)
 }
 
 // Clock returns the clock that the engine runs on.

@@ -231,7 +231,7 @@ func (r *resource) stopAtStep(ctx context.Context, q *request, opts []Option, c 
 // of its own.
 func (r *resource) pass(now clock.Instant, tokens int32) bool {
 	r.node.Pass(now, tokens)
-	if r.evicted.Load() && !r.env.names.stillOverflows(r) {
+	if r.Evicted.Load() && !r.env.names.stillOverflows(r) {
 		r.node.TakeBack(now, tokens)
 		return false
 	}

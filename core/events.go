@@ -1,12 +1,12 @@
 package core
 
 import (
-	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/core/internal/events"
+	"github.com/penstock-go/penstock/core/internal/lines"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -74,73 +74,22 @@ type Event struct {
 	Skipped uint64
 }
 
-const (
-	// eventsInSecond is how many events of one type are kept of each second.
-	eventsInSecond = 50
-
-	eventErrorBytes = 1 << 10
-)
+// eventErrorBytes is how much of an error is kept.
+const eventErrorBytes = 1 << 10
 
 // eventLog keeps the latest events.
-type eventLog struct {
-	mu      sync.Mutex // guards what follows; the last one in the order of locks
-	most    int
-	ring    []Event // once it is full, the oldest is that at next%most
-	next    uint64  // how many were added
-	firstID uint64
-	budgets map[EventType]*eventBudget
-	changed chan struct{} // closed when an event is added; nil while nobody waits
-	lists   map[listKey]listState
-}
-
-// eventBudget bounds the events of a type.
-type eventBudget struct {
-	second  int64
-	kept    int // in the second
-	skipped uint64
-}
-
-func (l *eventLog) init(most int, now clock.Instant) {
-	l.most, l.budgets = most, make(map[EventType]*eventBudget)
-	l.firstID = uint64(max(time.Microsecond, now.Sub(0)) / time.Microsecond)
-}
+type eventLog struct{ events.Log[Event] }
 
 // add adds an event, unless there were too many of its type.
 func (l *eventLog) add(e Event) {
-	if l.most <= 0 {
+	if !l.Keeps() {
 		return
 	}
 	for _, text := range []*string{&e.Source, &e.Document, &e.Resource, &e.Rule, &e.By, &e.Text} {
-		*text = loggable(*text)
+		*text = lines.Cut(*text)
 	}
 	e.Err = cutError(e.Err)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	b := l.budgets[e.Type]
-	if b == nil {
-		b = new(eventBudget)
-		l.budgets[e.Type] = b
-	}
-	if second := secondOf(e.At); second > b.second || second < b.second-1 { // the clock went back
-		b.second, b.kept = second, 0
-	}
-	if b.kept == eventsInSecond {
-		b.skipped++
-		return
-	}
-	b.kept++
-	e.Skipped, b.skipped = b.skipped, 0
-	e.ID = l.firstID + l.next
-	if len(l.ring) < l.most {
-		l.ring = append(l.ring, e)
-	} else {
-		l.ring[l.next%uint64(l.most)] = e
-	}
-	l.next++
-	if l.changed != nil {
-		close(l.changed)
-		l.changed = nil
-	}
+	l.Add(string(e.Type), e.At, e, func(e *Event, id, skipped uint64) { e.ID, e.Skipped = id, skipped })
 }
 
 func cutError(text string) string {
@@ -155,36 +104,12 @@ func cutError(text string) string {
 // that came after that ID are gone; they may be those of an earlier process.
 func (e *Engine) Events(after uint64) (events []Event, missed bool) {
 	e.noteLists()
-	l := &e.events
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	first := l.firstID + l.next - uint64(len(l.ring))
-	if after >= l.firstID+l.next { // that of an engine whose clock was ahead
-		after, missed = 0, true
-	}
-	from := max(first, after+1)
-	for id := from; id < l.firstID+l.next; id++ {
-		events = append(events, l.ring[(id-l.firstID)%uint64(l.most)])
-	}
-	return slices.Clip(events), missed || after != 0 && after+1 < first
+	return e.events.After(after)
 }
 
 // EventsChanged returns a channel that is closed when an event is added after the call. It is never
 // closed if [Config.MaxEvents] is negative.
-func (e *Engine) EventsChanged() <-chan struct{} {
-	l := &e.events
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.changed == nil {
-		l.changed = make(chan struct{})
-	}
-	return l.changed
-}
+func (e *Engine) EventsChanged() <-chan struct{} { return e.events.Changed() }
 
 // LastEvent returns the ID of the latest event, or the one before the first.
-func (e *Engine) LastEvent() uint64 {
-	l := &e.events
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.firstID + l.next - 1
-}
+func (e *Engine) LastEvent() uint64 { return e.events.Last() }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"log/slog"
 	"strings"
+	"sync"
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/list"
@@ -50,6 +51,20 @@ type listState struct {
 	err   string
 }
 
+// listStates are those that were noted last.
+type listStates struct {
+	mu    sync.Mutex // guards what follows
+	noted map[listKey]listState
+}
+
+// swap sets the states, and returns those before.
+func (l *listStates) swap(next map[listKey]listState) (before map[listKey]listState) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	before, l.noted = l.noted, next
+	return before
+}
+
 // stateOfList returns how a list is, in the words of [Event.To].
 func stateOfList(s *list.Status) listState {
 	state := listState{since: s.Since, how: "in force"}
@@ -69,7 +84,7 @@ func stateOfList(s *list.Status) listState {
 // noteLists notes which lists have changed since it was last called. Lists may belong to several
 // engines, so that nobody tells.
 func (e *Engine) noteLists() {
-	if e.events.most <= 0 {
+	if !e.events.Keeps() {
 		return
 	}
 	status, now := e.lists.Status(), e.clock.Now()
@@ -77,10 +92,7 @@ func (e *Engine) noteLists() {
 	for i := range status {
 		next[listKey{status[i].Name, status[i].Provider}] = stateOfList(&status[i])
 	}
-	e.events.mu.Lock()
-	before := e.events.lists
-	e.events.lists = next
-	e.events.mu.Unlock()
+	before := e.listStates.swap(next)
 	for i := range status {
 		s := &status[i]
 		key := listKey{s.Name, s.Provider}

@@ -51,5 +51,5 @@ func (e *Engine) FlowStates(resource string) (states []rule.Status) {
 func (e *Engine) PastNames() int {
 	e.resources.mu.Lock()
 	defer e.resources.mu.Unlock()
-	return len(e.resources.past.known)
+	return len(e.resources.past.All())
 }

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/core/internal/journal"
 	"github.com/penstock-go/penstock/fleet"
 	"github.com/penstock-go/penstock/rule"
 )
@@ -156,8 +157,8 @@ func (e *Engine) logUnknownFleet(rules []rule.Key) {
 	if len(rules) == 0 {
 		return
 	}
-	names := make([]string, 0, loggedNames)
-	for _, key := range rules[:min(len(rules), loggedNames)] {
+	names := make([]string, 0, journal.MostNames)
+	for _, key := range rules[:min(len(rules), journal.MostNames)] {
 		names = append(names, key.String())
 	}
 	slices.Sort(names)

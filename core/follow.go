@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/core/internal/journal"
 	"github.com/penstock-go/penstock/core/internal/ruleset"
 )
 
@@ -217,7 +218,7 @@ func delivery(change Change) ruleset.Delivery {
 
 // Disconnected is the engine's side of [Sink].
 func (f sourceSink) Disconnected(err error) {
-	defer f.engine.journal.flush(f.engine.clock.Now(), false)
+	defer f.engine.journal.Flush(f.engine.clock.Now(), false)
 	f.engine.rules.mu.Lock()
 	defer f.engine.rules.mu.Unlock()
 	if f.ctx.Err() == nil {
@@ -239,7 +240,7 @@ func (f sourceSink) connect(err error) {
 			slog.String("source", f.name), slog.Any("error", err))
 		f.since, f.logged, f.loggedAt = now, err.Error(), now
 		f.note(now, SourceLost, err)
-	case !connected && f.logged != err.Error() && isDue(f.loggedAt, now):
+	case !connected && f.logged != err.Error() && journal.IsDue(f.loggedAt, now):
 		f.engine.log.Error("penstock: source still lost, for another reason",
 			slog.String("source", f.name), slog.Any("error", err))
 		f.logged, f.loggedAt = err.Error(), now

@@ -11,6 +11,7 @@ import (
 	"unicode"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/core/internal/lines"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -85,8 +86,8 @@ func (e *Engine) newForced(scope Scope, state string, orders []Order) (*Forced, 
 // cleaned returns a text of an operator as it is kept: without what could write over other texts where it
 // is shown, and not too long.
 func cleaned(text string) string {
-	if len(text) > loggedBytes {
-		text = loggable(text)
+	if len(text) > lines.MaxBytes {
+		text = lines.Cut(text)
 	}
 	return strings.TrimSpace(strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {
@@ -156,7 +157,7 @@ func (e *Engine) noteForced(c *ForcedChange) {
 // reportForced logs a change, unless there were many in this second, and reports it to the observer. No
 // lock is held.
 func (e *Engine) reportForced(c *ForcedChange) {
-	if skipped, ok := e.forcedLines.take(c.At, forcedLines, e.clock.Now); ok {
+	if skipped, ok := e.forcedLines.Take(c.At, forcedLines, e.clock.Now); ok {
 		e.logForced(c, skipped)
 	}
 	if e.observer.Forced != nil {
@@ -170,7 +171,7 @@ func (e *Engine) logForced(c *ForcedChange, skipped uint64) {
 		{"kind", string(c.Kind)}, {"rule", c.Rule}, {"resource", c.Resource}, {"before", c.From}, {"by", c.By}, {"reason", c.Reason},
 	} {
 		if fact.text != "" {
-			facts = append(facts, slog.String(fact.key, loggable(fact.text)))
+			facts = append(facts, slog.String(fact.key, lines.Cut(fact.text)))
 		}
 	}
 	if !c.Until.IsZero() {

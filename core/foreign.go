@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/core/internal/lines"
 	"github.com/penstock-go/penstock/core/internal/ruleset"
 	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
@@ -57,9 +58,9 @@ func (e *Engine) tryRule(r rule.Rule) {
 // kindFailed logs that the kind of a rule has failed, on a resource if that is not "", and returns it as
 // an error.
 func (m *limiterMaker) kindFailed(key rule.Key, resource string, err error) error {
-	attrs := []any{slog.String("kind", string(key.Kind)), slog.String("rule", loggable(key.Name)), slog.Any("error", err)}
+	attrs := []any{slog.String("kind", string(key.Kind)), slog.String("rule", lines.Cut(key.Name)), slog.Any("error", err)}
 	if resource != "" {
-		attrs = append(attrs, slog.String("resource", loggable(resource)))
+		attrs = append(attrs, slog.String("resource", lines.Cut(resource)))
 	}
 	if failure := (*ruleset.Failure)(nil); errors.As(err, &failure) && failure.Stack != nil {
 		attrs = append(attrs, slog.String("stack", string(failure.Stack)))

@@ -26,7 +26,7 @@ func (g *registry) countIfForgotten(r *resource, tokens int32) {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if r.gone.Load() {
+	if r.Gone.Load() {
 		g.forgotten.add(&stat.Totals{Blocked: 1, BlockedTokens: uint64(tokens)})
 	}
 }
@@ -45,11 +45,11 @@ func (g *registry) allAndForgotten(now clock.Instant) ([]*resource, stat.Totals)
 	g.mu.Lock()
 	before := g.forgotten.resources
 	g.mu.Unlock()
-	list := g.table.all()
+	list := g.table.All()
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.forgotten.resources != before { // rarely, for the sweep is done
-		list = slices.DeleteFunc(list, func(r *resource) bool { return r.gone.Load() })
+		list = slices.DeleteFunc(list, func(r *resource) bool { return r.Gone.Load() })
 	}
 	return append(list, g.overflowResource), g.forgotten.totals
 }

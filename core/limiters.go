@@ -8,11 +8,15 @@ import (
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/core/internal/lines"
 	"github.com/penstock-go/penstock/core/internal/signals"
 	"github.com/penstock-go/penstock/fleet"
 	"github.com/penstock-go/penstock/list"
 	"github.com/penstock-go/penstock/rule"
 )
+
+// stateLines is how many changes of state a second are logged, for all resources together.
+const stateLines = 100
 
 // limiterMaker makes the limiters of an engine, and hears what they report.
 type limiterMaker struct {
@@ -24,7 +28,7 @@ type limiterMaker struct {
 	foreign map[rule.Kind]bool // the kinds of [Config.Kinds]
 	until   func(time.Time) time.Duration
 
-	stateLines, warningLines lineBudget
+	stateLines, warningLines lines.Budget
 }
 
 func (m *limiterMaker) init(env *callEnv, config *Config, of *signals.Set, member *fleet.Member) {
@@ -102,11 +106,11 @@ func (m *limiterMaker) warning(a *activeRule, resource string) func(message stri
 // warnOf logs what a limiter of a rule says, unless limiters have said much in this second.
 func (m *limiterMaker) warnOf(key rule.Key, resource, message string) {
 	m.events.add(Event{At: m.clock.Now(), Type: EventWarning, Resource: resource, Kind: key.Kind, Rule: key.Name, Text: message})
-	if _, ok := m.warningLines.take(m.clock.Now(), stateLines, m.clock.Now); !ok {
+	if _, ok := m.warningLines.Take(m.clock.Now(), stateLines, m.clock.Now); !ok {
 		return
 	}
-	m.log.Warn("penstock: "+message, slog.String("resource", loggable(resource)),
-		slog.String("kind", string(key.Kind)), slog.String("rule", loggable(key.Name)))
+	m.log.Warn("penstock: "+message, slog.String("resource", lines.Cut(resource)),
+		slog.String("kind", string(key.Kind)), slog.String("rule", lines.Cut(key.Name)))
 }
 
 // stateChanged reports a change of state to the observer and, unless there were many in this
@@ -121,11 +125,11 @@ func (m *limiterMaker) stateChanged(change StateChange, forced *Forced) {
 	}
 	event.Text = change.Because
 	m.events.add(event)
-	if skipped, ok := m.stateLines.take(change.At, stateLines, m.clock.Now); ok {
+	if skipped, ok := m.stateLines.Take(change.At, stateLines, m.clock.Now); ok {
 		facts := []any{
-			slog.String("resource", loggable(change.Resource)),
+			slog.String("resource", lines.Cut(change.Resource)),
 			slog.String("kind", string(change.Kind)),
-			slog.String("rule", loggable(change.Rule)),
+			slog.String("rule", lines.Cut(change.Rule)),
 			slog.String("from", change.From),
 			slog.String("to", change.To),
 		}

@@ -1,8 +1,6 @@
 package core
 
-import (
-	"github.com/penstock-go/penstock/rules"
-)
+import "github.com/penstock-go/penstock/rules"
 
 // Load puts the rules that come from code in force, in place of those of the
 // last Load; rules of sources and of other owners stay. It is [Engine.LoadAs] for the

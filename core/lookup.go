@@ -8,13 +8,7 @@ import (
 // get returns the resource of a name. If there are too many names, it is one that
 // shares the statistics of the overflow.
 func (g *registry) get(name string) *resource {
-	hash := quickHash(name)
-	if s := g.table.shortcuts.slot(hash); s.hash.Load() == hash { // not in a function of its own, which is 2 ns
-		if r := s.resource.Load(); r != nil && r.name == name {
-			return r
-		}
-	}
-	if r := g.table.get(name); r != nil {
+	if r := g.table.Get(name); r != nil {
 		return r
 	}
 	return g.getOrAdd(name)
@@ -83,7 +77,7 @@ func (g *registry) peek(name string) *resource {
 // lookUp returns the resource of a name, nil if there is none, and then whether there
 // is space for one.
 func (g *registry) lookUp(name string) (r *resource, hasSpace bool) {
-	if r = g.table.get(name); r != nil && !r.evicted.Load() {
+	if r = g.table.Get(name); r != nil && !r.Evicted.Load() {
 		return r, true
 	}
 	if g.full.Load() || g.mustOverflow(name) {
@@ -100,7 +94,7 @@ func (g *registry) lookUp(name string) (r *resource, hasSpace bool) {
 func (g *registry) add(r *resource, patterns *patternSet, now clock.Instant) *resource {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if present := g.present(r.name); present != nil {
+	if present := g.present(r.Name); present != nil {
 		return present
 	}
 	if g.overflow.patterns.Load() != patterns || !g.hasSpace() {
@@ -125,13 +119,13 @@ func (g *registry) addWith(r *resource, patterns *patternSet, now clock.Instant)
 	g.adding.Store(true)
 	defer g.adding.Store(false) // also if a limiter panics
 	g.inherit(r, patterns, now)
-	g.table.put(r)
+	g.table.Put(r)
 }
 
 // lookUpAgain returns the resource of the name: the same one, unless it was evicted or
 // belongs to the overflow. Then the name may have another one by now.
 func (r *resource) lookUpAgain(name string) *resource {
-	if r.evicted.Load() || r.resourceStats == r.env.overflow {
+	if r.Evicted.Load() || r.resourceStats == r.env.overflow {
 		return r.env.names.getOrAdd(name)
 	}
 	return r
@@ -145,13 +139,13 @@ func (g *registry) stillOverflows(r *resource) bool {
 		return false
 	}
 	isStable := !g.adding.Load() // no name is leaving the overflow just now
-	switch own := g.table.get(r.name); {
+	switch own := g.table.Get(r.Name); {
 	case isStable && own == nil:
 		return true
-	case isStable && !own.evicted.Load():
+	case isStable && !own.Evicted.Load():
 		return false
 	}
 	g.mu.Lock() // until the name is added, or forgotten
 	defer g.mu.Unlock()
-	return g.present(r.name) == nil
+	return g.present(r.Name) == nil
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/core/internal/lines"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -16,7 +17,7 @@ func (g *registry) warnOfOverflow(name string) {
 		return
 	}
 	g.env.events.add(Event{At: g.env.clock.Now(), Type: EventOverflow, Resource: name})
-	attributes := []any{slog.Int("maxResources", g.max), slog.String("resource", loggable(name))}
+	attributes := []any{slog.Int("maxResources", g.max), slog.String("resource", lines.Cut(name))}
 	var byValue []string
 	for _, kind := range g.kinds {
 		if kind.Phase() == rule.PhaseValue {
@@ -50,7 +51,7 @@ func (g *registry) overflowResourceFor(name string) *resource {
 		return g.newOverflowResource(strings.Clone(name), patterns) // its refusals have the name
 	}
 	slot := &g.overflow.names[maphash.String(g.overflow.seed, name)%overflowNames]
-	if r := slot.Load(); r != nil && r.name == name && r.patterns == patterns {
+	if r := slot.Load(); r != nil && r.Name == name && r.patterns == patterns {
 		return r
 	}
 	r := g.newOverflowResource(strings.Clone(name), patterns)
@@ -68,7 +69,7 @@ func (g *registry) overflowResourceFor(name string) *resource {
 func (g *registry) newOverflowResource(name string, patterns *patternSet) *resource {
 	r := g.newResource(name, g.overflowResource.resourceStats)
 	r.patterns = patterns
-	r.evicted.Store(true) // a call that passes looks whether the name has a resource by now
+	r.Evicted.Store(true) // a call that passes looks whether the name has a resource by now
 	p := planner{limiters: g.limiters, resource: name, switches: patterns.switches}
 	patterns.matching(name, func(of *patternRule) {
 		state := &ruleState{rule: of.activeRule, version: of.version, limiter: of.limiter, tally: of.tally}
@@ -83,7 +84,7 @@ func (g *registry) newOverflowResource(name string, patterns *patternSet) *resou
 // match it.
 func (g *registry) newResourceFor(name string, patterns *patternSet, now clock.Instant) *resource {
 	r := g.newResource(strings.Clone(name), new(resourceStats)) // the name may be a part of something larger
-	p := planner{limiters: g.limiters, resource: r.name, switches: patterns.switches}
+	p := planner{limiters: g.limiters, resource: r.Name, switches: patterns.switches}
 	env := limiterEnv{g.limiters, patterns.version, now}
 	patterns.matching(name, func(of *patternRule) {
 		state := env.newState(of.activeRule, of.version, of.limiter, r)

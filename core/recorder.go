@@ -162,7 +162,7 @@ func (rec *recorder) atOnce(
 		rec.decided(ctx, r, c, now, tokens, opts, v)
 		return
 	}
-	first := rec.resources.indexOf(&r.recorded, r.name)<<resourceShift | plainFlags<<flagShift
+	first := rec.resources.indexOf(&r.recorded, r.Name)<<resourceShift | plainFlags<<flagShift
 	if by == nil {
 		b := rec.open(now)
 		b.words[b.used] = first | uint64(now-b.base)<<instantShift
@@ -188,7 +188,7 @@ func (rec *recorder) decided(
 	if !areAttributes(opts) {
 		flags, more = rec.options(opts, flags)
 	}
-	first := uint64(v.outcome) | rec.resources.indexOf(&r.recorded, r.name)<<resourceShift
+	first := uint64(v.outcome) | rec.resources.indexOf(&r.recorded, r.Name)<<resourceShift
 	var words [maxWords]uint64
 	used := 2
 	more |= uint64(tokens)
@@ -357,7 +357,7 @@ func (rec *recorder) ended(r *resource, start, now clock.Instant, flags recordin
 		return // nobody knows of it
 	}
 	now = max(now, start)
-	first := recordEnded | rec.resources.indexOf(&r.recorded, r.name)<<resourceShift | uint64(flags)<<flagShift
+	first := recordEnded | rec.resources.indexOf(&r.recorded, r.Name)<<resourceShift | uint64(flags)<<flagShift
 	b := rec.open(now)
 	b.words[b.used] = first | uint64(now-b.base)<<instantShift
 	b.words[b.used+1] = uint64(now - start)
@@ -372,7 +372,7 @@ func (g *Guard) recordSettle(now clock.Instant, tokens int32) {
 		return
 	}
 	now = max(now, g.start)
-	first := recordSettled | rec.resources.indexOf(&g.resource.recorded, g.resource.name)<<resourceShift
+	first := recordSettled | rec.resources.indexOf(&g.resource.recorded, g.resource.Name)<<resourceShift
 	b := rec.open(now)
 	b.words[b.used] = first | uint64(now-b.base)<<instantShift
 	b.words[b.used+1], b.words[b.used+2] = uint64(now-g.start), uint64(tokens)

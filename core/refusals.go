@@ -7,9 +7,14 @@ import (
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/core/internal/lines"
+	"github.com/penstock-go/penstock/internal/splitmix"
 	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/stat"
 )
+
+// refusalLines is how many refusals a second are logged, for all resources together.
+const refusalLines = 10
 
 // refuse counts and reports a call that a rule refuses, and returns its error.
 func (r *resource) refuse(
@@ -17,7 +22,7 @@ func (r *resource) refuse(
 ) error {
 	err := &by.refusalOf(retryAfter).err
 	by.tally.refused.Block(now, tokens)
-	if r.evicted.Load() {
+	if r.Evicted.Load() {
 		r.env.names.countIfForgotten(r, tokens)
 	}
 	if r.env.observer.Refused != nil {
@@ -32,14 +37,14 @@ func (r *resource) refuse(
 // logRefusal logs a refusal, as is done for one in each second of a resource, and for the
 // first few in each second of all resources.
 func (r *resource) logRefusal(now clock.Instant, err *BlockError) {
-	skipped, ok := r.env.refusalLines.take(now, refusalLines, r.env.clock.Now)
+	skipped, ok := r.env.refusalLines.Take(now, refusalLines, r.env.clock.Now)
 	if !ok {
 		return
 	}
 	facts := []any{
-		slog.String("resource", loggable(err.Resource)),
+		slog.String("resource", lines.Cut(err.Resource)),
 		slog.String("kind", string(err.Kind)),
-		slog.String("rule", loggable(err.Rule)),
+		slog.String("rule", lines.Cut(err.Rule)),
 	}
 	if err.RetryAfter != 0 || err.Reason != rule.Denied { // waiting does not make a caller one who may call
 		facts = append(facts, slog.String("retryAfter", err.retryText()))
@@ -51,7 +56,7 @@ func (r *resource) logRefusal(now clock.Instant, err *BlockError) {
 		At: now, Type: EventRefusal, Resource: err.Resource, Kind: err.Kind, Rule: err.Rule, RetryAfter: err.RetryAfter,
 	})
 	r.env.log.Info("penstock: call refused, further refusals in this second are not logged", facts...)
-	r.env.journal.flush(now, false)
+	r.env.journal.Flush(now, false)
 }
 
 // isLogged reports whether a refusal in the second of now is known to have been logged.
@@ -135,7 +140,10 @@ func (a *answers) orNone() answers {
 	return *a
 }
 
-const cacheBits = 4
+const (
+	cacheBits = 4
+	golden    = splitmix.Increment // an odd number without a pattern
+)
 
 // madeRefusals is a cache of errors, by a hash of their RetryAfter.
 type madeRefusals [1 << cacheBits]atomic.Pointer[refusal]

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/core/internal/names"
 	"github.com/penstock-go/penstock/internal/splitmix"
 	"github.com/penstock-go/penstock/match"
 	"github.com/penstock-go/penstock/rule"
@@ -21,12 +22,10 @@ const Overflow = rule.OtherResources
 
 // resource is one name that was called or that a rule names.
 type resource struct {
+	names.Entry // what is gone is counted among the forgotten
 	*resourceStats
-	env     *callEnv
-	name    string
-	plan    atomic.Pointer[plan] // never nil
-	evicted atomic.Bool          // no longer in the table, or never was: look the name up again
-	gone    atomic.Bool          // evicted for good: it is counted among the forgotten
+	env  *callEnv
+	plan atomic.Pointer[plan] // never nil
 
 	patterns *patternSet // of a name in the overflow: where its rules come from
 	recorded atomic.Pointer[recordedName]
@@ -66,7 +65,7 @@ type registry struct {
 	env              *callEnv
 	limiters         *limiterMaker
 	kinds            []rule.Definition // that the engine knows
-	table            nameTable
+	table            names.Table[resource]
 	full             atomic.Bool // there is no space for more names
 	overflowResource *resource
 	overflow         overflow
@@ -89,7 +88,7 @@ type registry struct {
 	swapping        bool
 	addedDuringSwap []*resource // that were added while rules are swapped
 	forgotten       forgotten
-	past            pastNames
+	past            names.Past // for rules that come into force later: whether their names were ever called
 }
 
 // overflowNames is how many of the names in the overflow are remembered with their
@@ -114,8 +113,7 @@ const sweepInterval = 10 * time.Second
 type sweep struct {
 	due     atomic.Int64 // the instant from which a slice is due
 	started clock.Instant
-	part    int            // that is being looked at
-	rest    []nameSlot     // of its slots
+	round   names.Round[resource]
 	found   bool           // that one of the part was idle
 	retired []rule.Retirer // limiters of what was forgotten, to be retired without a lock
 }
@@ -123,7 +121,7 @@ type sweep struct {
 func (g *registry) init(limiters *limiterMaker, kinds []rule.Definition, limit int) {
 	g.env, g.limiters, g.kinds, g.max = limiters.callEnv, limiters, kinds, limit
 	g.env.names = g
-	g.table.init()
+	g.table.Init()
 	g.overflow.seed = maphash.MakeSeed()
 	g.overflow.patterns.Store(&patternSet{index: new(match.Index)})
 	g.overflowResource = g.newResource(Overflow, new(resourceStats))
@@ -133,7 +131,7 @@ func (g *registry) init(limiters *limiterMaker, kinds []rule.Definition, limit i
 }
 
 func (g *registry) newResource(name string, stats *resourceStats) *resource {
-	r := &resource{env: g.env, name: name, resourceStats: stats}
+	r := &resource{Entry: names.Entry{Name: name}, env: g.env, resourceStats: stats}
 	stats.numbers.CompareAndSwap(0, firstNumber(name))
 	r.plan.Store(&g.env.noRules)
 	return r
@@ -156,7 +154,7 @@ func firstNumber(name string) uint64 {
 // present returns the resource of a name unless it was forgotten. The caller holds
 // g.mu.
 func (g *registry) present(name string) *resource {
-	if r := g.table.get(name); r != nil && !r.evicted.Load() {
+	if r := g.table.Get(name); r != nil && !r.Evicted.Load() {
 		return r
 	}
 	return nil

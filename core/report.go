@@ -2,6 +2,7 @@ package core
 
 import (
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/core/internal/journal"
 )
 
 // report logs what came of a change of the rules and reports it to the observer. It is
@@ -10,20 +11,20 @@ func (e *Engine) report(o outcome) {
 	o.limiters.finish(e.clock.Now())
 	e.logUnknownFleet(o.limiters.unknownFleet)
 	if o.swap != (Swap{}) {
-		e.journal.addSwap(o.swap, causeOf(o.Origin))
+		e.journal.AddSwap(journal.Swap(o.swap), journal.CauseOf(o.Origin))
 		e.noteSwap(&o.swap, o.Origin.Source)
 	}
 	for _, key := range o.Accepted {
-		e.journal.forget(key)
+		e.journal.Forget(key)
 	}
 	rejections := make([]Rejection, len(o.Rejections))
 	for i, r := range o.Rejections {
 		rejections[i] = Rejection{r.Source, r.Document, r.Revision, publicError(r.Err)}
 		e.rejections.Add(1)
-		e.journal.addRejection(rejections[i])
+		e.journal.AddRejection(journal.Rejection(rejections[i]))
 		e.noteRejection(&rejections[i])
 	}
-	e.journal.flush(e.clock.Now(), false)
+	e.journal.Flush(e.clock.Now(), false)
 	e.flushLater()
 	if o.swap != (Swap{}) && e.observer.Swapped != nil {
 		e.observer.Swapped(o.swap)
@@ -40,10 +41,10 @@ func (e *Engine) report(o outcome) {
 func (e *Engine) flushLater() {
 	e.rules.mu.Lock()
 	defer e.rules.mu.Unlock()
-	if e.isClosed() || !e.journal.schedule() {
+	if e.isClosed() || !e.journal.Schedule() {
 		return
 	}
-	at := e.clock.Now().Add(logInterval)
+	at := e.clock.Now().Add(journal.Interval)
 	e.running.Go(func() {
 		timer := clock.TimerAt(e.clock, at)
 		defer timer.Stop()
@@ -53,11 +54,11 @@ func (e *Engine) flushLater() {
 			case <-e.closed: // Close logs the rest
 				return
 			}
-			e.journal.flush(e.clock.Now(), false)
-			if !e.journal.proceed() {
+			e.journal.Flush(e.clock.Now(), false)
+			if !e.journal.Proceed() {
 				return
 			}
-			timer.Reset(logInterval)
+			timer.Reset(journal.Interval)
 		}
 	})
 }

@@ -33,7 +33,7 @@ func (r *Resource) Entry(ctx context.Context, opts ...Option) (Guard, error) {
 // resource was evicted meanwhile, or shares the statistics of the overflow.
 func (r *Resource) current() *resource {
 	present := r.present.Load()
-	if present.evicted.Load() || present.resourceStats == r.engine.overflow {
+	if present.Evicted.Load() || present.resourceStats == r.engine.overflow {
 		present = r.engine.resources.getOrAdd(r.name)
 		r.present.Store(present)
 	}

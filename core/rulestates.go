@@ -20,7 +20,7 @@ func (e *Engine) RuleStates(include func(rule.Rule) bool) iter.Seq2[string, Rule
 				continue
 			}
 			for i := range p.rules {
-				of, name := &p.rules[i], r.name
+				of, name := &p.rules[i], r.Name
 				if !include(of.rule) {
 					continue
 				}

@@ -3,9 +3,9 @@ package core
 import (
 	"cmp"
 	"slices"
-	"time"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/core/internal/lines"
 	"github.com/penstock-go/penstock/stat"
 )
 
@@ -39,7 +39,7 @@ type resourceRead struct {
 // instant, which is at most a minute ago.
 func (e *Engine) SecondReader(from clock.Instant) *SecondReader {
 	r := &SecondReader{engine: e, resources: make(map[*resourceStats]*resourceRead)}
-	r.read(secondOf(from)-1, func(*resource, stat.Second) {})
+	r.read(lines.SecondOf(from)-1, func(*resource, stat.Second) {})
 	return r
 }
 
@@ -51,9 +51,9 @@ func (e *Engine) SecondReader(from clock.Instant) *SecondReader {
 // counted on resources that the engine has forgotten meanwhile, after they were idle for a
 // minute, comes as [Overflow].
 func (r *SecondReader) Read(at clock.Instant) (list []ResourceSecond) {
-	r.read(secondOf(at), func(of *resource, s stat.Second) {
+	r.read(lines.SecondOf(at), func(of *resource, s stat.Second) {
 		if s.Passed+s.Blocked+s.Completed+s.Failed+s.Waited > 0 {
-			list = append(list, ResourceSecond{of.name, s})
+			list = append(list, ResourceSecond{of.Name, s})
 		}
 	})
 	slices.SortFunc(list, func(a, b ResourceSecond) int { return cmp.Compare(a.Resource, b.Resource) })
@@ -89,5 +89,3 @@ func (r *SecondReader) read(second int64, add func(*resource, stat.Second)) {
 		add(of, more[i])
 	}
 }
-
-func secondOf(at clock.Instant) int64 { return int64(at) / int64(time.Second) }

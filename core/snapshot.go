@@ -74,7 +74,7 @@ func (e *Engine) Snapshot() Snapshot {
 	s := Snapshot{At: now, Status: e.Status(), Rejected: e.rejections.Load()}
 	all, forgotten := e.resources.allAndForgotten(now)
 	s.Forgotten = forgotten
-	slices.SortFunc(all, func(a, b *resource) int { return cmp.Compare(a.name, b.name) })
+	slices.SortFunc(all, func(a, b *resource) int { return cmp.Compare(a.Name, b.Name) })
 	s.Resources = make([]ResourceSnapshot, 0, len(all))
 	for _, r := range all {
 		if of := r.snapshot(now); of.Name != Overflow || of.Passed+of.Blocked+of.Waited+uint64(of.Waiting) > 0 {
@@ -92,7 +92,7 @@ func (r *Resource) Snapshot() ResourceSnapshot { return r.current().snapshot(r.e
 func (r *Resource) Minute() []stat.Second { return r.current().node.Minute(r.engine.clock.Now()) }
 
 func (r *resource) snapshot(now clock.Instant) ResourceSnapshot {
-	s := ResourceSnapshot{Name: r.name, Totals: r.node.Totals(), stats: r.resourceStats}
+	s := ResourceSnapshot{Name: r.Name, Totals: r.node.Totals(), stats: r.resourceStats}
 	if p := r.planNow(); p != nil && len(p.rules) > 0 {
 		s.Rules = make([]RuleSnapshot, 0, len(p.rules))
 		for i := range p.rules {

@@ -172,7 +172,7 @@ func (e *Engine) forcedRules(include func(*activeRule) bool) (list []forcedRule)
 	if len(own) == 0 {
 		return list
 	}
-	for _, r := range append(g.table.all(), g.overflowResource) {
+	for _, r := range append(g.table.All(), g.overflowResource) {
 		for _, s := range r.states {
 			if i, ok := own[s.rule]; ok {
 				list[i].limiters = append(list[i].limiters, s.limiter.Limiter.(rule.Controllable))

@@ -25,7 +25,7 @@ type Status struct {
 
 // Status returns the present status.
 func (e *Engine) Status() Status {
-	defer e.journal.flush(e.clock.Now(), false)
+	defer e.journal.Flush(e.clock.Now(), false)
 	e.noteMatched()
 	e.rules.mu.Lock()
 	defer e.rules.mu.Unlock()

@@ -191,7 +191,7 @@ func (s *swap) retireLimiter(limiter versionedLimiter) {
 func (s *swap) markNamed(a *activeRule) {
 	for _, name := range [...]string{a.resource, a.related} {
 		if name != "" {
-			s.markAffected(s.registry.table.get(name))
+			s.markAffected(s.registry.table.Get(name))
 		}
 	}
 }
@@ -211,7 +211,7 @@ func (s *swap) findAffected() {
 		return
 	}
 	s.markAffected(s.registry.overflowResource)
-	for _, r := range s.registry.table.all() {
+	for _, r := range s.registry.table.All() {
 		if s.affects(r) {
 			s.markAffected(r)
 		}
@@ -220,7 +220,7 @@ func (s *swap) findAffected() {
 
 // affects says whether a pattern that changes matches the resource, or rules of it are switched.
 func (s *swap) affects(r *resource) bool {
-	s.places = s.changing.Append(s.places[:0], r.name)
+	s.places = s.changing.Append(s.places[:0], r.Name)
 	return len(s.places) > 0 || slices.ContainsFunc(s.switched, func(of Scope) bool { return of.concerns(r) })
 }
 
@@ -278,7 +278,7 @@ func (s *swap) finish(patterns *patternSet) bool {
 func (s *swap) plan(r *resource) *plan {
 	p := &s.planner
 	p.reset()
-	p.limiters, p.resource, p.switches = s.registry.limiters, r.name, s.switchedNow()
+	p.limiters, p.resource, p.switches = s.registry.limiters, r.Name, s.switchedNow()
 	states := r.states
 	for _, a := range s.rulesFor(r) {
 		var state *ruleState
@@ -292,7 +292,7 @@ func (s *swap) plan(r *resource) *plan {
 		case !state.isOwn():
 			state.update(a.rule, a.shared)
 		case state.version != a.rule:
-			state.update(a.rule, s.nextLimiter(a, r.name, state.transitions, state.limiter))
+			state.update(a.rule, s.nextLimiter(a, r.Name, state.transitions, state.limiter))
 		}
 		p.add(a.rule, state, state.limiter, a.target())
 	}
@@ -341,9 +341,9 @@ func (s *swap) rulesFor(r *resource) []*activeRule {
 	if r.attached != nil {
 		s.apply = append(s.apply, r.attached.guards...)
 	}
-	s.places = s.index.Append(s.places[:0], r.name)
+	s.places = s.index.Append(s.places[:0], r.Name)
 	for _, place := range s.places {
-		if a := s.matching[place]; r.name != a.related && (a.excepts == nil || !a.excepts(r.name)) {
+		if a := s.matching[place]; r.Name != a.related && (a.excepts == nil || !a.excepts(r.Name)) {
 			s.apply = append(s.apply, a)
 		}
 	}

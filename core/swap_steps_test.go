@@ -140,11 +140,7 @@ func TestASweepIsDoneInSmallSlices(t *testing.T) {
 	for i := range names {
 		refusedBy(fmt.Sprint("n", i))
 	}
-	largest := 0
-	for i := range g.table.parts {
-		largest = max(largest, g.table.parts[i].Load().used)
-	}
-	assert.Less(t, largest, 3*names/nameParts, "what is copied under the lock")
+	assert.Less(t, g.table.MaxPart(), names/80, "what is copied under the lock")
 
 	c := e.clock.(*clock.Virtual)
 	c.Advance(2 * time.Minute)
@@ -155,13 +151,13 @@ func TestASweepIsDoneInSmallSlices(t *testing.T) {
 	}
 	assert.Greater(t, slices, names*(1+ruled)/sweepSize)
 	assert.Zero(t, g.count)
-	assert.Empty(t, g.table.all())
+	assert.Empty(t, g.table.All())
 
 	refusedBy("again") // less than a slice
 	c.Advance(2 * time.Minute)
-	before := g.sweep.part
+	before := g.sweep.round.AtStart()
 	refusedBy("another")
-	assert.Equal(t, before, g.sweep.part, "a whole round")
+	assert.Equal(t, before, g.sweep.round.AtStart(), "a whole round")
 	assert.False(t, g.sweepDue(c.Now()))
 	assert.Equal(t, 1, g.count)
 }

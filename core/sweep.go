@@ -46,26 +46,16 @@ func (g *registry) sweepAll(now clock.Instant) {
 func (g *registry) sweepSlice(now clock.Instant) (looked int) {
 	s := &g.sweep
 	for looked < sweepSize {
-		if s.part == 0 && s.rest == nil {
+		if s.round.AtStart() {
 			s.started = now
 		}
-		if s.rest == nil {
-			s.rest = g.table.parts[s.part].Load().slots
+		if r := s.round.Next(&g.table); r != nil {
+			looked += 1 + len(r.states)
+			s.found = g.evictIdle(r, now) || s.found
+			continue
 		}
 		looked++
-		for len(s.rest) > 0 && looked < sweepSize {
-			r := s.rest[0].resource.Load()
-			s.rest = s.rest[1:] // also if a limiter panics
-			if r != nil && !r.evicted.Load() {
-				looked += 1 + len(r.states)
-				s.found = g.evictIdle(r, now) || s.found
-			}
-		}
-		if len(s.rest) > 0 {
-			break
-		}
-		g.endPart()
-		if s.part == 0 {
+		if g.endPart(); s.round.AtStart() {
 			s.due.Store(int64(s.started.Add(sweepInterval)))
 			break
 		}
@@ -73,15 +63,16 @@ func (g *registry) sweepSlice(now clock.Instant) (looked int) {
 	return looked
 }
 
-// endPart goes on to the next part of the table, after the last to the first.
+// endPart goes on to the next part of the table.
 func (g *registry) endPart() {
 	s := &g.sweep
+	part := s.round.EndPart()
 	if s.found {
+		s.found = false
 		g.mu.Lock()
-		g.table.dropEvicted(s.part)
+		g.table.DropEvicted(part)
 		g.mu.Unlock()
 	}
-	s.part, s.rest, s.found = (s.part+1)%nameParts, nil, false
 }
 
 // evictIdle forgets a resource if it is idle at now and again at a later reading of the
@@ -98,10 +89,10 @@ func (g *registry) evictIdle(r *resource, now clock.Instant) bool {
 func (g *registry) evict(r *resource, now clock.Instant) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	r.evicted.Store(true)
+	r.Evicted.Store(true)
 	defer func() {
-		if !r.gone.Load() { // it is not idle, or a limiter has panicked
-			r.evicted.Store(false)
+		if !r.Gone.Load() { // it is not idle, or a limiter has panicked
+			r.Evicted.Store(false)
 		}
 	}()
 	sums := r.node.Sums()
@@ -111,9 +102,9 @@ func (g *registry) evict(r *resource, now clock.Instant) bool {
 	g.forgotten.resources++
 	g.forgotten.add(&sums)
 	if r.node.Calls() > 0 {
-		g.past.add(r.name)
+		g.past.Add(r.Name)
 	}
-	r.gone.Store(true)
+	r.Gone.Store(true)
 	r.noteMatched()
 	for _, s := range r.states {
 		if limiter, ok := s.limiter.Limiter.(rule.Retirer); ok && s.isOwn() {

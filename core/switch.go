@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/penstock-go/penstock/core/internal/lines"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -39,11 +40,11 @@ type Scope struct {
 func (s Scope) String() string {
 	switch {
 	case s.Rule != "":
-		return rule.Key{Kind: s.Kind, Name: loggable(s.Rule)}.String()
+		return rule.Key{Kind: s.Kind, Name: lines.Cut(s.Rule)}.String()
 	case s.Kind != "":
 		return "kind " + string(s.Kind)
 	case s.Resource != "":
-		return fmt.Sprintf("resource %q", loggable(s.Resource))
+		return fmt.Sprintf("resource %q", lines.Cut(s.Resource))
 	}
 	return "engine"
 }
@@ -127,7 +128,7 @@ func (e *Engine) checkSwitch(scope Scope, state string, before *Forced) error {
 	case scope.Kind != "":
 		return e.checkKindScope(scope)
 	case scope.Resource != "" && !e.resources.isKnown(scope.Resource):
-		return fmt.Errorf("%w: %s", ErrUnknownResource, rule.Quote(loggable(scope.Resource)))
+		return fmt.Errorf("%w: %s", ErrUnknownResource, rule.Quote(lines.Cut(scope.Resource)))
 	}
 	return nil
 }
@@ -149,7 +150,7 @@ func (s *ruleStore) withKind(scope Scope) (Scope, error) {
 		found = with
 	}
 	if found.Kind == "" {
-		return scope, fmt.Errorf("%w: %s", ErrUnknownRule, rule.Quote(loggable(scope.Rule)))
+		return scope, fmt.Errorf("%w: %s", ErrUnknownRule, rule.Quote(lines.Cut(scope.Rule)))
 	}
 	return found, nil
 }
@@ -167,11 +168,11 @@ func (e *Engine) checkKindScope(scope Scope) error {
 }
 
 func unknownKind(kind rule.Kind) error {
-	return fmt.Errorf("%w: %s", ErrUnknownKind, rule.Quote(loggable(string(kind))))
+	return fmt.Errorf("%w: %s", ErrUnknownKind, rule.Quote(lines.Cut(string(kind))))
 }
 
 func unknownRule(key rule.Key) error {
-	return fmt.Errorf("%w: %s %s", ErrUnknownRule, loggable(string(key.Kind)), rule.Quote(loggable(key.Name)))
+	return fmt.Errorf("%w: %s %s", ErrUnknownRule, lines.Cut(string(key.Kind)), rule.Quote(lines.Cut(key.Name)))
 }
 
 // isKnown says whether a resource was called of late or a rule is for it.
@@ -179,7 +180,7 @@ func (g *registry) isKnown(name string) (known bool) {
 	if name == Overflow {
 		return false
 	}
-	if r := g.table.get(name); r != nil && !r.evicted.Load() {
+	if r := g.table.Get(name); r != nil && !r.Evicted.Load() {
 		return true
 	}
 	if len(name) > rule.MaxNameLength {
@@ -218,7 +219,7 @@ func (e *Engine) swapSwitches(next *switchTable, scopes ...Scope) limiterChanges
 // concerns says whether the scope has a rule of the resource. registry.swapMu is held.
 func (s Scope) concerns(r *resource) bool {
 	if s.Resource != "" {
-		return r.name == s.Resource
+		return r.Name == s.Resource
 	}
 	return slices.ContainsFunc(r.states, func(of *ruleState) bool {
 		return s.Kind == "" || s.Kind == of.rule.key.Kind && (s.Rule == "" || s.Rule == of.rule.key.Name)

@@ -38,6 +38,21 @@ func (e *Engine) noteMatched() {
 	}
 }
 
+// wasCalled says whether a resource that a rule guards was evicted after calls of it.
+func (g *registry) wasCalled(a *activeRule) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if a.pattern == nil {
+		return g.past.Has(a.resource)
+	}
+	for _, name := range g.past.All() {
+		if name != a.related && a.pattern.Matches(name) && (a.excepts == nil || !a.excepts(name)) {
+			return true
+		}
+	}
+	return false
+}
+
 // unmatched returns the rules of which no call was noted.
 func (b *ruleStore) unmatched() Unmatched {
 	var u Unmatched

@@ -138,10 +138,10 @@ func (e *Engine) limitersOf(key rule.Key) (of rule.Rule, list []namedLimiter, er
 	if a.sharesLimiter {
 		return a.rule, []namedLimiter{{a.resource, a.shared.Limiter}}, nil
 	}
-	for _, r := range append(g.table.all(), g.overflowResource) {
+	for _, r := range append(g.table.All(), g.overflowResource) {
 		for _, s := range r.states {
 			if s.rule == a {
-				list = append(list, namedLimiter{r.name, s.limiter.Limiter})
+				list = append(list, namedLimiter{r.Name, s.limiter.Limiter})
 			}
 		}
 	}

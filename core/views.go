@@ -39,18 +39,18 @@ func (e *Engine) Views() iter.Seq[ResourceView] {
 
 // View returns the resource of a name, false if the engine does not know it. It does not add the name.
 func (e *Engine) View(name string) (ResourceView, bool) {
-	r := e.resources.table.get(name)
+	r := e.resources.table.Get(name)
 	if name == Overflow {
 		r = e.resources.overflowResource
 	}
-	if r == nil || r.evicted.Load() && name != Overflow {
+	if r == nil || r.Evicted.Load() && name != Overflow {
 		return ResourceView{}, false
 	}
 	return ResourceView{e, r, e.clock.Now()}, true
 }
 
 // Name returns the name of the resource.
-func (v ResourceView) Name() string { return v.resource.name }
+func (v ResourceView) Name() string { return v.resource.Name }
 
 // ID tells the resource from others.
 func (v ResourceView) ID() ResourceID { return ResourceID{v.resource.resourceStats} }

@@ -1,4 +1,5 @@
-package core
+// Package journal logs which rules came into force, and which documents did not.
+package journal
 
 import (
 	"context"
@@ -9,26 +10,43 @@ import (
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/core/internal/lines"
 	"github.com/penstock-go/penstock/core/internal/ruleset"
 )
 
 const (
-	logInterval  = time.Second // how often swaps, and rejections of one document, are logged at the most
-	loggedNames  = 10          // documents that a line names
-	manyRemovals = 100         // rules that are always many, see origin.isMany
+	Interval     = time.Second // how often swaps, and rejections of one document, are logged at the most
+	MostNames    = 10          // documents that a line names
+	manyRemovals = 100         // rules that are always many, see Cause.isMany
 )
 
-// journal logs swaps and rejections, each kind at most once a second. What comes in
+// Swap is core.Swap.
+type Swap struct {
+	Revision                uint64
+	At                      clock.Instant
+	Rules                   int
+	Added, Changed, Removed int
+	Took                    time.Duration
+}
+
+// Rejection is core.Rejection.
+type Rejection struct {
+	Source, Document string
+	Revision         int64
+	Err              error
+}
+
+// Journal logs swaps and rejections, once it was initialized, each kind at most once a second. What comes in
 // between is counted and logged, as it was last, when that second is over or the
 // engine is closed.
-type journal struct {
+type Journal struct {
 	log *slog.Logger
 
 	mu         sync.Mutex // guards what follows; not held while something is logged
 	swapsAt    clock.Instant
 	swaps      int // that are not logged yet
 	swap       Swap
-	cause      swapCause
+	cause      Cause
 	many       bool
 	rejections map[ruleset.DocumentKey]*rejections
 	scheduled  bool // it will be flushed within a second, and again while there is more
@@ -41,8 +59,8 @@ type rejections struct {
 	pending  *Rejection // to be logged when its time has come
 }
 
-// swapCause says what brought about a swap.
-type swapCause struct {
+// Cause says what brought about a swap.
+type Cause struct {
 	sources   []string // "code" for rules from code
 	documents []string // with their revisions, the first few
 	more      int      // documents that are not among these
@@ -51,28 +69,28 @@ type swapCause struct {
 
 // isMany says whether so many removed rules are worth a warning: half of what there
 // was, or a hundred.
-func (o swapCause) isMany(removed int) bool {
+func (o Cause) isMany(removed int) bool {
 	return removed >= manyRemovals || removed > 0 && 2*removed >= o.rules
 }
 
-// causeOf returns the cause of a change.
-func causeOf(from ruleset.Origin) swapCause {
-	o := swapCause{sources: []string{from.Source}, rules: from.Rules}
+// CauseOf returns the cause of a change.
+func CauseOf(from ruleset.Origin) Cause {
+	o := Cause{sources: []string{from.Source}, rules: from.Rules}
 	for _, name := range from.Documents {
 		o.addName(name)
 	}
 	return o
 }
 
-func (o *swapCause) addName(name string) {
-	if len(o.documents) < loggedNames {
-		o.documents = append(o.documents, loggable(name))
+func (o *Cause) addName(name string) {
+	if len(o.documents) < MostNames {
+		o.documents = append(o.documents, lines.Cut(name))
 	} else {
 		o.more++
 	}
 }
 
-func (o *swapCause) add(next swapCause) {
+func (o *Cause) add(next Cause) {
 	for _, source := range next.sources {
 		if !slices.Contains(o.sources, source) {
 			o.sources = append(o.sources, source)
@@ -84,8 +102,8 @@ func (o *swapCause) add(next swapCause) {
 	o.more += next.more
 }
 
-// addSwap takes note of a swap.
-func (j *journal) addSwap(swap Swap, from swapCause) {
+// AddSwap takes note of a swap.
+func (j *Journal) AddSwap(swap Swap, from Cause) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.many = j.many || from.isMany(swap.Removed)
@@ -97,8 +115,8 @@ func (j *journal) addSwap(swap Swap, from swapCause) {
 	j.swaps++
 }
 
-// addRejection takes note that a document was rejected.
-func (j *journal) addRejection(r Rejection) {
+// AddRejection takes note that a document was rejected.
+func (j *Journal) AddRejection(r Rejection) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	key := ruleset.DocumentKey{Source: r.Source, Document: r.Document}
@@ -113,8 +131,8 @@ func (j *journal) addRejection(r Rejection) {
 	of.pending = &r
 }
 
-// forget drops what is not logged yet of a document that is in force again.
-func (j *journal) forget(key ruleset.DocumentKey) {
+// Forget drops what is not logged yet of a document that is in force again.
+func (j *Journal) Forget(key ruleset.DocumentKey) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if of := j.rejections[key]; of != nil && of.pending != nil {
@@ -123,16 +141,21 @@ func (j *journal) forget(key ruleset.DocumentKey) {
 	}
 }
 
-// flush logs what may be logged at now, or all there is.
-func (j *journal) flush(now clock.Instant, all bool) {
+// Init has the journal write to a log.
+func (j *Journal) Init(log *slog.Logger) {
+	j.log, j.rejections = log, make(map[ruleset.DocumentKey]*rejections)
+}
+
+// Flush logs what may be logged at now, or all there is.
+func (j *Journal) Flush(now clock.Instant, all bool) {
 	for _, record := range j.due(now, all) {
 		j.log.LogAttrs(context.Background(), record.level, record.message, record.attrs...)
 	}
 }
 
-// schedule returns whether there is something left to log that is not scheduled
+// Schedule returns whether there is something left to log that is not scheduled
 // yet. A caller that gets true flushes it a second later, and calls proceed.
-func (j *journal) schedule() bool {
+func (j *Journal) Schedule() bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.scheduled || !j.isPending() {
@@ -142,8 +165,8 @@ func (j *journal) schedule() bool {
 	return true
 }
 
-// proceed returns whether there is more to log, to be flushed a second later.
-func (j *journal) proceed() bool {
+// Proceed returns whether there is more to log, to be flushed a second later.
+func (j *Journal) Proceed() bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.scheduled = j.isPending()
@@ -151,7 +174,7 @@ func (j *journal) proceed() bool {
 }
 
 // isPending returns whether there is something left to log.
-func (j *journal) isPending() bool {
+func (j *Journal) isPending() bool {
 	if j.swaps > 0 {
 		return true
 	}
@@ -171,16 +194,16 @@ type line struct {
 }
 
 // due returns what flush has to log.
-func (j *journal) due(now clock.Instant, all bool) (lines []line) {
+func (j *Journal) due(now clock.Instant, all bool) (lines []line) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.swaps > 0 && (all || isDue(j.swapsAt, now)) {
+	if j.swaps > 0 && (all || IsDue(j.swapsAt, now)) {
 		lines = append(lines, j.swapLine())
-		j.swapsAt, j.swaps, j.swap, j.cause, j.many = now, 0, Swap{}, swapCause{}, false
+		j.swapsAt, j.swaps, j.swap, j.cause, j.many = now, 0, Swap{}, Cause{}, false
 	}
 	for key, of := range j.rejections {
 		switch {
-		case !all && !isDue(of.loggedAt, now):
+		case !all && !IsDue(of.loggedAt, now):
 		case of.pending == nil:
 			delete(j.rejections, key)
 		default:
@@ -191,13 +214,13 @@ func (j *journal) due(now clock.Instant, all bool) (lines []line) {
 	return lines
 }
 
-// isDue says whether what was logged last at that instant may be logged again. A
+// IsDue says whether what was logged last at that instant may be logged again. A
 // clock that went back does not silence the log.
-func isDue(last, now clock.Instant) bool {
-	return last == 0 || now < last || now.Sub(last) >= logInterval
+func IsDue(last, now clock.Instant) bool {
+	return last == 0 || now < last || now.Sub(last) >= Interval
 }
 
-func (j *journal) swapLine() line {
+func (j *Journal) swapLine() line {
 	l := line{level: slog.LevelInfo, message: "penstock: rules swapped", attrs: []slog.Attr{
 		slog.Uint64("revision", j.swap.Revision),
 		slog.String("source", strings.Join(j.cause.sources, ", ")),
@@ -232,7 +255,7 @@ func (r *rejections) line() line {
 	}
 	l := line{level: slog.LevelError, message: message, attrs: []slog.Attr{
 		slog.String("source", r.pending.Source),
-		slog.String("document", loggable(r.pending.Document)),
+		slog.String("document", lines.Cut(r.pending.Document)),
 		slog.Int64("revision", r.pending.Revision),
 		slog.Any("error", r.pending.Err),
 	}}
