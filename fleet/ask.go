@@ -216,8 +216,9 @@ func (q *asking) answered(now clock.Instant, reply *Reply) {
 		a.outage.bucket.level -= float64(q.n)
 	} else {
 		answer.Retry = reply.Retry
-		end := now.Add(min(reply.Retry, forever) + 1<<unitShift)
-		if reply.Retry > 0 && q.limit >= a.crowd.terms(now, a.terms).Limit {
+		denied := a.deniedBy(reply)
+		end := now.Add(min(denied, forever) + 1<<unitShift)
+		if denied > 0 && q.limit >= a.crowd.terms(now, a.terms).Limit {
 			a.denied.Store(uint64(pack(end, false, int64(q.n))))
 		}
 	}

@@ -136,7 +136,7 @@ func (a *Asker) Change(terms Terms, operation Operation, onOutage OnOutage, now 
 		a.outage.owed.add(owed)
 	}
 	if a.outage.active {
-		a.outage.decideBy(onOutage, &terms, m.sharers(&a.outage, onOutage), &a.passes, m.random.Float64())
+		a.decideIn(&a.outage)
 	}
 }
 

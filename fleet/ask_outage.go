@@ -59,11 +59,19 @@ func (a *Asker) newOutage(now clock.Instant, err error) *outage {
 		o.isNew = true
 	}
 	o.used, o.left, o.isLeftKnown = a.portion.present(&a.passes)
-	o.decideBy(a.onOutage, &a.terms, a.member.sharers(o, a.onOutage), &a.passes, a.member.random.Float64())
+	a.decideIn(o)
 	if a.group != nil && o.isNew && o.bucket.rate > 0 && !o.bucket.isUnlimited() {
 		o.bucket.level = 1
 	}
 	return o
+}
+
+// decideIn sets what decides in an outage.
+func (a *Asker) decideIn(o *outage) {
+	o.decideBy(a.onOutage, &a.terms, a.member.sharers(o, a.onOutage), &a.passes, a.member.random.Float64())
+	if a.operation == AskBalance && a.onOutage == OutageOpen { // whatever the balance began with
+		o.bucket = unlimitedBucket()
+	}
 }
 
 // refusedBy notes that the store has answered a request with an error.
@@ -91,9 +99,11 @@ func (a *Asker) backIsUp(now clock.Instant) {
 		a.group.accepted()
 	}
 	o := &a.outage
-	if a.passes.isOff() {
+	switch {
+	case a.operation == AskBalance: // all of it matters for ever
+	case a.passes.isOff():
 		a.owed = o.chargeableOfBucket(now, a.owed, &a.terms, a.terms.MaxWait)
-	} else {
+	default:
 		present, before := o.chargeable(now, a.onOutage, &a.terms, len(a.passes.counts))
 		a.owed = present
 		for i, count := range before {

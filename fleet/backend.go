@@ -118,6 +118,12 @@ const (
 	AskTokenBucket
 	AskThrottle
 
+	// AskBalance takes Want tokens or none of a balance, which has the limit of the terms at first, and
+	// of which nothing flows back by itself: a negative Want adds tokens, also beyond the limit. Owed
+	// is taken in any case, so a balance can be below 0. It is kept for ever. A balance of more than
+	// [MaxTokens] is an error.
+	AskBalance
+
 	// ClaimPlaces states what an instance has of a limit on calls under way, see [places.Ledger].
 	// Only the key of the terms counts.
 	ClaimPlaces
@@ -133,8 +139,8 @@ type Request struct {
 
 	Want int64 // tokens; 0 to only return or pay some; below 0 returns some, of Ask operations
 	Back int64 // tokens that were granted before, as of BackTo, and not used
-	// Owed is tokens that passed without having been granted; of Ask operations, as far as the limit
-	// has so many left.
+	// Owed is tokens that passed without having been granted; of Ask operations but AskBalance, as far
+	// as the limit has so many left.
 	Owed int64
 
 	// OwedBefore is Owed of the buckets of a window before the present one, the latest first; of
@@ -188,6 +194,6 @@ type Reply struct {
 
 	// Of Ask operations, as redis-cell tells it:
 	Limit     int64         // the most that can pass at once
-	Remaining int64         // what could pass now; of windows below 0 if more is used, by others with a greater limit
+	Remaining int64         // what could pass now; of windows below 0 if more is used, by others with a greater limit, of balances if more is owed
 	Reset     time.Duration // until nothing is used any more
 }

@@ -48,7 +48,7 @@ func (a *Asker) Balance(now clock.Instant) (left int64, known bool) {
 
 // learn notes what a reply says of the limit. The mutex of the member is held.
 func (a *Asker) learn(now clock.Instant, reply *Reply) {
-	if reply.Err != nil || reply.Limit == 0 {
+	if reply.Err != nil || reply.Limit == 0 && a.operation != AskBalance {
 		return
 	}
 	a.balance.left.Store(reply.Remaining - a.owed + a.back)
@@ -56,6 +56,9 @@ func (a *Asker) learn(now clock.Instant, reply *Reply) {
 	if a.operation == AskFixedWindow && reply.Reset > 0 {
 		a.leftUntil = now.Add(reply.Reset)
 		until = min(until, a.leftUntil)
+	}
+	if a.operation == AskBalance {
+		a.leftUntil = now.Add(balanceKnown)
 	}
 	a.balance.until.Store(int64(until))
 }

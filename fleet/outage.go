@@ -146,7 +146,7 @@ func fallback(onOutage OnOutage, terms *Terms, fair float64) localBucket {
 	case terms.Limit == 0:
 		return localBucket{}
 	case onOutage == OutageOpen:
-		return localBucket{rate: unlimitedRate, most: unlimited, level: unlimited}
+		return unlimitedBucket()
 	case onOutage == OutageClosed:
 		return localBucket{}
 	case fair == 0:

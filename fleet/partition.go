@@ -131,7 +131,7 @@ func (m *Member) probePartitions(now clock.Instant) {
 		ask(LeaseBucket, Terms{Key: p.key, Limit: 1, Window: time.Second, Burst: 1})
 	}
 	for _, a := range m.askers[:min(len(m.askers), maxProbed)] {
-		if a.terms.Limit >= 1 {
+		if a.terms.Limit >= 1 || a.operation == AskBalance {
 			ask(a.operation, a.terms)
 		}
 	}

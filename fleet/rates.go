@@ -45,6 +45,11 @@ func newLocalBucket(rate float64) localBucket {
 	return localBucket{rate: rate, most: max(1, inflow+min(inflow, 4))}
 }
 
+// unlimitedBucket returns a bucket that lets everything pass.
+func unlimitedBucket() localBucket {
+	return localBucket{rate: unlimitedRate, most: unlimited, level: unlimited}
+}
+
 func (l *localBucket) flow(elapsed time.Duration) {
 	l.level = min(l.most, l.level+l.rate*max(0, elapsed).Seconds())
 }

@@ -214,7 +214,8 @@ func (a *Asker) status(now clock.Instant) LimitStatus {
 }
 
 // Known returns what the whole fleet has left of a fixed window, as of the last answer, and how long
-// the window lasts; false if there was none in it.
+// the window lasts; false if there was none in it. Of a balance it is what an answer of the last
+// minute has said, and it lasts for 0.
 func (a *Asker) Known(now clock.Instant) (left int64, lasts time.Duration, known bool) {
 	a.member.mu.Lock()
 	defer a.member.mu.Unlock()
@@ -222,7 +223,12 @@ func (a *Asker) Known(now clock.Instant) (left int64, lasts time.Duration, known
 }
 
 func (a *Asker) known(now clock.Instant) (left int64, lasts time.Duration, known bool) {
-	if a.leftUntil <= now || a.operation != AskFixedWindow {
+	switch {
+	case a.leftUntil <= now:
+		return 0, 0, false
+	case a.operation == AskBalance:
+		return max(0, a.balance.left.Load()), 0, true
+	case a.operation != AskFixedWindow:
 		return 0, 0, false
 	}
 	return max(0, a.balance.left.Load()), a.leftUntil.Sub(now), true

@@ -50,6 +50,9 @@ func (m *Member) unlock(now clock.Instant) {
 func (m *Member) setDue(now clock.Instant) {
 	due := min(m.queue.due(), m.connection.due())
 	due = min(due, m.announceDue(), m.probeDue(), m.placesDue())
+	if len(m.batches) > 0 { // a recharge
+		due = min(due, now)
+	}
 	for _, batch := range m.underWay {
 		if !batch.arrived.Load() {
 			due = min(due, batch.deadline)

@@ -34,7 +34,7 @@ func (r *Request) Validate() error {
 	if r.Terms.Key == "" {
 		add("the key is missing")
 	}
-	if r.Operation > AskThrottle {
+	if r.Operation > AskBalance {
 		add("there is no operation %d", r.Operation)
 	}
 	if !isCount(r.Terms.Limit) {

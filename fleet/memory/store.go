@@ -40,6 +40,7 @@ const (
 	fixedShape
 	logShape
 	placesShape
+	balanceShape
 )
 
 // value is what is used of a limit; one of its fields, by the shape of its key.
@@ -51,6 +52,7 @@ type value struct {
 	fixed   fixedCount
 	log     []pass // by time
 	places  *places.Ledger
+	used    int64 // of a balance; below 0 if tokens were added to it
 }
 
 // New returns an empty store.
@@ -85,6 +87,8 @@ func (s *Store) do(now int64, r *fleet.Request) fleet.Reply {
 		return s.askFixedWindow(now, r)
 	case fleet.AskSlidingLog:
 		return s.askSlidingLog(now, r)
+	case fleet.AskBalance:
+		return s.askBalance(r)
 	case fleet.ClaimPlaces:
 		return s.claimPlaces(now, r)
 	default:

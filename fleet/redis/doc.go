@@ -13,10 +13,10 @@
 // # What is stored
 //
 // Every limit is one key, {ps:<app>:<limit>}, and what operations count in different ways has
-// suffixes, :w, :f, :l and :p. A key has 90 to 170 bytes, whatever the limit is, except the log of
+// suffixes, :w, :f, :l, :b and :p. A key has 90 to 170 bytes, whatever the limit is, except the log of
 // [fleet.AskSlidingLog], which has an element for each call in a window, and the places of
 // [fleet.ClaimPlaces], which have a field for each instance and stay for a day. Every key ends by
-// itself when nothing of it is used any more. {ps:<app>:}instances, {ps:<app>:}instance:<id>
+// itself when nothing of it is used any more, but for those of [fleet.AskBalance], which stay. {ps:<app>:}instances, {ps:<app>:}instance:<id>
 // and {ps:<app>:}session:<id> are who is alive.
 //
 // A script takes the server 7 to 10 µs for a bucket, 12 to 15 for a window of ten buckets, 6 to

@@ -57,7 +57,7 @@ func TestRealServerGrantsWhatTheModelGrants(t *testing.T) {
 	server := redistest.Any(t)
 	// The server knows the scripts from here on: those it does not know run after the others.
 	first := open(t, Options{Addresses: []string{server.Addr()}})
-	for operation := range fleet.AskThrottle + 1 {
+	for operation := range fleet.AskBalance + 1 {
 		require.NoError(t, exchange(t, first, fleet.Request{Operation: operation, Terms: slow})[0].Err)
 	}
 	run := 0
@@ -75,7 +75,7 @@ func TestRealServerGrantsWhatTheModelGrants(t *testing.T) {
 			for i := range requests {
 				key := rapid.SampledFrom(keys).Draw(r, "key")
 				requests[i] = fleet.Request{
-					Operation: fleet.Operation(rapid.IntRange(0, int(fleet.AskThrottle)).Draw(r, "operation")),
+					Operation: fleet.Operation(rapid.IntRange(0, int(fleet.AskBalance)).Draw(r, "operation")),
 					Terms: fleet.Terms{
 						Key: key, Limit: 100, Window: 24 * 365 * time.Hour, Burst: bursts[key], Buckets: 1,
 					},
@@ -326,7 +326,7 @@ func TestDocumentedPermissionsAreEnough(t *testing.T) {
 	server := redistest.Start(t, redistest.Options{})
 	server.Do(append([]string{"ACL", "SETUSER", "fleet", "on", ">secret-of-fleet"}, permissionsOn(server)...)...)
 	s := open(t, Options{Addresses: []string{server.Addr()}, User: "fleet", Password: "secret-of-fleet"})
-	for operation := range fleet.AskThrottle + 1 {
+	for operation := range fleet.AskBalance + 1 {
 		terms := fleet.Terms{Key: fmt.Sprint(operation), Limit: 10, Window: 24 * 365 * time.Hour, Burst: 10, Buckets: 2}
 		for _, want := range []int64{8, 8} {
 			reply := exchange(t, s, fleet.Request{Operation: operation, Terms: terms, Want: want})[0]

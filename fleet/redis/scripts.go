@@ -39,6 +39,7 @@ func loadScripts() (*scripts, error) {
 		fleet.AskSlidingLog:  "ask_sliding_log",
 		fleet.AskTokenBucket: "ask_bucket",
 		fleet.AskThrottle:    "ask_bucket",
+		fleet.AskBalance:     "ask_balance",
 		fleet.ClaimPlaces:    "claim_places",
 	} {
 		if err := s.operations[operation].load(name); err != nil {
@@ -96,6 +97,8 @@ func arguments(r *fleet.Request) []string {
 	case fleet.AskThrottle:
 		wait := whole(t.MaxWait.Microseconds())
 		return []string{fraction(t.Limit), whole(window), fraction(max(1, t.Burst)), whole(r.Want), wait, keep, whole(r.Owed)}
+	case fleet.AskBalance:
+		return []string{fraction(math.Floor(t.Limit)), whole(r.Want), whole(r.Owed)}
 	case fleet.ClaimPlaces:
 		return claimArguments(r.Terms.Key, r.Places)
 	default: // AskTokenBucket
@@ -138,7 +141,7 @@ func grantsNothing(r *fleet.Request) bool {
 	switch r.Operation {
 	case fleet.LeaseWindow, fleet.AskFixedWindow, fleet.AskSlidingLog:
 		return r.Terms.Limit < 1
-	case fleet.ClaimPlaces:
+	case fleet.ClaimPlaces, fleet.AskBalance: // which others may have added tokens to
 		return false
 	default:
 		return r.Terms.Limit == 0
@@ -155,6 +158,8 @@ func suffix(o fleet.Operation) string {
 		return ":f"
 	case fleet.AskSlidingLog:
 		return ":l"
+	case fleet.AskBalance:
+		return ":b"
 	case fleet.ClaimPlaces:
 		return ":p"
 	default:
@@ -181,6 +186,8 @@ func answer(r *fleet.Request, result rueidis.RedisResult) (fleet.Reply, error) {
 		}
 	case fleet.AskSlidingLog:
 		reply = fleet.Reply{Granted: f.number(), Retry: f.retry(), Limit: f.number(), Remaining: f.number(), Reset: f.micros()}
+	case fleet.AskBalance:
+		reply = fleet.Reply{Granted: f.number(), Limit: f.number(), Remaining: f.number()}
 	case fleet.ClaimPlaces:
 		reply.Places = f.places()
 	default:
