@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -29,8 +30,9 @@ type Order struct {
 	// replaced by spaces, and each is cut after 256 bytes.
 	By, Reason string
 
-	// For is how long the state stays forced, by the wall clock: it then ends by itself. Defaults to
-	// until it is released.
+	// For is how long the state stays forced: it then ends by itself. It ends when so much time has been
+	// measured, or by the wall clock, whichever is first: a machine that was suspended meanwhile, or whose
+	// wall clock is set, does not prolong it. Defaults to until it is released.
 	For time.Duration
 }
 
@@ -41,6 +43,8 @@ type Forced struct {
 	By, Reason string
 	Since      clock.Instant
 	Until      time.Time // by the wall clock; the zero time if it does not end by itself
+
+	ends clock.Instant // as it is measured; 0 if it does not end by itself, and in what callers get
 }
 
 // ForcedChange is the beginning or the end of a state that an operator forces.
@@ -78,9 +82,25 @@ func (e *Engine) newForced(scope Scope, state string, orders []Order) (*Forced, 
 	}
 	f := &Forced{Scope: scope, State: state, By: cleaned(order.By), Reason: cleaned(order.Reason), Since: e.clock.Now()}
 	if state != "" && order.For > 0 {
-		f.Until = clock.TimeOf(e.clock, f.Since).Add(order.For)
+		wall := f.Since.Time().Add(-e.clock.Until(f.Since.Time())) // to the nanosecond, unlike clock.TimeOf
+		f.Until = wall.Add(order.For)
+		if f.ends = f.Since.Add(order.For); f.ends < f.Since {
+			f.ends = math.MaxInt64
+		}
 	}
 	return f, nil
+}
+
+// shown returns the state as callers get it: with the end by the wall clock as it is at present.
+func (f *Forced) shown(c clock.Clock) Forced {
+	of := *f
+	if of.ends = 0; f.Until.IsZero() {
+		return of
+	}
+	if ends := clock.TimeOf(c, f.ends); f.ends < math.MaxInt64 && f.Until.Sub(ends) >= time.Second { // the wall clock was set back
+		of.Until = ends
+	}
+	return of
 }
 
 // cleaned returns a text of an operator as it is kept: without what could write over other texts where it
@@ -125,18 +145,18 @@ func (f *Forced) isOver(c clock.Clock) (left time.Duration, over bool) {
 	if f == nil || f.Until.IsZero() {
 		return 0, false
 	}
-	left = c.Until(f.Until)
+	left = min(c.Until(f.Until), f.ends.Sub(c.Now()))
 	return left, left <= 0
 }
 
 // forcedChange returns what becomes of a forced state, either of which may be nil.
 func (e *Engine) forcedChange(before, after *Forced, isSwitch bool) ForcedChange {
-	return ForcedChange{At: e.clock.Now(), Forced: *after, From: before.stateOf(), Switch: isSwitch}
+	return ForcedChange{At: e.clock.Now(), Forced: after.shown(e.clock), From: before.stateOf(), Switch: isSwitch}
 }
 
 // endOf returns that the time of a state is over.
 func (e *Engine) endOf(f *Forced, isSwitch bool) ForcedChange {
-	c := ForcedChange{At: e.clock.Now(), Forced: *f, From: f.State, Switch: isSwitch, Ended: true}
+	c := ForcedChange{At: e.clock.Now(), Forced: f.shown(e.clock), From: f.State, Switch: isSwitch, Ended: true}
 	c.State, c.Until = "", time.Time{}
 	return c
 }
@@ -276,10 +296,10 @@ func (s *ruleStore) forcedStates() (all []*forcedState) {
 }
 
 // forcedList returns the same in order.
-func (s *ruleStore) forcedList() (list []Forced) {
+func (s *ruleStore) forcedList(c clock.Clock) (list []Forced) {
 	for _, of := range s.forcedStates() {
 		if f := of.Load(); f != nil {
-			list = append(list, *f)
+			list = append(list, f.shown(c))
 		}
 	}
 	slices.SortFunc(list, func(a, b Forced) int { return a.compare(b.Scope) })

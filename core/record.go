@@ -29,7 +29,7 @@ func (e *Engine) Record(ctx context.Context, d time.Duration) (*recording.Record
 	defer timer.Stop()
 	select {
 	case <-timer.C():
-		return rec.read(from, e.clock.Now()), nil
+		return e.readRecorder(rec, from, e.clock.Now()), nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	case <-e.closed:
@@ -44,7 +44,22 @@ func (e *Engine) Recorded(last time.Duration) (*recording.Recording, error) {
 	if rec == nil {
 		return nil, ErrNotRecording
 	}
-	return rec.read(max(rec.since, now.Add(-last)), now), nil
+	return e.readRecorder(rec, max(rec.since, now.Add(-last)), now), nil
+}
+
+// readRecorder returns the calls that were decided in a time, with instants as the wall clock tells them at
+// present: recordings of several machines are merged by them, and windows of the calendar are replayed.
+func (e *Engine) readRecorder(rec *recorder, from, until clock.Instant) *recording.Recording {
+	out := rec.read(from, until)
+	apart := clock.TimeOf(e.clock, until).Sub(until.Time())
+	for i := range out.Instances {
+		out.Instances[i].From = out.Instances[i].From.Add(apart)
+		out.Instances[i].Until = out.Instances[i].Until.Add(apart)
+	}
+	for i := range out.Calls {
+		out.Calls[i].At = out.Calls[i].At.Add(apart)
+	}
+	return out
 }
 
 // startRecording switches the recorder on unless it is.

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core/internal/lines"
 	"github.com/penstock-go/penstock/rule"
 )
@@ -85,7 +86,7 @@ func (e *Engine) Switch(scope Scope, state string, order ...Order) error {
 func (e *Engine) Switches() []Forced {
 	e.rules.mu.Lock()
 	defer e.rules.mu.Unlock()
-	return e.rules.switches.list()
+	return e.rules.switches.list(e.clock)
 }
 
 func (e *Engine) switchTo(scope Scope, state string, orders []Order) (*ForcedChange, limiterChanges, error) {
@@ -272,10 +273,10 @@ func (t *switchTable) off(key rule.Key, resource string) *Forced {
 }
 
 // list returns the switches in order.
-func (t *switchTable) list() []Forced {
+func (t *switchTable) list(c clock.Clock) []Forced {
 	list := make([]Forced, 0, t.len())
 	for _, f := range t.all() {
-		list = append(list, *f)
+		list = append(list, f.shown(c))
 	}
 	slices.SortFunc(list, func(a, b Forced) int { return a.compare(b.Scope) })
 	return list

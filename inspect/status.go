@@ -194,7 +194,9 @@ func listOf(of *list.Status, c clock.Clock) List {
 	l := List{
 		Name: of.Name, Source: of.Source, Document: of.Document, InForce: of.InForce,
 		Entries: of.Entries, WithEnd: of.WithEnd, Bytes: of.Size, Since: timeOf(c, of.Since), Error: textOf(of.Err), FailedAt: timeOf(c, of.FailedAt),
-		CopiedAt: timeOf(c, of.CopiedAt),
+	}
+	if of.CopiedAt != 0 {
+		l.CopiedAt = of.CopiedAt.Time() // as it was written down
 	}
 	if of.HeldBack != nil {
 		l.HeldBack = of.HeldBack.Error()
@@ -214,6 +216,9 @@ func sourceOf(of core.SourceStatus, c clock.Clock, now clock.Instant) Source {
 	}
 	if of.CopiedAt != 0 {
 		s.CopiedAt = of.CopiedAt.Time() // as it was written down
+		if !of.Connected {
+			s.KnownUntil = s.CopiedAt
+		}
 	}
 	if of.HeldBack != nil {
 		s.HeldBack = of.HeldBack.Error()

@@ -33,7 +33,8 @@ type Recording struct {
 type Instance struct {
 	Name string
 
-	// From is the instant from which all calls are there, and Until the one up to which they are.
+	// From is the instant from which all calls are there, and Until the one up to which they are: like
+	// all instants of a recording as the wall clock of the instance told it when it was read.
 	From, Until clock.Instant
 
 	// Error says why there are no calls of the instance; "" if it was recorded.

@@ -7,6 +7,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/datasource/etcd/internal/listformat"
 	"github.com/penstock-go/penstock/list"
@@ -140,10 +141,13 @@ func (s *Source) identity() Report {
 	host, _ := os.Hostname() // "" on a machine without a name
 	version, program := builtWith()
 	return Report{
-		Instance: s.opts.Instance, Host: host, PID: os.Getpid(), Started: s.opts.Clock.Now().Time(), Inspect: s.opts.Inspect,
+		Instance: s.opts.Instance, Host: host, PID: os.Getpid(), Started: presentTime(s.opts.Clock), Inspect: s.opts.Inspect,
 		Version: truncate(version), Program: truncate(program),
 	}
 }
+
+// presentTime returns the time by the wall clock, also after it was set.
+func presentTime(c clock.Clock) time.Time { return clock.TimeOf(c, c.Now()) }
 
 // withStatus returns the report with the fields that depend on the status.
 func (r Report) withStatus(status core.SourceStatus) Report {

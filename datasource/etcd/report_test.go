@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/list"
 	"github.com/penstock-go/penstock/rule"
@@ -156,4 +157,17 @@ func TestLongTextsAreTruncatedBetweenCharacters(t *testing.T) {
 		assert.Equal(t, want, truncate(text))
 		assert.True(t, utf8.ValidString(truncate(text)))
 	}
+}
+
+// oneHourLater is a clock whose wall clock was set, or a machine that was suspended.
+type oneHourLater struct{ clock.Clock }
+
+func (c oneHourLater) Until(t time.Time) time.Duration { return c.Clock.Until(t) - time.Hour }
+
+// Others compare the times of reports with theirs.
+func TestReportHasTheTimeOfTheWallClock(t *testing.T) {
+	at := time.Date(2026, 10, 31, 12, 0, 0, 0, time.UTC)
+	s := &Source{opts: Options{Clock: oneHourLater{clock.NewVirtual(at)}}}
+	assert.Equal(t, at.Add(time.Hour), s.identity().Started)
+	assert.Equal(t, at.Add(time.Hour), presentTime(s.opts.Clock))
 }

@@ -238,7 +238,7 @@ func (r *reporter) grant(ctx context.Context) error {
 }
 
 func (r *reporter) put(ctx context.Context, report Report) error {
-	report.ReportedAt = r.source.opts.Clock.Now().Time()
+	report.ReportedAt = presentTime(r.source.opts.Clock)
 	value, err := json.Marshal(report)
 	if err != nil {
 		return err

@@ -47,7 +47,7 @@ func (f *follower) poll() error {
 		f.partial = nil
 		return err
 	}
-	if f.previous == nil && !f.recentlyModified(present, now) {
+	if f.previous == nil && !f.recentlyModified(present) {
 		f.previous = present
 	}
 	if stable := f.compare(present); stable {
@@ -121,9 +121,9 @@ func (f *follower) find(name, path string, now clock.Instant) *fileState {
 
 // recentlyModified reports whether a file was modified within the last interval, so that a
 // program may still be writing it.
-func (f *follower) recentlyModified(present map[string]*fileState, now clock.Instant) bool {
+func (f *follower) recentlyModified(present map[string]*fileState) bool {
 	for _, file := range present {
-		if file.info != nil && now.Time().Sub(file.info.ModTime()) <= f.source.opts.Interval {
+		if file.info != nil && -f.source.opts.Clock.Until(file.info.ModTime()) <= f.source.opts.Interval {
 			return true
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core"
 )
 
@@ -124,6 +125,15 @@ func (r *run) inForce(copied bool) (now *contents, differs bool, err error) {
 	}
 	return &contents{
 		app: r.opts.App, source: r.Name(), revision: status.Revision,
-		at: status.KnownUntil(r.opts.Clock.Now()), documents: documents,
+		at: r.knownUntil(status), documents: documents,
 	}, differs, nil
+}
+
+// knownUntil returns until when it is known what the source holds, by the wall clock: another process, on
+// another day, reads it.
+func (r *run) knownUntil(status core.SourceStatus) clock.Instant {
+	if !status.Connected && status.CopiedAt != 0 {
+		return status.CopiedAt // by the wall clock when it was written
+	}
+	return clock.Instant(clock.TimeOf(r.opts.Clock, status.KnownUntil(r.opts.Clock.Now())).UnixNano())
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/datasource/lastgood"
 	"github.com/penstock-go/penstock/flow"
@@ -121,6 +122,49 @@ func TestTimeOfTheCopyIsUpdatedWhileTheSourceCanBeRead(t *testing.T) {
 		s.pass(time.Minute)
 		s.drain()
 		require.Equal(t, time.Minute, at(s))
+	})
+}
+
+// twoHands is a clock whose wall clock is set while time goes on.
+type twoHands struct {
+	*clock.Virtual
+	set *time.Duration // how much later it is by the wall clock
+}
+
+func (c twoHands) Until(t time.Time) time.Duration { return c.Virtual.Until(t) - *c.set }
+
+// The copy is read by another process, which knows nothing of when this one began.
+func TestTimeOfTheCopyFollowsTheWallClock(t *testing.T) {
+	path := copyPath(t)
+	at := func() time.Duration {
+		c, err := lastgood.Load(path)
+		require.NoError(t, err)
+		return c.CopiedAt.Time().Sub(begin())
+	}
+	synctest.Test(t, func(t *testing.T) {
+		var set time.Duration
+		s := start(t, path, begin(), func(o *lastgood.Options) { o.Clock = twoHands{o.Clock.(*clock.Virtual), &set} })
+		s.deliver(all(1, rule("a", "1", 1)))
+		s.pass(time.Second)
+		require.Equal(t, time.Second, at())
+		set = 7 * time.Hour // the machine was suspended
+		s.deliver(all(2, rule("a", "2", 2)))
+		s.pass(time.Second)
+		require.Equal(t, 7*time.Hour+2*time.Second, at())
+		set = -5 * time.Hour
+		s.pass(time.Hour)
+		require.Equal(t, -4*time.Hour+2*time.Second, at(), "its time is another one although nothing has changed")
+		s.lose("no route")
+		s.drain()
+	})
+	synctest.Test(t, func(t *testing.T) {
+		set := 24 * time.Hour
+		s := start(t, path, begin(), func(o *lastgood.Options) { o.Clock = twoHands{o.Clock.(*clock.Virtual), &set} })
+		s.lose("no route")
+		s.pass(2 * time.Hour)
+		require.Equal(t, begin().Add(-4*time.Hour+2*time.Second), s.status().CopiedAt.Time())
+		s.drain()
+		require.Equal(t, -4*time.Hour+2*time.Second, at(), "a copy of a copy is as old")
 	})
 }
 

@@ -69,11 +69,11 @@ func (s *saver) loop() {
 }
 
 // save saves the documents in force if they have changed, if the copy is missing, or
-// if the time in it is older by at least age. It returns whether there is nothing
-// more to do until the next change.
+// if the time in it is another one by at least age: it is older, or the wall clock was set
+// back. It returns whether there is nothing more to do until the next change.
 func (s *saver) save(age time.Duration) (done bool) {
 	now, differs, err := s.inForce(s.missing)
-	if err == nil && now != nil && (s.missing || !now.same(s.saved) || now.at.Sub(s.saved.at) >= age) {
+	if err == nil && now != nil && (s.missing || !now.same(s.saved) || now.at.Sub(s.saved.at).Abs() >= age) {
 		if err = s.write(now); err == nil {
 			s.saved, s.missing = now, false
 		}

@@ -176,7 +176,7 @@ func (w *Watch) loadCopy(ctx context.Context, d *document, from storedCopy) {
 	d.loaded, d.hasVersion, w.copied = b.digest, true, true
 	w.config.Logger.Warn("penstock: list in force as its last good copy has it", slog.String("list", d.list),
 		slog.String("source", w.config.Source.Name()), slog.String("document", d.name),
-		slog.Int("entries", b.list.Len()), slog.String("age", now.Sub(from.at).String()))
+		slog.Int("entries", b.list.Len()), slog.String("age", (-w.config.Clock.Until(from.at.Time())).String()))
 	switch {
 	case d.gone:
 		w.withdraw(d, d.goneConfirmed)

@@ -224,13 +224,14 @@ func (c *copies) commit(name string, of *draft) {
 		}
 	}
 	now := c.config.Clock.Now()
+	wall := clock.TimeOf(c.config.Clock, now)
 	if err == nil {
-		err = errors.Join(os.Chtimes(path, now.Time(), now.Time()), copyfile.SyncDirectory(c.config.Copies))
+		err = errors.Join(os.Chtimes(path, wall, wall), copyfile.SyncDirectory(c.config.Copies))
 	}
 	c.mu.Lock()
 	d := c.documents[name]
 	if err == nil {
-		c.stored[name] = storedCopy{copyInfo: of.info, path: path, digest: of.digest, size: of.size, at: now}
+		c.stored[name] = storedCopy{copyInfo: of.info, path: path, digest: of.digest, size: of.size, at: clock.Instant(wall.UnixNano())}
 	}
 	if d != nil {
 		d.recopy(err != nil && !errors.Is(err, errTooLarge), now)
@@ -259,12 +260,13 @@ func (c *copies) touch() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := c.config.Clock.Now()
+	wall := clock.TimeOf(c.config.Clock, now)
 	for name, stored := range c.stored {
 		d := c.documents[name]
 		if d == nil || !c.connected || !d.hasVersion || d.loaded != d.wanted {
 			continue
 		}
-		err := os.Chtimes(stored.path, now.Time(), now.Time())
+		err := os.Chtimes(stored.path, wall, wall)
 		if errors.Is(err, fs.ErrNotExist) {
 			delete(c.stored, name)
 			d.copyDue = now

@@ -68,6 +68,34 @@ func kept(t *testing.T) string {
 	return directory
 }
 
+// twoHands is a clock whose wall clock is set while time goes on.
+type twoHands struct {
+	clock.Clock
+	set time.Duration // how much later it is by the wall clock
+}
+
+func (c *twoHands) Until(t time.Time) time.Duration { return c.Clock.Until(t) - c.set }
+
+func TestCopiesOfListsHaveTheTimeOfTheWallClock(t *testing.T) {
+	directory := filepath.Join(t.TempDir(), "copies")
+	c := new(twoHands)
+	modified := func() time.Time {
+		found, err := os.Stat(files(t, directory)[0])
+		require.NoError(t, err)
+		return found.ModTime()
+	}
+	process(t, directory, func(t *testing.T, f *fixture) {
+		c.set = 30 * time.Hour // the machine was suspended
+		f.holds("l", "a\n")
+		f.apply(complete(document("l", "a\n")))
+		require.WithinDuration(t, f.clock.Now().Time().Add(30*time.Hour), modified(), 0)
+		c.set = -time.Hour
+		f.clock.Advance(time.Hour)
+		synctest.Wait()
+		require.WithinDuration(t, f.clock.Now().Time().Add(-time.Hour), modified(), 0)
+	}, func(o *lists.Config) { c.Clock, o.Clock = o.Clock, c })
+}
+
 func TestServiceStartsWithTheListsOfItsLastRunWhileTheSourceIsAway(t *testing.T) {
 	directory := kept(t)
 	process(t, directory, func(t *testing.T, f *fixture) {

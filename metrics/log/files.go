@@ -107,16 +107,31 @@ func create(dir, app, date string) (f file, lines, index *os.File, err error) {
 	return f, lines, index, nil
 }
 
-// removeOldest removes files and their indices until there are no more than most.
-func removeOldest(dir, app string, most int) error {
+// removeOldest removes files and their indices until there are no more than most: those of later dates
+// than the present one, which the wall clock had by mistake, then the oldest, and never the present one.
+func removeOldest(dir, app string, most int, present file) error {
 	files, err := filesOf(dir, app)
 	if err != nil {
 		return err
 	}
+	slices.SortStableFunc(files, func(a, b file) int {
+		return cmp.Or(compareBool(b.date > present.date, a.date > present.date), compareBool(a == present, b == present))
+	})
 	var failed error
 	for len(files) > most {
 		failed = errors.Join(failed, files[0].remove())
 		files = files[1:]
 	}
 	return failed
+}
+
+// compareBool compares as cmp.Compare does: false is less.
+func compareBool(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
+	}
+	return 1
 }

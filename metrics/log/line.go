@@ -9,7 +9,6 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core"
 )
 
@@ -27,9 +26,9 @@ type Line struct {
 	Classification   uint64    `json:"classification"`   // Sentinel's: the type of the resource; 0 of Penstock
 }
 
-func lineOf(s *core.ResourceSecond, c clock.Clock) Line {
+func lineOf(s *core.ResourceSecond, at time.Time) Line {
 	return Line{
-		Time: clock.TimeOf(c, s.Start), Resource: s.Resource, Passed: s.Passed, Blocked: s.Blocked,
+		Time: at, Resource: s.Resource, Passed: s.Passed, Blocked: s.Blocked,
 		Completed: s.Completed, Failed: s.Failed, MaxInFlight: s.MaxInFlight,
 		MeanResponseTime: uint64(max(0, s.MeanResponseTime().Round(time.Millisecond)/time.Millisecond)),
 	}

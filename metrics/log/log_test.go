@@ -34,6 +34,7 @@ type service struct {
 	log     *text
 	stop    func()       // ends the log
 	lag     atomic.Int64 // by which calls are counted late, in nanoseconds
+	set     atomic.Int64 // how much later it is by the wall clock than when the clock was made, in nanoseconds
 }
 
 // lateClock is the clock of a service some of whose calls are late.
@@ -44,6 +45,11 @@ type lateClock struct {
 
 // Now implements [clock.Clock].
 func (c lateClock) Now() clock.Instant { return c.Clock.Now().Add(-time.Duration(c.lag.Load())) }
+
+// Until implements [clock.Clock].
+func (c lateClock) Until(t time.Time) time.Duration {
+	return c.Clock.Until(t) + time.Duration(c.lag.Load()) - time.Duration(c.set.Load())
+}
 
 // text is what was logged.
 type text struct {
@@ -279,6 +285,46 @@ func TestAFileIsBegunEachDayAndByEachRun(t *testing.T) {
 			"shop-metrics.log.2000-01-02", "shop-metrics.log.2000-01-02.idx",
 		}, s.names())
 		assert.Len(t, s.search(metriclog.Query{}).Lines, 3)
+	})
+}
+
+// A wall clock that was ahead for a while has left files of days to come. They are no reason to remove
+// those of the present.
+func TestFilesOfDaysToComeAreRemovedFirst(t *testing.T) {
+	logged(t, metriclog.Options{MaxFileSize: 200, MaxFiles: 3}, func(s *service) {
+		second := func(n int) {
+			for range n {
+				s.calls("orders", 1, 0)
+				s.wait(time.Second)
+			}
+		}
+		second(5)
+		s.set.Store(int64(400 * 24 * time.Hour))
+		second(30)
+		s.set.Store(0)
+		second(30)
+		s.stop()
+		lines := s.search(metriclog.Query{}).Lines
+		assert.GreaterOrEqual(t, len(lines), 5)
+		assert.Equal(t, time.UnixMilli(946684864000), lines[len(lines)-1].Time)
+		assert.Len(t, s.names(), 6)
+	})
+}
+
+func TestLinesAreFoundByTimeAlsoIfTheWallClockWasSetBack(t *testing.T) {
+	logged(t, metriclog.Options{}, func(s *service) {
+		for _, set := range []time.Duration{0, 4 * time.Hour, time.Hour, 90 * time.Minute} {
+			s.set.Store(int64(set))
+			s.wait(2 * time.Second) // a second is written once it is over
+			s.calls("orders", 1, 0)
+			s.wait(3 * time.Second)
+		}
+		s.stop()
+		lines := s.search(metriclog.Query{}).Lines
+		require.Len(t, lines, 4)
+		assert.IsNonDecreasing(t, []int64{lines[0].Time.Unix(), lines[1].Time.Unix(), lines[2].Time.Unix(), lines[3].Time.Unix()})
+		from := time.UnixMilli(946684800000).Add(30 * time.Minute)
+		assert.Len(t, s.search(metriclog.Query{From: from, To: from.Add(2 * time.Hour)}).Lines, 2)
 	})
 }
 

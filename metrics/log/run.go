@@ -75,8 +75,9 @@ func (r *run) read() {
 	}
 	seconds := r.reader.Read(r.next)
 	r.lines = make([]Line, len(seconds))
+	at := clock.TimeOf(r.clock, r.next) // of all lines, also if the wall clock is set meanwhile
 	for i := range seconds {
-		r.lines[i] = lineOf(&seconds[i], r.clock)
+		r.lines[i] = lineOf(&seconds[i], at)
 	}
 	r.next = r.next.Add(time.Second)
 }
@@ -114,7 +115,7 @@ func (r *run) removeOldest() error {
 		return nil
 	}
 	o := &r.writer.options
-	if err := removeOldest(o.Dir, o.App, o.MaxFiles); err != nil {
+	if err := removeOldest(o.Dir, o.App, o.MaxFiles, r.writer.file); err != nil {
 		return err
 	}
 	r.tidied = r.writer.file

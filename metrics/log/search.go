@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"time"
 )
 
@@ -58,6 +59,7 @@ func Search(q Query) (found Found, err error) {
 			break
 		}
 	}
+	slices.SortStableFunc(found.Lines, func(a, b Line) int { return a.Time.Compare(b.Time) }) // the wall clock may have been set back
 	return found, nil
 }
 

@@ -175,7 +175,7 @@ func (s *Store) RollBackList(ctx context.Context, r ListRollback) (ListInfo, err
 	if err != nil {
 		return ListInfo{}, err
 	}
-	next.Author, next.Message, next.Time, next.Confirmed = r.Author, r.Message, s.clock.Now().Time(), r.ConfirmRemoval
+	next.Author, next.Message, next.Time, next.Confirmed = r.Author, r.Message, s.now(), r.ConfirmRemoval
 	u := upload{
 		Store: s, push: ListPush{Name: r.Name}, manifest: next, replaces: now.revision, first: whole,
 		before: h, after: h.with(now, next.Digest),

@@ -21,7 +21,7 @@ func (p *plan) empty() bool { return len(p.operations) == 0 }
 // plan compares the present documents with those of the push.
 func (s *Store) plan(now state, push Push) plan {
 	p := plan{revision: Revision{
-		Time: s.clock.Now().Time(), Author: push.Author, Message: push.Message, Documents: len(push.Documents),
+		Time: s.now(), Author: push.Author, Message: push.Message, Documents: len(push.Documents),
 	}}
 	wanted := make(map[string][]byte, len(push.Documents))
 	for _, d := range push.Documents {

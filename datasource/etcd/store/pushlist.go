@@ -110,7 +110,7 @@ func (s *Store) nextManifest(ctx context.Context, push ListPush) (listformat.Man
 			push.Name, int64(listformat.MaxSize))
 	}
 	m := listformat.NewManifest(read.digest(), size)
-	m.Entries, m.Author, m.Message, m.Time = push.Entries, push.Author, push.Message, s.clock.Now().Time()
+	m.Entries, m.Author, m.Message, m.Time = push.Entries, push.Author, push.Message, s.now()
 	m.Confirmed = push.ConfirmRemoval
 	return m, nil
 }

@@ -2,6 +2,7 @@ package store
 
 import (
 	"errors"
+	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
@@ -31,3 +32,6 @@ func New(client *clientv3.Client, prefix string) (*Store, error) {
 	}
 	return &Store{client: client, keys: keys, clock: clock.System()}, nil
 }
+
+// now returns the time by the wall clock, also after it was set: a server may live long.
+func (s *Store) now() time.Time { return clock.TimeOf(s.clock, s.clock.Now()) }
