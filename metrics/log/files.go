@@ -125,7 +125,7 @@ func removeOldest(dir, app string, most int, present file) error {
 	return failed
 }
 
-// compareBool compares as cmp.Compare does: false is less.
+// compareBool is cmp.Compare of bool, of which false is less.
 func compareBool(a, b bool) int {
 	switch {
 	case a == b:
