@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// program is what is known of all functions of the repository without their types.
+// program is what is known of the functions of tests, and of kits for them, without their types.
 type program struct {
 	all     []*function
 	byName  map[string][]*function // folder and name; methods of all types of a package are one
@@ -23,7 +23,6 @@ type function struct {
 	isOfTest bool                    // its file ends with _test.go
 	locals   map[string]*ast.FuncLit // variables that are functions
 	types    map[string]ast.Expr     // of the receiver and the parameters
-	tests    bool                    // it is part of tests, or of a kit for them
 }
 
 // newProgram returns what is known of the functions of files.
@@ -36,11 +35,14 @@ func newProgram(files []sourceFile) *program {
 		kits[file.pkg] = kits[file.pkg] || !file.test && slices.Contains(file.imports(), "testing")
 	}
 	for _, file := range files {
+		if !file.test && !kits[file.pkg] {
+			continue
+		}
 		imports := ownNames(file)
 		for _, d := range file.syntax.Decls {
 			if declared, ok := d.(*ast.FuncDecl); ok && declared.Body != nil {
 				f := &function{
-					declared: declared, folder: file.pkg, imports: imports, isOfTest: file.test, tests: file.test || kits[file.pkg],
+					declared: declared, folder: file.pkg, imports: imports, isOfTest: file.test,
 					locals: localFunctions(declared), types: declaredTypes(declared),
 				}
 				p.all = append(p.all, f)

@@ -60,7 +60,7 @@ func TestEndedGoroutinesAreFound(t *testing.T) {
 func endedGoroutines(p *program) (found []string) {
 	for _, f := range p.all {
 		p.eachOther(f, func(call *ast.CallExpr, run ast.Node, isCondition bool) {
-			if by := p.ends(f, run, isCondition); by != "" && f.tests {
+			if by := p.ends(f, run, isCondition); by != "" {
 				found = append(found, fmt.Sprintf("%s: %s calls %s there", positions.Position(call.Pos()), called(call), by))
 			}
 		})
@@ -70,7 +70,7 @@ func endedGoroutines(p *program) (found []string) {
 
 // learn notes whether a function ends its goroutine and what it calls on others, and says whether that is news.
 func (p *program) learn(f *function) (news bool) {
-	if p.enders[f] == "" && f.tests {
+	if p.enders[f] == "" {
 		if by := p.ends(f, f.declared.Body, true); by != "" {
 			p.enders[f], news = by, true
 		}

@@ -26,7 +26,7 @@ import (
 )
 
 // stopTimeout is how long a test waits for a server to stop.
-const stopTimeout = 20 * time.Second
+const stopTimeout = 2 * time.Minute
 
 // check is the operation of the service, over both transports.
 const check = "/grpc.health.v1.Health/Check"
