@@ -81,3 +81,9 @@ func isForeign(c clock.Clock) bool {
 }
 
 func (e *callEnv) isClosed() bool { return e.generation.Load() == closedGeneration }
+
+// closedGeneration is the generation of an engine that was closed.
+const closedGeneration = math.MaxUint64
+
+// observesPasses says whether the observer learns of calls that pass.
+func (e *callEnv) observesPasses() bool { return e.observer.Passed != nil }

@@ -3,7 +3,6 @@ package core
 import (
 	"cmp"
 	"log/slog"
-	"math"
 	"sync"
 	"sync/atomic"
 
@@ -42,9 +41,6 @@ type Engine struct {
 	sources   sourceList
 	running   sync.WaitGroup // the goroutines of the engine
 }
-
-// closedGeneration is the generation of an engine that was closed.
-const closedGeneration = math.MaxUint64
 
 // New returns an engine without rules.
 func New(config Config) *Engine {
@@ -111,3 +107,24 @@ func (e *Engine) Kinds() []rule.Definition { return e.rules.book.Kinds() }
 // a lock: for callers that remember what they computed from the rules. It grows
 // with every change; that of a closed engine is the greatest uint64.
 func (e *Engine) Revision() uint64 { return e.generation.Load() }
+
+// newSignals returns the signals that rules of the engine read.
+func (e *Engine) newSignals(config *Config) *signals.Set {
+	return signals.New(signals.Config{
+		Source: config.Signals, Interval: cmp.Or(config.SignalInterval, DefaultSignalInterval),
+		Clock: e.clock, Closed: e.closed, Start: e.running.Go, Report: e.reportSignal,
+	})
+}
+
+// reportSignal logs that a signal can be read again, or not any more.
+func (e *callEnv) reportSignal(c signals.Change) {
+	name, rules := slog.String("signal", string(c.Signal)), slog.Any("rules", c.Rules)
+	if c.Err == nil {
+		e.log.Info("penstock: a signal can be read again", name, rules)
+		e.events.add(Event{At: e.clock.Now(), Type: EventSignal, Source: string(c.Signal), To: "known"})
+		return
+	}
+	e.log.Error("penstock: a signal cannot be read, rules that need it let calls pass",
+		name, rules, slog.Any("error", c.Err))
+	e.events.add(Event{At: e.clock.Now(), Type: EventSignal, Source: string(c.Signal), To: "unknown", Err: c.Err.Error()})
+}

@@ -78,3 +78,10 @@ func documentStatus(d ruleset.DocumentStatus) DocumentStatus {
 		Rejected: publicError(d.Rejected), RejectedRevision: d.RejectedRevision,
 	}
 }
+
+// addTo adds the rules of a source to its status.
+func (u unmatchedOfSources) addTo(s *SourceStatus) {
+	if of := u[s.Name]; of != nil {
+		s.Unmatched, s.MoreUnmatched = of.first, of.more
+	}
+}
