@@ -118,6 +118,9 @@ var sameLayer = map[string][]string{
 
 	"serve": {"adapters/nethttp", "adapters/clientip", "adapters/attribute", "adapters/priority"},
 
+	"core/internal/events":  {"core/internal/lines"},
+	"core/internal/journal": {"core/internal/lines", "core/internal/ruleset"},
+
 	"console": {"inspect", "simulate", "datasource/etcd", "datasource/etcd/store"},
 
 	"fleet":        {"fleet/places"},
@@ -279,6 +282,7 @@ type sourceFile struct {
 	pkg    string // its folder, "." for the root
 	test   bool
 	syntax *ast.File
+	set    *token.FileSet // of all files
 }
 
 func (f sourceFile) imports() (paths []string) {
@@ -316,13 +320,14 @@ func eachFile(t *testing.T, check func(t *testing.T, file sourceFile)) {
 
 // sourceFiles returns every Go file of every module. It reads them once.
 var sourceFiles = sync.OnceValues(func() (files []sourceFile, err error) {
+	set := token.NewFileSet()
 	err = walk(func(name string) error {
 		if !strings.HasSuffix(name, ".go") {
 			return nil
 		}
-		syntax, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments)
+		syntax, err := parser.ParseFile(set, name, nil, parser.ParseComments)
 		pkg := filepath.ToSlash(filepath.Dir(name))
-		files = append(files, sourceFile{path: name, pkg: pkg, test: strings.HasSuffix(name, "_test.go"), syntax: syntax})
+		files = append(files, sourceFile{path: name, pkg: pkg, test: strings.HasSuffix(name, "_test.go"), syntax: syntax, set: set})
 		return err
 	})
 	return files, err
