@@ -8,6 +8,7 @@ import (
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core/internal/lines"
+	"github.com/penstock-go/penstock/core/internal/membership"
 	"github.com/penstock-go/penstock/core/internal/signals"
 	"github.com/penstock-go/penstock/list"
 	"github.com/penstock-go/penstock/rule"
@@ -25,7 +26,7 @@ type Engine struct {
 	exempt  func(name string) bool // nil if no name is
 	lists   *list.Registry
 	signals *signals.Set
-	fleet   fleetMember
+	fleet   membership.Membership
 
 	contexts CallContexts // of functions that Do runs
 	present  engineLoad
@@ -63,8 +64,11 @@ func New(config Config) *Engine {
 	e.init(&config)
 	e.rules.init(config, e.try)
 	e.signals = e.newSignals(&config)
-	e.fleet.init(&config, fleetLogger(&e.callEnv))
-	e.limiters.init(&e.callEnv, &config, e.signals, e.fleet.member)
+	if mistake := rule.CheckName(config.Fleet.Instance); mistake != "" {
+		panic("core: Config.Fleet.Instance " + mistake)
+	}
+	e.fleet.Init(config.Fleet, config.Clock, e.fleetLogger(), config.Seed)
+	e.limiters.init(&e.callEnv, &config, e.signals, e.fleet.Member)
 	e.resources.init(&e.limiters, e.Kinds(), config.MaxResources)
 	e.sources.init()
 	if e.recorders.config = config.Recorder; config.Recorder != nil {
@@ -89,7 +93,7 @@ func (e *Engine) Close() {
 		close(e.closed)
 		e.sources.cancel()
 		e.signals.Cancel()
-		e.fleet.close()
+		e.fleet.Close()
 	}
 	e.rules.mu.Unlock()
 	e.running.Wait()

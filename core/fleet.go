@@ -1,7 +1,7 @@
 package core
 
 import (
-	"context"
+	"errors"
 	"log/slog"
 	"slices"
 
@@ -13,32 +13,7 @@ import (
 
 // AwaitsFleet says whether the engine is not ready because [fleet.Config.AwaitBackend] is set and
 // the backend of the fleet has not answered yet, although rules in force are for the whole fleet.
-func (e *Engine) AwaitsFleet() bool { return e.fleet.awaited() != nil }
-
-// watchFleet starts the goroutine that runs the member, or ends it, as rules in force need
-// it. The caller holds rules.mu, so that the engine is not closed meanwhile.
-func (e *Engine) watchFleet(now clock.Instant) {
-	f := &e.fleet
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	switch {
-	case f.member == nil || f.manual:
-	case f.stop == nil && len(f.rules) > 0:
-		ctx, stop := context.WithCancel(context.Background())
-		before, ended := f.ended, make(chan struct{})
-		f.stop, f.ended = stop, ended
-		f.member.Starting(now) // calls may ask before the goroutine runs
-		e.running.Go(func() {
-			defer close(ended)
-			if before != nil {
-				<-before // a member runs once at a time
-			}
-			f.member.Run(ctx)
-		})
-	case f.stop != nil && len(f.rules) == 0:
-		f.end()
-	}
-}
+func (e *Engine) AwaitsFleet() bool { return e.fleet.Awaited() != nil }
 
 // logUnknownFleet logs that rules which have come into force are for a fleet that the engine
 // does not know.
@@ -57,4 +32,36 @@ func (e *Engine) logUnknownFleet(rules []rule.Key) {
 
 // Fleet returns this instance's side of the fleet that shares limits; nil if
 // [Config.Fleet] has no backend.
-func (e *Engine) Fleet() *fleet.Member { return e.fleet.member }
+func (e *Engine) Fleet() *fleet.Member { return e.fleet.Member }
+
+// FleetStatus tells how an engine shares limits with the other instances of its service.
+type FleetStatus struct {
+	fleet.Status
+
+	// Err is [ErrNoFleet] if rules in force are for the whole fleet, but the engine has no
+	// backend for it; else nil.
+	Err error
+
+	// Rules is how many rules in force are for the whole fleet.
+	Rules int
+}
+
+// ErrNoFleet says that rules limit the whole fleet, but the engine does not know it.
+var ErrNoFleet = errors.New("core: the engine has no backend for its fleet, so that rules with scope fleet limit each instance:" +
+	" set core.Config.Fleet")
+
+// fleetStatus returns how the engine shares limits; nil if it has no limit to share and no
+// backend to do so.
+func (e *Engine) fleetStatus(now clock.Instant) *FleetStatus {
+	member, rules := e.fleet.Member, e.fleet.InForce()
+	if member == nil && rules == 0 {
+		return nil
+	}
+	status := FleetStatus{Rules: rules}
+	if member == nil {
+		status.Err = ErrNoFleet
+	} else {
+		status.Status = member.Status(now)
+	}
+	return &status
+}

@@ -7,8 +7,10 @@ import (
 	"sync/atomic"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/core/internal/load"
 	"github.com/penstock-go/penstock/core/internal/names"
 	"github.com/penstock-go/penstock/internal/splitmix"
+	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/stat"
 )
 
@@ -21,7 +23,7 @@ type resource struct {
 
 	patterns *patternSet // of a name in the overflow: where its rules come from
 	recorded atomic.Pointer[recordedName]
-	load     atomic.Pointer[loadMeter] // nil until a guard is asked for the load
+	load     atomic.Pointer[load.Meter] // nil until a guard is asked for the load
 
 	// registry.swapMu guards what follows, once others can find the resource.
 	attached   *attachments // nil while no rule in force names it
@@ -135,4 +137,48 @@ func (r *resource) noteMatched() {
 			state.rule.matched.Store(true)
 		}
 	}
+}
+
+// loadMeter returns the meter of the resource, which it makes at first use.
+func (r *resource) loadMeter() *load.Meter {
+	if m := r.load.Load(); m != nil {
+		return m
+	}
+	m := load.NewMeter(r, r.env.clock.Now())
+	if !r.load.CompareAndSwap(nil, m) {
+		return r.load.Load()
+	}
+	return m
+}
+
+// Places implements [load.Source]: the highest load that a rule tells which can refuse calls.
+func (r *resource) Places(now clock.Instant) (taken float64, waiting bool) {
+	p := r.planNow()
+	if p == nil {
+		return 0, false
+	}
+	for i := range p.rules {
+		reporter, ok := p.rules[i].limiter.(rule.LoadReporter)
+		if !ok || !p.rules[i].refuses() {
+			continue
+		}
+		present := reporter.Load(now)
+		if present.Utilization > taken { // not if it is no number
+			taken = present.Utilization
+		}
+		waiting = waiting || present.Waiting
+	}
+	return taken, waiting
+}
+
+// Counted implements [load.Source], of the rules that report loads.
+func (r *resource) Counted() (passed, refused uint64) {
+	if p := r.planNow(); p != nil {
+		for i := range p.rules {
+			if _, ok := p.rules[i].limiter.(rule.LoadReporter); ok {
+				refused += p.rules[i].state.tally.refused.Total()
+			}
+		}
+	}
+	return r.node.Sums().Passed, refused
 }

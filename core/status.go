@@ -34,7 +34,7 @@ func (e *Engine) Status() Status {
 	status.Signals, status.ForcedKinds = e.signalStatus(), e.rules.forcedKinds()
 	status.Forced, status.Switches = e.rules.forcedList(), e.rules.switches.list()
 	status.MissingLists = e.missingLists(func(rule.Rule) bool { return true })
-	status.Fleet = e.fleet.status(e.clock.Now())
+	status.Fleet = e.fleetStatus(e.clock.Now())
 	unmatched := e.unmatchedOfSources()
 	for _, f := range e.sources.list {
 		status.Sources = append(status.Sources, f.status(unmatched))
