@@ -118,6 +118,9 @@ var sameLayer = map[string][]string{
 
 	"serve": {"adapters/nethttp", "adapters/clientip", "adapters/attribute", "adapters/priority"},
 
+	"core/internal/events":  {"core/internal/lines"},
+	"core/internal/journal": {"core/internal/lines", "core/internal/ruleset"},
+
 	"console": {"inspect", "simulate", "datasource/etcd", "datasource/etcd/store"},
 
 	"fleet":        {"fleet/places"},

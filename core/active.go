@@ -141,19 +141,6 @@ func byKey(a, b *activeRule) int {
 	return cmp.Or(cmp.Compare(a.key.Kind, b.key.Kind), cmp.Compare(a.key.Name, b.key.Name))
 }
 
-// newState returns the state of a version of a rule for a resource that the rule did
-// not apply to before. shared is the limiter of a rule that has one for all.
-func (l limiterEnv) newState(a *activeRule, version rule.Rule, shared versionedLimiter, r *resource) *ruleState {
-	s := &ruleState{rule: a, version: version, limiter: shared, transitions: a.transitions, before: r.node.Calls()}
-	if s.isOwn() {
-		s.transitions = newTransitions(version)
-		s.limiter = l.newLimiter(a, version, r.Name, s.transitions)
-	}
-	s.tally = newTally(&r.node)
-	s.refusals = newRefusals(r.Name, version, s.tally)
-	return s
-}
-
 // update notes which version of the rule is in force, with its limiter. Calls that have
 // come before refuse by what they have found.
 func (s *ruleState) update(version rule.Rule, limiter versionedLimiter) {
@@ -161,4 +148,26 @@ func (s *ruleState) update(version rule.Rule, limiter versionedLimiter) {
 		s.refusals = newRefusals(s.refusals.resource, version, s.tally)
 	}
 	s.version, s.limiter = version, limiter
+}
+
+// forcedState is a state that an operator has forced; nil for none.
+type forcedState struct{ atomic.Pointer[Forced] }
+
+// set forces a state and returns the one before; that of "" releases it.
+func (f *forcedState) set(state *Forced) (before *Forced) {
+	if state.State == "" {
+		return f.Swap(nil)
+	}
+	return f.Swap(state)
+}
+
+// evidenceFor returns the evidence of the rule if it is about this version; else nil.
+func (s *ruleState) evidenceFor(version rule.Rule) *evidence {
+	if s.rule == nil {
+		return nil
+	}
+	if e := s.rule.evidence.Load(); e.isOf(version) {
+		return e
+	}
+	return nil
 }

@@ -103,13 +103,6 @@ func (a *admission) reportWait(ctx context.Context, err error) {
 	}
 }
 
-func orBackground(ctx context.Context) context.Context {
-	if ctx == nil {
-		return context.Background()
-	}
-	return ctx
-}
-
 func (a *admission) begin(r *resource, q *request) {
 	a.resource, a.request = r, *q
 }
@@ -408,5 +401,29 @@ func (e *callEnv) pause(ctx context.Context, now clock.Instant, d time.Duration,
 		return ctx.Err()
 	case <-e.closed:
 		return ErrClosed
+	}
+}
+
+// leavesOff ends the wait of a call for what is switched off now. It returns whether it waited for that.
+func (a *admission) leavesOff() bool {
+	switches := a.resource.env.names.switches()
+	if switches.len() == 0 {
+		return false
+	}
+	isOff := func(key rule.Key) bool { return switches.off(key, a.name) != nil }
+	if a.waiter == nil || !isOff(a.held.chain.steps[a.waitsAt].refusals.key) {
+		return false
+	}
+	waiter := a.waiter
+	a.waiter = nil
+	a.promise(-a.Tokens)
+	waiter.Leave(a.Now)
+	return true
+}
+
+// reportPass reports a call that passes to the observer.
+func (e *callEnv) reportPass(ctx context.Context, q *request) {
+	if e.observer.Passed != nil {
+		e.observer.Passed(orBackground(ctx), Pass{Resource: q.name, Tokens: int(q.Tokens), At: q.Now})
 	}
 }

@@ -3,7 +3,6 @@ package core
 import (
 	"context"
 	"sync"
-	"sync/atomic"
 )
 
 // CallContext is the context of what a guarded call does: [GuardFrom], [Settle], [MarkIgnored]
@@ -129,28 +128,6 @@ func WouldBlock(ctx context.Context) *BlockError {
 	}
 	defer c.mu.Unlock()
 	return c.guard.WouldBlock()
-}
-
-// decideIgnored is MarkIgnored for good: what the adapter marks later, by what was answered, has
-// no effect.
-func (g *Guard) decideIgnored() {
-	if g.resource == nil || atomic.LoadUint32(&g.state.word)&stateMask == exited {
-		return
-	}
-	g.mark(ignored)
-	record := g.extras.record
-	if record == nil {
-		record = g.moveToRecord()
-	}
-	if record.generation.Load() == g.generation() { // else a copy of the guard has exited
-		record.decided = true
-	}
-}
-
-// isDecided says whether the outcome of the call is known already, whatever is marked now.
-func (g *Guard) isDecided() bool {
-	record := g.extras.record
-	return record != nil && record.decided && record.generation.Load() == g.generation()
 }
 
 // blockOfContexts is how many contexts are allocated at once. A context that is kept keeps the

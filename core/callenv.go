@@ -2,9 +2,11 @@ package core
 
 import (
 	"cmp"
+	"context"
 	"log/slog"
 	"math"
 	"reflect"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -81,3 +83,37 @@ func isForeign(c clock.Clock) bool {
 }
 
 func (e *callEnv) isClosed() bool { return e.generation.Load() == closedGeneration }
+
+// closedGeneration is the generation of an engine that was closed.
+const closedGeneration = math.MaxUint64
+
+// observesPasses says whether the observer learns of calls that pass.
+func (e *callEnv) observesPasses() bool { return e.observer.Passed != nil }
+
+// fleetLogger returns the logger of the fleet's member, whose lines become events, too.
+func (e *callEnv) fleetLogger() *slog.Logger { return slog.New(&fleetLog{e.log.Handler(), e}) }
+
+// fleetLog is a handler that makes events of the lines of the fleet.
+type fleetLog struct {
+	slog.Handler
+	env *callEnv
+}
+
+// Enabled implements [slog.Handler].
+func (f *fleetLog) Enabled(context.Context, slog.Level) bool { return true }
+
+// Handle implements [slog.Handler].
+func (f *fleetLog) Handle(ctx context.Context, line slog.Record) error {
+	e := Event{At: f.env.clock.Now(), Type: EventFleet, Text: strings.TrimPrefix(line.Message, "penstock: ")}
+	line.Attrs(func(a slog.Attr) bool {
+		if a.Key == "error" || a.Key == "panic" {
+			e.Err = a.Value.String()
+		}
+		return true
+	})
+	f.env.events.add(e)
+	if !f.Handler.Enabled(ctx, line.Level) {
+		return nil
+	}
+	return f.Handler.Handle(ctx, line)
+}

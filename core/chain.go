@@ -4,7 +4,6 @@ import (
 	"runtime"
 	"slices"
 	"sync/atomic"
-	"time"
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/rule"
@@ -50,28 +49,6 @@ func (c *chain) noteOrigin() {
 	}
 }
 
-// waitOrder is the order of rules of one phase: those that know nothing of later calls, and of the
-// others those for which calls can wait before those that decide at once.
-type waitOrder uint8
-
-const (
-	asksFirst waitOrder = iota
-	canWait
-	decidesLast
-)
-
-func waitOrderOf(of *planned) waitOrder {
-	_, forecasts := of.limiter.(rule.Forecaster)
-	_, waits := of.limiter.(rule.Queue)
-	switch {
-	case !forecasts, of.rule.Demotes():
-		return asksFirst
-	case waits:
-		return canWait
-	}
-	return decidesLast
-}
-
 // finish completes the chain, once all rules have been added. observed says that an observer learns of
 // the calls that pass: these go the way on which more than the rules is asked, so that the others need
 // not look whether there is one.
@@ -111,42 +88,6 @@ func (c *chain) finish(observed bool) {
 	c.isOneStep = len(c.steps) == 1 && !c.isFollowed && !c.injects && !c.demotes && len(c.steps[0].keys()) <= 1
 	c.extras.passed = &c.passedRules
 	c.recorded = c.keysToRecord()
-}
-
-// answer is what the step with index which says to a call.
-type answer struct {
-	which    int
-	ticket   rule.Ticket
-	decision rule.Decision
-	isFirst  bool // the steps before it let the call pass at that instant
-}
-
-// tryPass asks all rules of a chain at one instant. On Pass all rules let the call pass, and
-// it has been counted. On Block the answer is that of the rule which refuses it, which may be
-// Wait of one for which the call does not wait. On any other decision the call may be able to wait, or
-// has to try again: that is for an admission. Unless it passes, the call has given back what it took.
-func (r *resource) tryPass(q *request, opts []Option, c *chain, tickets []rule.Ticket) (a answer, decision rule.Decision) {
-	if c.forecasts == 0 && len(c.steps) > 1 {
-		a = c.acquireLast(q, opts, tickets)
-	} else {
-		a = c.acquire(q, opts, tickets)
-	}
-	switch a.decision {
-	case rule.Pass:
-		if r.pass(q.Now, q.Tokens) {
-			return a, rule.Pass
-		}
-		c.giveBack(0, len(c.steps), q, tickets)
-		return a, rule.Stale
-	case rule.Wait:
-		if a, ok := c.refusesLater(a, q); ok {
-			return a, rule.Block
-		}
-		if !c.steps[a.which].waits(q) {
-			return a, rule.Block
-		}
-	}
-	return a, a.decision
 }
 
 // refusesLater looks for a rule that would refuse the call, behind one for which it would wait, at the
@@ -297,41 +238,6 @@ func (c *chain) indexOf(first rule.Limiter) int {
 	return -1
 }
 
-// retryAfter returns the RetryAfter of a call that a step refuses with an answer: the longest retry time
-// of all steps; 0 if the step denies.
-func (c *chain) retryAfter(a answer, q *request, opts []Option, held *heldTickets) time.Duration {
-	s := &c.steps[a.which]
-	if s.denies {
-		return 0
-	}
-	wait := s.retryTime(a, q, opts)
-	if wait == rule.Forbidden || len(c.steps) == 1 {
-		return wait
-	}
-	from := 0
-	if a.isFirst { // the steps before it need no time
-		from = a.which + 1
-	}
-	return c.longest(from, a.which, wait, q, opts, held)
-}
-
-// longest returns the longest of wait and the retry times of the steps from one on, other than the one
-// with index but, those that deny, and those of which the call holds a ticket.
-func (c *chain) longest(from, but int, wait time.Duration, q *request, opts []Option, held *heldTickets) time.Duration {
-	for i := from; i < len(c.steps) && wait != Never; i++ {
-		s := &c.steps[i]
-		if i == but || s.denies || s.demotes || held != nil && held.has(i) {
-			continue
-		}
-		if other := s.retryAfter(q, opts); other != rule.Forbidden {
-			wait = max(wait, other)
-		} else {
-			wait = Never // the rule that refuses has another reason
-		}
-	}
-	return wait
-}
-
 // slotStep returns the step whose ticket is in slot i of a guardRecord: those of the chain
 // come first, then its shadow rules.
 func (c *chain) slotStep(i int) *step {
@@ -339,4 +245,24 @@ func (c *chain) slotStep(i int) *step {
 		return &c.steps[i]
 	}
 	return &c.shadows[i-len(c.steps)]
+}
+
+// askDemoting asks the step with an index, which demotes calls.
+func (c *chain) askDemoting(i int, q *request, opts []Option, tickets []rule.Ticket) (rule.Ticket, rule.Decision) {
+	if q.demotedBy != nil {
+		return demotedTicket, rule.Pass
+	}
+	s := &c.steps[i]
+	ticket, decision := s.ask(q.Call, q, opts)
+	if !s.demotesBy(ticket, decision) {
+		return ticket, decision
+	}
+	for j := range i {
+		if before := tickets[j]; c.steps[j].demotes {
+			tickets[j] = demotedTicket
+			c.steps[j].limiter.GiveBack(q.Now, before, q.Tokens)
+		}
+	}
+	q.demote(s.refusals.tally)
+	return demotedTicket, rule.Pass
 }

@@ -203,3 +203,40 @@ type StateChange struct {
 	From, To string // of the states that the kind has
 	Because  string // in plain words, for kinds that say so; else ""
 }
+
+// SignalSource reads signals, such as how much of the processor is in use. See the
+// package signal for those of the system.
+type SignalSource interface {
+	// Read returns what a signal shows now, or of late, or why that is not known. It is
+	// called by one goroutine at a time, once for each sample of a signal that rules in
+	// force read. It should return soon after ctx has ended: then its answer has come too
+	// late, or the engine is closed. While it does not, no signal can be read. Signals that
+	// have not been read for long are not known, see [Config.SignalInterval].
+	Read(ctx context.Context, signal rule.Signal) (float64, error)
+}
+
+// Pass is a call that passes.
+type Pass struct {
+	Resource string // the name that the call was made of
+	Tokens   int
+	At       clock.Instant // when it passes
+}
+
+// End is the end of a call that has passed.
+type End struct {
+	// Resource is the name that the call was made of; [Overflow] for one beyond
+	// [Config.MaxResources] that no rule with a pattern matches.
+	Resource string
+
+	At       clock.Instant // when it ended
+	Duration time.Duration // since it passed
+
+	Failed    bool // [Guard.MarkFailed]
+	Ignored   bool // [Guard.MarkIgnored]
+	LongLived bool // [LongLived]
+	Cancelled bool // [Guard.Cancel]: the call was not made after all
+}
+
+// Overflow is the name of the resource whose statistics the names beyond
+// [Config.MaxResources] share.
+const Overflow = rule.OtherResources

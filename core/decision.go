@@ -4,9 +4,6 @@ import (
 	"context"
 	"errors"
 	"time"
-
-	"github.com/penstock-go/penstock/clock"
-	"github.com/penstock-go/penstock/rule"
 )
 
 // Decision is what was decided on a call, with the limits that it is held against: what a gateway answers
@@ -63,28 +60,4 @@ func (e *Engine) Decide(ctx context.Context, resource string, opts ...Option) (g
 	}
 	told = true
 	return
-}
-
-// quotas returns the state of the rules of [Engine.Quotas].
-func (p *plan) quotas(ctx context.Context, now clock.Instant, opts []Option) (states []RuleSnapshot) {
-	for _, of := range p.applying(opts) {
-		if !of.refuses() {
-			continue
-		}
-		switch _, byValue := of.limiter.(rule.QuotaReader); {
-		case byValue:
-			s := of.identity()
-			if call, found := of.callOf(ctx, now, opts); found != nil {
-				of.addQuota(&s, call)
-			}
-			if s.Quota != nil {
-				states = append(states, s)
-			}
-		case of.rule.Type().Phase() == rule.PhaseRate:
-			if s := of.snapshot(now); s.Quota != nil {
-				states = append(states, s)
-			}
-		}
-	}
-	return states
 }

@@ -3,12 +3,12 @@ package core
 import (
 	"cmp"
 	"log/slog"
-	"math"
 	"sync"
 	"sync/atomic"
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core/internal/lines"
+	"github.com/penstock-go/penstock/core/internal/membership"
 	"github.com/penstock-go/penstock/core/internal/signals"
 	"github.com/penstock-go/penstock/list"
 	"github.com/penstock-go/penstock/rule"
@@ -26,7 +26,7 @@ type Engine struct {
 	exempt  func(name string) bool // nil if no name is
 	lists   *list.Registry
 	signals *signals.Set
-	fleet   fleetMember
+	fleet   membership.Membership
 
 	contexts CallContexts // of functions that Do runs
 	present  engineLoad
@@ -42,9 +42,6 @@ type Engine struct {
 	sources   sourceList
 	running   sync.WaitGroup // the goroutines of the engine
 }
-
-// closedGeneration is the generation of an engine that was closed.
-const closedGeneration = math.MaxUint64
 
 // New returns an engine without rules.
 func New(config Config) *Engine {
@@ -67,8 +64,11 @@ func New(config Config) *Engine {
 	e.init(&config)
 	e.rules.init(config, e.try)
 	e.signals = e.newSignals(&config)
-	e.fleet.init(&config, fleetLogger(&e.callEnv))
-	e.limiters.init(&e.callEnv, &config, e.signals, e.fleet.member)
+	if mistake := rule.CheckName(config.Fleet.Instance); mistake != "" {
+		panic("core: Config.Fleet.Instance " + mistake)
+	}
+	e.fleet.Init(config.Fleet, config.Clock, e.fleetLogger(), config.Seed)
+	e.limiters.init(&e.callEnv, &config, e.signals, e.fleet.Member)
 	e.resources.init(&e.limiters, e.Kinds(), config.MaxResources)
 	e.sources.init()
 	if e.recorders.config = config.Recorder; config.Recorder != nil {
@@ -93,7 +93,7 @@ func (e *Engine) Close() {
 		close(e.closed)
 		e.sources.cancel()
 		e.signals.Cancel()
-		e.fleet.close()
+		e.fleet.Close()
 	}
 	e.rules.mu.Unlock()
 	e.running.Wait()
@@ -111,3 +111,24 @@ func (e *Engine) Kinds() []rule.Definition { return e.rules.book.Kinds() }
 // a lock: for callers that remember what they computed from the rules. It grows
 // with every change; that of a closed engine is the greatest uint64.
 func (e *Engine) Revision() uint64 { return e.generation.Load() }
+
+// newSignals returns the signals that rules of the engine read.
+func (e *Engine) newSignals(config *Config) *signals.Set {
+	return signals.New(signals.Config{
+		Source: config.Signals, Interval: cmp.Or(config.SignalInterval, DefaultSignalInterval),
+		Clock: e.clock, Closed: e.closed, Start: e.running.Go, Report: e.reportSignal,
+	})
+}
+
+// reportSignal logs that a signal can be read again, or not any more.
+func (e *callEnv) reportSignal(c signals.Change) {
+	name, rules := slog.String("signal", string(c.Signal)), slog.Any("rules", c.Rules)
+	if c.Err == nil {
+		e.log.Info("penstock: a signal can be read again", name, rules)
+		e.events.add(Event{At: e.clock.Now(), Type: EventSignal, Source: string(c.Signal), To: "known"})
+		return
+	}
+	e.log.Error("penstock: a signal cannot be read, rules that need it let calls pass",
+		name, rules, slog.Any("error", c.Err))
+	e.events.add(Event{At: e.clock.Now(), Type: EventSignal, Source: string(c.Signal), To: "unknown", Err: c.Err.Error()})
+}

@@ -2,8 +2,6 @@ package core
 
 import (
 	"context"
-	"fmt"
-	"math"
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/rule"
@@ -141,12 +139,6 @@ func (r *resource) enterLongChain(ctx context.Context, q *request, opts []Option
 	return r.admit(ctx, q, opts)
 }
 
-// refuseBy refuses a call that holds some tickets by the step whose answer that is.
-func (r *resource) refuseBy(ctx context.Context, q *request, opts []Option, c *chain, said answer, held *heldTickets) error {
-	q.countDemotion()
-	return r.refuse(ctx, q.Now, q.Tokens, c.steps[said.which].refusals, c.retryAfter(said, q, opts, held))
-}
-
 // enterStep is enterChain for one rule and nothing else, as most resources have: calls pass
 // 3 to 6 ns sooner, and are refused at least 10 ns sooner. The request is set only where it is needed:
 // to copy it as soon as it was written costs 4 ns.
@@ -226,18 +218,6 @@ func (r *resource) stopAtStep(ctx context.Context, q *request, opts []Option, c 
 	return r.admit(ctx, q, opts)
 }
 
-// pass counts a call that passes at now. It returns false, and counts nothing, when the
-// resource has just been evicted, or when a name beyond the bound has just got a resource
-// of its own.
-func (r *resource) pass(now clock.Instant, tokens int32) bool {
-	r.node.Pass(now, tokens)
-	if r.Evicted.Load() && !r.env.names.stillOverflows(r) {
-		r.node.TakeBack(now, tokens)
-		return false
-	}
-	return true
-}
-
 // CallTokens returns how many tokens a call with these options takes; 0 if Entry would refuse it
 // for that number.
 func CallTokens(opts ...Option) int {
@@ -248,20 +228,30 @@ func CallTokens(opts ...Option) int {
 	return int(tokens)
 }
 
-// sizeOf returns how many tokens a call with these options takes, and whether it is long-lived.
-func sizeOf(opts []Option) (tokens int32, longLived bool, err error) {
-	tokens = 1
-	for i := range opts {
-		switch o := &opts[i]; o.kind {
-		case optionTokens:
-			number, _ := o.value.Number()
-			if number < 1 || number > math.MaxInt32 {
-				return 0, false, fmt.Errorf("%w: Tokens(%d): must be from 1 to %d", ErrInvalid, number, math.MaxInt32)
-			}
-			tokens = int32(number)
-		case optionLongLived:
-			longLived = true
+// tryPass asks all rules of a chain at one instant. On Pass all rules let the call pass, and
+// it has been counted. On Block the answer is that of the rule which refuses it, which may be
+// Wait of one for which the call does not wait. On any other decision the call may be able to wait, or
+// has to try again: that is for an admission. Unless it passes, the call has given back what it took.
+func (r *resource) tryPass(q *request, opts []Option, c *chain, tickets []rule.Ticket) (a answer, decision rule.Decision) {
+	if c.forecasts == 0 && len(c.steps) > 1 {
+		a = c.acquireLast(q, opts, tickets)
+	} else {
+		a = c.acquire(q, opts, tickets)
+	}
+	switch a.decision {
+	case rule.Pass:
+		if r.pass(q.Now, q.Tokens) {
+			return a, rule.Pass
+		}
+		c.giveBack(0, len(c.steps), q, tickets)
+		return a, rule.Stale
+	case rule.Wait:
+		if a, ok := c.refusesLater(a, q); ok {
+			return a, rule.Block
+		}
+		if !c.steps[a.which].waits(q) {
+			return a, rule.Block
 		}
 	}
-	return tokens, longLived, nil
+	return a, a.decision
 }

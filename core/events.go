@@ -2,11 +2,13 @@ package core
 
 import (
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core/internal/events"
 	"github.com/penstock-go/penstock/core/internal/lines"
+	"github.com/penstock-go/penstock/list"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -99,17 +101,45 @@ func cutError(text string) string {
 	return strings.ToValidUTF8(text[:eventErrorBytes], "") + "…"
 }
 
-// Events returns the events that came after the one of an ID, oldest first: all that are kept for 0. The
-// latest [Config.MaxEvents] are kept, and of one type no more than 50 a second. missed says that events
-// that came after that ID are gone; they may be those of an earlier process.
-func (e *Engine) Events(after uint64) (events []Event, missed bool) {
-	e.noteLists()
-	return e.events.After(after)
+// listKey is a list of a provider.
+type listKey struct {
+	name string
+	list.Provider
 }
 
-// EventsChanged returns a channel that is closed when an event is added after the call. It is never
-// closed if [Config.MaxEvents] is negative.
-func (e *Engine) EventsChanged() <-chan struct{} { return e.events.Changed() }
+// listState is what is known of it.
+type listState struct {
+	since clock.Instant
+	how   string // [Event.To]
+	err   string
+}
 
-// LastEvent returns the ID of the latest event, or the one before the first.
-func (e *Engine) LastEvent() uint64 { return e.events.Last() }
+// listStates are those that were noted last.
+type listStates struct {
+	mu    sync.Mutex // guards what follows
+	noted map[listKey]listState
+}
+
+// swap sets the states, and returns those before.
+func (l *listStates) swap(next map[listKey]listState) (before map[listKey]listState) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	before, l.noted = l.noted, next
+	return before
+}
+
+// stateOfList returns how a list is, in the words of [Event.To].
+func stateOfList(s *list.Status) listState {
+	state := listState{since: s.Since, how: "in force"}
+	switch {
+	case s.HeldBack != nil:
+		state.how, state.err = "held back", s.HeldBack.Error()
+	case s.Err != nil:
+		state.how, state.err = "rejected", s.Err.Error()
+	case s.CopiedAt != 0:
+		state.how = "on a copy"
+	case !s.InForce:
+		state.how = "not in force"
+	}
+	return state
+}

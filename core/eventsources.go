@@ -1,15 +1,6 @@
 package core
 
-import (
-	"cmp"
-	"context"
-	"log/slog"
-	"strings"
-	"sync"
-
-	"github.com/penstock-go/penstock/clock"
-	"github.com/penstock-go/penstock/list"
-)
+import "cmp"
 
 func (e *Engine) noteSwap(s *Swap, source string) {
 	e.events.add(Event{
@@ -24,13 +15,6 @@ func (e *Engine) noteRejection(r *Rejection) {
 	})
 }
 
-// note notes how the source is.
-func (f sourceSink) note(at clock.Instant, state string, err error) {
-	f.engine.events.add(Event{
-		At: at, Type: EventSource, Source: f.name, Revision: f.source.Revision(), To: state, Err: textOf(err),
-	})
-}
-
 func textOf(err error) string {
 	if err == nil {
 		return ""
@@ -38,48 +22,20 @@ func textOf(err error) string {
 	return err.Error()
 }
 
-// listKey is a list of a provider.
-type listKey struct {
-	name string
-	list.Provider
+// Events returns the events that came after the one of an ID, oldest first: all that are kept for 0. The
+// latest [Config.MaxEvents] are kept, and of one type no more than 50 a second. missed says that events
+// that came after that ID are gone; they may be those of an earlier process.
+func (e *Engine) Events(after uint64) (events []Event, missed bool) {
+	e.noteLists()
+	return e.events.After(after)
 }
 
-// listState is what is known of it.
-type listState struct {
-	since clock.Instant
-	how   string // [Event.To]
-	err   string
-}
+// EventsChanged returns a channel that is closed when an event is added after the call. It is never
+// closed if [Config.MaxEvents] is negative.
+func (e *Engine) EventsChanged() <-chan struct{} { return e.events.Changed() }
 
-// listStates are those that were noted last.
-type listStates struct {
-	mu    sync.Mutex // guards what follows
-	noted map[listKey]listState
-}
-
-// swap sets the states, and returns those before.
-func (l *listStates) swap(next map[listKey]listState) (before map[listKey]listState) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	before, l.noted = l.noted, next
-	return before
-}
-
-// stateOfList returns how a list is, in the words of [Event.To].
-func stateOfList(s *list.Status) listState {
-	state := listState{since: s.Since, how: "in force"}
-	switch {
-	case s.HeldBack != nil:
-		state.how, state.err = "held back", s.HeldBack.Error()
-	case s.Err != nil:
-		state.how, state.err = "rejected", s.Err.Error()
-	case s.CopiedAt != 0:
-		state.how = "on a copy"
-	case !s.InForce:
-		state.how = "not in force"
-	}
-	return state
-}
+// LastEvent returns the ID of the latest event, or the one before the first.
+func (e *Engine) LastEvent() uint64 { return e.events.Last() }
 
 // noteLists notes which lists have changed since it was last called. Lists may belong to several
 // engines, so that nobody tells.
@@ -113,32 +69,4 @@ func (e *Engine) noteLists() {
 			e.events.add(Event{At: now, Type: EventList, Source: key.Source, Document: key.Document, Resource: key.name, To: "gone"})
 		}
 	}
-}
-
-// fleetLogger returns the logger of the fleet's member, whose lines become events, too.
-func fleetLogger(of *callEnv) *slog.Logger { return slog.New(&fleetLog{of.log.Handler(), of}) }
-
-// fleetLog is a handler that makes events of the lines of the fleet.
-type fleetLog struct {
-	slog.Handler
-	env *callEnv
-}
-
-// Enabled implements [slog.Handler].
-func (f *fleetLog) Enabled(context.Context, slog.Level) bool { return true }
-
-// Handle implements [slog.Handler].
-func (f *fleetLog) Handle(ctx context.Context, line slog.Record) error {
-	e := Event{At: f.env.clock.Now(), Type: EventFleet, Text: strings.TrimPrefix(line.Message, "penstock: ")}
-	line.Attrs(func(a slog.Attr) bool {
-		if a.Key == "error" || a.Key == "panic" {
-			e.Err = a.Value.String()
-		}
-		return true
-	})
-	f.env.events.add(e)
-	if !f.Handler.Enabled(ctx, line.Level) {
-		return nil
-	}
-	return f.Handler.Handle(ctx, line)
 }

@@ -81,14 +81,3 @@ func (e *evidence) unseen() (keys []string) {
 
 // originSeen says whether a call came from the origin, or the rule is not for one.
 func (e *evidence) originSeen() bool { return e == nil || e.origin == "" || e.fromOrigin.Load() }
-
-// evidenceFor returns the evidence of the rule if it is about this version; else nil.
-func (s *ruleState) evidenceFor(version rule.Rule) *evidence {
-	if s.rule == nil {
-		return nil
-	}
-	if e := s.rule.evidence.Load(); e.isOf(version) {
-		return e
-	}
-	return nil
-}

@@ -175,3 +175,27 @@ func (p *plan) applying(opts []Option) (rules []planned) {
 	}
 	return rules
 }
+
+// quotas returns the state of the rules of [Engine.Quotas].
+func (p *plan) quotas(ctx context.Context, now clock.Instant, opts []Option) (states []RuleSnapshot) {
+	for _, of := range p.applying(opts) {
+		if !of.refuses() {
+			continue
+		}
+		switch _, byValue := of.limiter.(rule.QuotaReader); {
+		case byValue:
+			s := of.identity()
+			if call, found := of.callOf(ctx, now, opts); found != nil {
+				of.addQuota(&s, call)
+			}
+			if s.Quota != nil {
+				states = append(states, s)
+			}
+		case of.rule.Type().Phase() == rule.PhaseRate:
+			if s := of.snapshot(now); s.Quota != nil {
+				states = append(states, s)
+			}
+		}
+	}
+	return states
+}

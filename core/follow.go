@@ -257,3 +257,10 @@ func isNil(source Source) bool {
 	v := reflect.ValueOf(source)
 	return v.Kind() == reflect.Pointer && v.IsNil()
 }
+
+// note notes how the source is.
+func (f sourceSink) note(at clock.Instant, state string, err error) {
+	f.engine.events.add(Event{
+		At: at, Type: EventSource, Source: f.name, Revision: f.source.Revision(), To: state, Err: textOf(err),
+	})
+}

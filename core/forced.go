@@ -13,7 +13,6 @@ import (
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core/internal/lines"
-	"github.com/penstock-go/penstock/rule"
 )
 
 var (
@@ -322,6 +321,3 @@ func (s *ruleStore) nextForcedEnd(c clock.Clock) (left time.Duration, some bool)
 	}
 	return max(left, time.Millisecond), some
 }
-
-// scopeOf returns the scope of a rule, or of all rules of a kind.
-func scopeOf(key rule.Key) Scope { return Scope{Kind: key.Kind, Rule: key.Name} }

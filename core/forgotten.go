@@ -7,17 +7,6 @@ import (
 	"github.com/penstock-go/penstock/stat"
 )
 
-// forgotten sums up what was counted on resources that were evicted. registry.mu guards it.
-type forgotten struct {
-	resources uint64      // how many there were
-	totals    stat.Totals // without ResponseTimes: calls that forget resources would take twice as long
-}
-
-// add adds sums of a resource.
-func (f *forgotten) add(t *stat.Totals) {
-	countsOf(t).addTo(&f.totals)
-}
-
 // countIfForgotten counts a refused call whose resource was evicted before it was counted
 // there.
 func (g *registry) countIfForgotten(r *resource, tokens int32) {

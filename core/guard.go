@@ -65,17 +65,6 @@ const (
 	wideBits  = ticketBits + 32 - tokenBits
 )
 
-// guardExtras is what guards need beside their four words. Guards of calls that passed the
-// same chain share one; a guard that has a record has its own.
-type guardExtras struct {
-	passed     *passedRules // nil for a call of no rules that has ended
-	wouldBlock *BlockError  // with which a shadow rule would have refused the call
-	record     *guardRecord // that the extras are of; nil for guards without one
-	outer      *outerCall   // of a call to which those within it are linked, see Guard.Context; else nil
-	longLived  bool         // only of guards with a record
-	decided    bool         // likewise: the outcome is, whatever is marked later
-}
-
 // newGuard returns the guard of a call that has passed.
 func newGuard(r *resource, start clock.Instant, extras *guardExtras, word, rest uint32) Guard {
 	return Guard{resource: r, start: start, extras: extras, state: guardState{word: word, rest: rest}}
@@ -387,4 +376,55 @@ func (g *Guard) exitOuter(word uint32, exit rule.Exit) {
 // ticket returns the ticket of the step with an index, of a guard that carries it.
 func (g *Guard) ticket(of *passedRules, index int) rule.Ticket {
 	return of.ticketIn(atomic.LoadUint32(&g.state.word), g.state.rest, index, g.start)
+}
+
+// isDecided says whether the outcome of the call is known already, whatever is marked now.
+func (g *Guard) isDecided() bool {
+	record := g.extras.record
+	return record != nil && record.decided && record.generation.Load() == g.generation()
+}
+
+// decideIgnored is MarkIgnored for good: what the adapter marks later, by what was answered, has
+// no effect.
+func (g *Guard) decideIgnored() {
+	if g.resource == nil || atomic.LoadUint32(&g.state.word)&stateMask == exited {
+		return
+	}
+	g.mark(ignored)
+	record := g.extras.record
+	if record == nil {
+		record = g.moveToRecord()
+	}
+	if record.generation.Load() == g.generation() { // else a copy of the guard has exited
+		record.decided = true
+	}
+}
+
+// Demoted says whether a rule has given the call the lowest priority, since it was over the rate of
+// that rule: whoever does work for the call can do less of it, or hand the priority on. It must not run
+// at the same time as Exit.
+func (g *Guard) Demoted() bool {
+	if g == nil || g.extras == nil || g.extras.record == nil {
+		return false // a demoted call has a record
+	}
+	record := g.extras.record
+	if record.generation.Load() != g.generation() {
+		return false
+	}
+	for i := range record.passed.asked {
+		if record.passed.rules[i].isDemoted(record.slot(i).ticket) {
+			return true
+		}
+	}
+	return false
+}
+
+// reportEnd reports a call that has ended to the observer.
+func (g *Guard) reportEnd(now clock.Instant, word uint32, longLived bool) {
+	if ended := g.resource.env.observer.Ended; ended != nil {
+		ended(End{
+			Resource: g.resource.Name, At: now, Duration: max(0, now.Sub(g.start)),
+			Failed: word&stateMask == failed, Ignored: word&stateMask == ignored, LongLived: longLived,
+		})
+	}
 }

@@ -162,3 +162,37 @@ func (h *heldTickets) leave(q *request, count int) {
 	slot.resume(q.Now)
 	slot.limiter.GiveBack(q.Now, slot.ticket, q.Tokens)
 }
+
+// askDemoting is the function of that name of the chain.
+func (h *heldTickets) askDemoting(i int, q *request, opts []Option) (rule.Ticket, rule.Decision) {
+	if q.demotedBy != nil {
+		return demotedTicket, rule.Pass
+	}
+	s := &h.chain.steps[i]
+	ticket, decision := s.ask(q.Call, q, opts)
+	if !s.demotesBy(ticket, decision) {
+		return ticket, decision
+	}
+	for j := range i {
+		if slot := &h.slots[j]; slot.demotes {
+			before := slot.ticket
+			slot.ticket = demotedTicket
+			slot.limiter.GiveBack(q.Now, before, q.Tokens)
+		}
+	}
+	q.demote(s.refusals.tally)
+	return demotedTicket, rule.Pass
+}
+
+// demotion says whether one of the tickets is that of a rule which has demoted the call.
+func (h *heldTickets) demotion() bool {
+	for i := range h.slots {
+		if h.slots[i].isDemoted() {
+			return true
+		}
+	}
+	return false
+}
+
+// isDemoted says whether the ticket is none of its limiter.
+func (t *heldTicket) isDemoted() bool { return t.demotes && t.ticket == demotedTicket }

@@ -2,6 +2,7 @@ package core
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"log/slog"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core/internal/lines"
+	"github.com/penstock-go/penstock/core/internal/ruleset"
 	"github.com/penstock-go/penstock/core/internal/signals"
 	"github.com/penstock-go/penstock/fleet"
 	"github.com/penstock-go/penstock/list"
@@ -154,4 +156,71 @@ func (l limiterEnv) seedFor(a *activeRule, resource string) uint64 {
 	hash := fnv.New64a()
 	fmt.Fprintf(hash, "%d %q %q %q", l.seed, a.key.Kind, a.key.Name, resource)
 	return max(1, hash.Sum64())
+}
+
+// make makes a limiter of a version of a rule, which goes on from the present one if that is not nil. A
+// kind of the program that fails is logged, and made is false.
+func (m *limiterMaker) make(of rule.Rule, present rule.Limiter, resource string, env rule.Env) (limiter rule.Limiter, made bool) {
+	if !m.isForeign(of.Type().Kind()) {
+		return limiterOf(of, present, env), true
+	}
+	return m.makeForeign(of, present, resource, env)
+}
+
+func limiterOf(of rule.Rule, present rule.Limiter, env rule.Env) rule.Limiter {
+	if present == nil {
+		return of.NewLimiter(env)
+	}
+	return of.Adopt(present, env)
+}
+
+func (m *limiterMaker) makeForeign(of rule.Rule, present rule.Limiter, resource string, env rule.Env) (limiter rule.Limiter, made bool) {
+	err := ruleset.Guarded(func() { limiter = limiterOf(of, present, env) })
+	if err != nil {
+		_ = m.kindFailed(of.Key(), resource, err)
+	}
+	return limiter, err == nil
+}
+
+// noLimiter stands in for a limiter that its kind could not make on a resource, though it could make
+// one when the rule was tried. It lets all calls pass.
+type noLimiter struct{}
+
+func (noLimiter) Acquire(rule.Call) (rule.Ticket, rule.Decision) { return 0, rule.Pass }
+
+func (noLimiter) GiveBack(clock.Instant, rule.Ticket, int32) {}
+
+func (noLimiter) RetryAfter(rule.Call) time.Duration { return 0 }
+
+func (noLimiter) Status(clock.Instant) rule.Status { return rule.Status{} }
+
+func (noLimiter) Idle(clock.Instant) bool { return true }
+
+func (noLimiter) CountPass(clock.Instant, int32) {}
+
+func (noLimiter) Control(clock.Instant, string) {}
+
+// kindFailed logs that the kind of a rule has failed, on a resource if that is not "", and returns it as
+// an error.
+func (m *limiterMaker) kindFailed(key rule.Key, resource string, err error) error {
+	attrs := []any{slog.String("kind", string(key.Kind)), slog.String("rule", lines.Cut(key.Name)), slog.Any("error", err)}
+	if resource != "" {
+		attrs = append(attrs, slog.String("resource", lines.Cut(resource)))
+	}
+	if failure := (*ruleset.Failure)(nil); errors.As(err, &failure) && failure.Stack != nil {
+		attrs = append(attrs, slog.String("stack", string(failure.Stack)))
+	}
+	m.log.Error("penstock: a kind of rules has failed", attrs...)
+	m.events.add(Event{At: m.clock.Now(), Type: EventWarning, Resource: resource, Kind: key.Kind, Rule: key.Name, Err: err.Error()})
+	return fmt.Errorf("core: the kind of rule %v %w", key, err)
+}
+
+// restore has a rule that comes into force go on from one that was removed; false if
+// that cannot be.
+func (l limiterEnv) restore(a *activeRule, before *removedRule) (ok bool) {
+	a.forced.Store(before.forced)
+	if a.shared, ok = l.adopt(a, a.rule, a.sharedName(), before.transitions, before.limiter); ok {
+		a.transitions = before.transitions
+	}
+	return ok
 }

@@ -122,15 +122,6 @@ func (g *registry) addWith(r *resource, patterns *patternSet, now clock.Instant)
 	g.table.Put(r)
 }
 
-// lookUpAgain returns the resource of the name: the same one, unless it was evicted or
-// belongs to the overflow. Then the name may have another one by now.
-func (r *resource) lookUpAgain(name string) *resource {
-	if r.Evicted.Load() || r.resourceStats == r.env.overflow {
-		return r.env.names.getOrAdd(name)
-	}
-	return r
-}
-
 // stillOverflows says whether the resource is one of the overflow and its name still
 // has no other. It is asked after a call was counted there: a name that gets a resource
 // of its own begins with what was counted before.
@@ -148,4 +139,22 @@ func (g *registry) stillOverflows(r *resource) bool {
 	g.mu.Lock() // until the name is added, or forgotten
 	defer g.mu.Unlock()
 	return g.present(r.Name) == nil
+}
+
+// switches returns what is switched off and on in the generation in force.
+func (g *registry) switches() *switchTable { return g.overflow.patterns.Load().switches }
+
+// isKnown says whether a resource was called of late or a rule is for it.
+func (g *registry) isKnown(name string) (known bool) {
+	if name == Overflow {
+		return false
+	}
+	if r := g.table.Get(name); r != nil && !r.Evicted.Load() {
+		return true
+	}
+	if len(name) > rule.MaxNameLength {
+		return false
+	}
+	g.overflow.patterns.Load().matching(name, func(*patternRule) { known = true })
+	return known
 }

@@ -2,6 +2,8 @@ package core
 
 import (
 	"context"
+	"fmt"
+	"math"
 	"unsafe"
 
 	"github.com/penstock-go/penstock/rule"
@@ -144,4 +146,33 @@ func (o *Option) read(ctx context.Context, key string) rule.Attribute {
 		return rule.Attribute{}
 	}
 	return (*(*func(context.Context, string) rule.Attribute)(unsafe.Pointer(&o.key)))(ctx, key)
+}
+
+// sizeOf returns how many tokens a call with these options takes, and whether it is long-lived.
+func sizeOf(opts []Option) (tokens int32, longLived bool, err error) {
+	tokens = 1
+	for i := range opts {
+		switch o := &opts[i]; o.kind {
+		case optionTokens:
+			number, _ := o.value.Number()
+			if number < 1 || number > math.MaxInt32 {
+				return 0, false, fmt.Errorf("%w: Tokens(%d): must be from 1 to %d", ErrInvalid, number, math.MaxInt32)
+			}
+			tokens = int32(number)
+		case optionLongLived:
+			longLived = true
+		}
+	}
+	return tokens, longLived, nil
+}
+
+// originOf returns who is calling, "" if the caller did not say.
+func originOf(opts []Option) string {
+	origin := ""
+	for i := range opts {
+		if o := &opts[i]; o.kind == optionOrigin {
+			origin, _ = o.value.Text()
+		}
+	}
+	return origin
 }

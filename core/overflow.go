@@ -110,3 +110,16 @@ func (g *registry) inherit(r *resource, patterns *patternSet, now clock.Instant)
 		}
 	}
 }
+
+// newState returns the state of a version of a rule for a resource that the rule did
+// not apply to before. shared is the limiter of a rule that has one for all.
+func (l limiterEnv) newState(a *activeRule, version rule.Rule, shared versionedLimiter, r *resource) *ruleState {
+	s := &ruleState{rule: a, version: version, limiter: shared, transitions: a.transitions, before: r.node.Calls()}
+	if s.isOwn() {
+		s.transitions = newTransitions(version)
+		s.limiter = l.newLimiter(a, version, r.Name, s.transitions)
+	}
+	s.tally = newTally(&r.node)
+	s.refusals = newRefusals(r.Name, version, s.tally)
+	return s
+}

@@ -180,3 +180,17 @@ func (p *passedRules) giveBack(from, to int, q *request, tickets []rule.Ticket) 
 		of.limiter.GiveBack(q.Now, tickets[to-1], q.Tokens)
 	}
 }
+
+// isDemoted says whether the ticket of a rule is none of its limiter.
+func (of *passedRule) isDemoted(t rule.Ticket) bool { return of.demotes && t == demotedTicket }
+
+// guardExtras is what guards need beside their four words. Guards of calls that passed the
+// same chain share one; a guard that has a record has its own.
+type guardExtras struct {
+	passed     *passedRules // nil for a call of no rules that has ended
+	wouldBlock *BlockError  // with which a shadow rule would have refused the call
+	record     *guardRecord // that the extras are of; nil for guards without one
+	outer      *outerCall   // of a call to which those within it are linked, see Guard.Context; else nil
+	longLived  bool         // only of guards with a record
+	decided    bool         // likewise: the outcome is, whatever is marked later
+}

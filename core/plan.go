@@ -37,34 +37,9 @@ type planned struct {
 // does not demote calls instead.
 func (p *planned) refuses() bool { return !p.off && !p.rule.Target().Shadow && !p.rule.Demotes() }
 
-// planNow returns the plan of the generation in force, nil when the engine is closed. It is
-// the latest one, except during a swap.
-func (r *resource) planNow() *plan {
-	if generation, p := r.env.generation.Load(), r.plan.Load(); p.isInForce(generation) {
-		return p
-	}
-	return r.planBefore()
-}
-
 // isInForce says whether the latest plan of a resource is in force in a generation.
 func (p *plan) isInForce(generation uint64) bool {
 	return p.since <= generation && generation != closedGeneration
-}
-
-// planBefore looks for that plan among those that the latest one replaces.
-func (r *resource) planBefore() *plan {
-	for {
-		generation := r.env.generation.Load()
-		if generation == closedGeneration {
-			return nil
-		}
-		for p := r.plan.Load(); p != nil; p = p.before.Load() {
-			if p.since <= generation {
-				return p
-			}
-		}
-		// That plan was cleared meanwhile: the generation has changed.
-	}
 }
 
 // chainFor returns the rules that a call with these options has to pass.
@@ -83,17 +58,6 @@ func (p *plan) chainForOrigin(opts []Option) *chain {
 		return c
 	}
 	return &p.others
-}
-
-// originOf returns who is calling, "" if the caller did not say.
-func originOf(opts []Option) string {
-	origin := ""
-	for i := range opts {
-		if o := &opts[i]; o.kind == optionOrigin {
-			origin, _ = o.value.Text()
-		}
-	}
-	return origin
 }
 
 // isFor says whether a rule with that target is for calls of an origin that a rule

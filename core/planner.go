@@ -3,6 +3,7 @@ package core
 import (
 	"cmp"
 	"slices"
+	"sync"
 
 	"github.com/penstock-go/penstock/rule"
 )
@@ -169,3 +170,70 @@ func (p *planner) chain(c *chain, origin string) {
 	}
 	c.finish(p.limiters.observesPasses())
 }
+
+func newStep(entry *plannedEntry) step {
+	limiter, reason := entry.limiter.Limiter, entry.rule.Type().Reason()
+	if shared, ok := limiter.(rule.Divided); ok && entry.state.rule.sharesLimiter {
+		limiter = shared.For(entry.state.refusals.resource)
+	}
+	s := step{
+		limiter: limiter, first: entry.limiter.first, keyed: newKeyedStep(entry, limiter),
+		denies: reason == rule.Denied, injects: reason == rule.Injected, refusals: entry.state.refusals,
+	}
+	s.demotes, s.counts = entry.rule.Demotes(), countedCallsOf(entry.rule.Counts())
+	if !s.demotes { // else no call waits for it
+		s.queue, _ = limiter.(rule.Queue)
+	}
+	if decider, ok := limiter.(rule.Decider); ok && s.queue != nil {
+		s.decides = decider.DecidesWithin()
+	}
+	if s.demotes { // it is asked before those that know of later calls
+		return s
+	}
+	if s.forecaster, _ = limiter.(rule.Forecaster); s.forecaster != nil { // which need not know the attribute
+		s.pending = entry.limiter.pending
+		if s.pending == nil && s.queue == nil && entry.target.Related == "" {
+			s.promised = &entry.state.promised
+		}
+	}
+	return s
+}
+
+func newKeyedStep(entry *plannedEntry, limiter rule.Limiter) *keyedStep {
+	keys := entry.rule.Attributes()
+	if len(keys) == 0 {
+		return nil
+	}
+	s := &keyedStep{keys: keys, evidence: entry.state.evidenceFor(entry.rule)}
+	if len(keys) > 1 {
+		s.composites = &sync.Pool{New: func() any { return new([rule.MaxKeys]rule.Attribute) }}
+	}
+	s.late, _ = limiter.(rule.LateReader)
+	s.sources, _ = limiter.(rule.SourceReader)
+	if p, ok := limiter.(rule.Prefetcher); ok && len(keys) == 1 && p.Prefetches() {
+		s.prefetcher = p
+	}
+	return s
+}
+
+// waitOrder is the order of rules of one phase: those that know nothing of later calls, and of the
+// others those for which calls can wait before those that decide at once.
+type waitOrder uint8
+
+func waitOrderOf(of *planned) waitOrder {
+	_, forecasts := of.limiter.(rule.Forecaster)
+	_, waits := of.limiter.(rule.Queue)
+	switch {
+	case !forecasts, of.rule.Demotes():
+		return asksFirst
+	case waits:
+		return canWait
+	}
+	return decidesLast
+}
+
+const (
+	asksFirst waitOrder = iota
+	canWait
+	decidesLast
+)

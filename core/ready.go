@@ -27,7 +27,7 @@ func (e *Engine) Ready(ctx context.Context) error {
 		for _, l := range e.awaitedLists() {
 			missing = append(missing, fmt.Sprintf("list %q, which %s names, is not there", l.Name, strings.Join(l.Rules, ", ")))
 		}
-		answered := e.fleet.awaited()
+		answered := e.fleet.Awaited()
 		if answered != nil {
 			missing = append(missing, "the backend of the fleet has not answered yet")
 		}

@@ -1,91 +1,13 @@
 package core
 
 import (
-	"context"
-	"log/slog"
 	"sync/atomic"
 	"time"
 
-	"github.com/penstock-go/penstock/clock"
-	"github.com/penstock-go/penstock/core/internal/lines"
 	"github.com/penstock-go/penstock/internal/splitmix"
 	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/stat"
 )
-
-// refusalLines is how many refusals a second are logged, for all resources together.
-const refusalLines = 10
-
-// refuse counts and reports a call that a rule refuses, and returns its error.
-func (r *resource) refuse(
-	ctx context.Context, now clock.Instant, tokens int32, by *refusals, retryAfter time.Duration,
-) error {
-	err := &by.refusalOf(retryAfter).err
-	by.tally.refused.Block(now, tokens)
-	if r.Evicted.Load() {
-		r.env.names.countIfForgotten(r, tokens)
-	}
-	if r.env.observer.Refused != nil {
-		r.env.observer.Refused(orBackground(ctx), err)
-	}
-	if !r.isLogged(now) && r.markLogged(now) {
-		r.logRefusal(now, err)
-	}
-	return err
-}
-
-// logRefusal logs a refusal, as is done for one in each second of a resource, and for the
-// first few in each second of all resources.
-func (r *resource) logRefusal(now clock.Instant, err *BlockError) {
-	skipped, ok := r.env.refusalLines.Take(now, refusalLines, r.env.clock.Now)
-	if !ok {
-		return
-	}
-	facts := []any{
-		slog.String("resource", lines.Cut(err.Resource)),
-		slog.String("kind", string(err.Kind)),
-		slog.String("rule", lines.Cut(err.Rule)),
-	}
-	if err.RetryAfter != 0 || err.Reason != rule.Denied { // waiting does not make a caller one who may call
-		facts = append(facts, slog.String("retryAfter", err.retryText()))
-	}
-	if skipped > 0 {
-		facts = append(facts, slog.Uint64("linesSkipped", skipped))
-	}
-	r.env.events.add(Event{
-		At: now, Type: EventRefusal, Resource: err.Resource, Kind: err.Kind, Rule: err.Rule, RetryAfter: err.RetryAfter,
-	})
-	r.env.log.Info("penstock: call refused, further refusals in this second are not logged", facts...)
-	r.env.journal.Flush(now, false)
-}
-
-// isLogged reports whether a refusal in the second of now is known to have been logged.
-func (r *resource) isLogged(now clock.Instant) bool {
-	left := r.loggedUntil.Load() - int64(now)
-	return left > 0 && left <= int64(time.Second)
-}
-
-// markLogged reports whether a refusal at now is the first of its second, and so
-// the one that is logged. The mark only moves forward: a call of an earlier
-// second that is refused late is not logged. A clock is not supposed to go back;
-// where one does, the mark follows it, so that the log does not stay silent.
-func (r *resource) markLogged(now clock.Instant) bool {
-	marked, end := r.loggedUntil.Load(), endOfSecond(now)
-	if marked == end {
-		return false
-	}
-	if marked > end {
-		// Read after the mark, a clock that never goes back is not behind it.
-		if end = endOfSecond(r.env.clock.Now()); end >= marked {
-			return false
-		}
-	}
-	return r.loggedUntil.CompareAndSwap(marked, end)
-}
-
-func endOfSecond(now clock.Instant) int64 {
-	return (int64(now)/int64(time.Second) + 1) * int64(time.Second)
-}
 
 // tally counts what a rule did to the calls of a resource.
 type tally struct {

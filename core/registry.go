@@ -1,64 +1,17 @@
 package core
 
 import (
-	"hash/fnv"
 	"hash/maphash"
-	"io"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core/internal/names"
-	"github.com/penstock-go/penstock/internal/splitmix"
 	"github.com/penstock-go/penstock/match"
 	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/stat"
 )
-
-// Overflow is the name of the resource whose statistics the names beyond
-// [Config.MaxResources] share.
-const Overflow = rule.OtherResources
-
-// resource is one name that was called or that a rule names.
-type resource struct {
-	names.Entry // what is gone is counted among the forgotten
-	*resourceStats
-	env  *callEnv
-	plan atomic.Pointer[plan] // never nil
-
-	patterns *patternSet // of a name in the overflow: where its rules come from
-	recorded atomic.Pointer[recordedName]
-	load     atomic.Pointer[loadMeter] // nil until a guard is asked for the load
-
-	// registry.swapMu guards what follows, once others can find the resource.
-	attached   *attachments // nil while no rule in force names it
-	states     []*ruleState // of the rules in force, by kind and name
-	affectedIn uint64       // the generation in which its plan last changed
-}
-
-// resourceStats is what is counted of the calls of a resource. It is 512 bytes, so that the
-// runtime aligns it to a cache line, as its node needs.
-type resourceStats struct {
-	node        stat.Node
-	loggedUntil atomic.Int64 // the end of the second in which a refusal was last logged; 0 before the first
-
-	numbers atomic.Uint64 // how many calls were given a number, from that of the resource on: see drawNumber
-}
-
-// attachments are the rules in force that name a resource. Such a resource is never
-// forgotten.
-type attachments struct {
-	guards []*activeRule  // rules on the resource
-	counts []*activeRule  // rules on others that count its passes, in no order
-	first  [1]*activeRule // has the guards of most resources, which are one
-}
-
-func newAttachments() *attachments {
-	a := new(attachments)
-	a.guards = a.first[:0]
-	return a
-}
 
 // registry finds the resources by their names.
 type registry struct {
@@ -137,20 +90,6 @@ func (g *registry) newResource(name string, stats *resourceStats) *resource {
 	return r
 }
 
-// drawNumber draws a number for a call, see [rule.Call.Number]. It is that of a place in the
-// sequence of the SplitMix64 generator, so that simulations can be repeated.
-func (s *resourceStats) drawNumber() uint32 {
-	return max(1, uint32(splitmix.Mix(s.numbers.Add(1)*splitmix.Increment)>>37))
-}
-
-// firstNumber returns where the sequence of a resource begins, so that those of resources
-// that share a limiter differ.
-func firstNumber(name string) uint64 {
-	hash := fnv.New64a()
-	_, _ = io.WriteString(hash, name) // never fails
-	return hash.Sum64()
-}
-
 // present returns the resource of a name unless it was forgotten. The caller holds
 // g.mu.
 func (g *registry) present(name string) *resource {
@@ -173,4 +112,15 @@ func (g *registry) hasSpace() bool {
 // that of the overflow.
 func (g *registry) mustOverflow(name string) bool {
 	return len(name) > rule.MaxNameLength || name == Overflow
+}
+
+// forgotten sums up what was counted on resources that were evicted. registry.mu guards it.
+type forgotten struct {
+	resources uint64      // how many there were
+	totals    stat.Totals // without ResponseTimes: calls that forget resources would take twice as long
+}
+
+// add adds sums of a resource.
+func (f *forgotten) add(t *stat.Totals) {
+	countsOf(t).addTo(&f.totals)
 }

@@ -61,13 +61,3 @@ func (r *removedRules) take(key rule.Key, target rule.Target) *removedRule {
 	delete(r.byKey, key)
 	return removed
 }
-
-// restore has a rule that comes into force go on from one that was removed; false if
-// that cannot be.
-func (l limiterEnv) restore(a *activeRule, before *removedRule) (ok bool) {
-	a.forced.Store(before.forced)
-	if a.shared, ok = l.adopt(a, a.rule, a.sharedName(), before.transitions, before.limiter); ok {
-		a.transitions = before.transitions
-	}
-	return ok
-}

@@ -91,3 +91,32 @@ func (q *request) attributeBeside(opts []Option, key string) rule.Attribute {
 	}
 	return rule.Attribute{}
 }
+
+func orBackground(ctx context.Context) context.Context {
+	if ctx == nil {
+		return context.Background()
+	}
+	return ctx
+}
+
+// demote gives the call the lowest priority, and notes where that is counted.
+func (q *request) demote(by *tally) {
+	q.priority, q.demotedBy = q.Priority(), by
+	q.SetCaller(rule.PrioritySheddable, q.Inbound())
+}
+
+// promote gives the call the priority that it came with.
+func (q *request) promote() {
+	if q.demotedBy != nil {
+		q.SetCaller(q.priority, q.Inbound())
+		q.demotedBy = nil
+	}
+}
+
+// countDemotion counts the call as demoted, if it is, once it is decided.
+func (q *request) countDemotion() {
+	if q.demotedBy != nil {
+		q.demotedBy.demoted.Add(1)
+		q.demotedBy = nil
+	}
+}

@@ -42,7 +42,7 @@ func (c *ruleChange) notePattern(a *activeRule) {
 func (e *Engine) resolve(changes []ruleset.Change, now clock.Instant) *ruleChange {
 	c := &ruleChange{version: e.generation.Load() + 1, now: now, updated: make([]*activeRule, 0, len(changes))}
 	defer e.signals.Watch()
-	defer e.watchFleet(now)
+	defer e.fleet.Watch(now, e.running.Go)
 	for _, change := range changes {
 		present := e.rules.active[change.Key]
 		var target rule.Target
@@ -87,7 +87,7 @@ func (e *Engine) resolve(changes []ruleset.Change, now clock.Instant) *ruleChang
 // one, either of which may be nil: signals and the fleet.
 func (e *Engine) noteNeeds(c *ruleChange, from, to rule.Rule) {
 	e.signals.Replace(from, to, c.now)
-	if e.fleet.replace(from, to) {
+	if e.fleet.Replace(from, to) {
 		c.unknownFleet = append(c.unknownFleet, to.Key())
 	}
 }

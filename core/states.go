@@ -6,21 +6,9 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync/atomic"
 
 	"github.com/penstock-go/penstock/rule"
 )
-
-// forcedState is a state that an operator has forced; nil for none.
-type forcedState struct{ atomic.Pointer[Forced] }
-
-// set forces a state and returns the one before; that of "" releases it.
-func (f *forcedState) set(state *Forced) (before *Forced) {
-	if state.State == "" {
-		return f.Swap(nil)
-	}
-	return f.Swap(state)
-}
 
 // Control forces the state of a rule, on all resources that it guards, until it is
 // released with "": as when an operator opens a circuit breaker by hand. The state

@@ -34,7 +34,7 @@ func (e *Engine) Status() Status {
 	status.Signals, status.ForcedKinds = e.signalStatus(), e.rules.forcedKinds()
 	status.Forced, status.Switches = e.rules.forcedList(e.clock), e.rules.switches.list(e.clock)
 	status.MissingLists = e.missingLists(func(rule.Rule) bool { return true })
-	status.Fleet = e.fleet.status(e.clock.Now())
+	status.Fleet = e.fleetStatus(e.clock.Now())
 	unmatched := e.unmatchedOfSources()
 	for _, f := range e.sources.list {
 		status.Sources = append(status.Sources, f.status(unmatched))
@@ -76,5 +76,12 @@ func documentStatus(d ruleset.DocumentStatus) DocumentStatus {
 	return DocumentStatus{
 		Name: d.Name, Rules: d.Rules, Revision: d.Revision, Created: d.Created, Digest: d.Digest, AppliedAt: d.AppliedAt,
 		Rejected: publicError(d.Rejected), RejectedRevision: d.RejectedRevision,
+	}
+}
+
+// addTo adds the rules of a source to its status.
+func (u unmatchedOfSources) addTo(s *SourceStatus) {
+	if of := u[s.Name]; of != nil {
+		s.Unmatched, s.MoreUnmatched = of.first, of.more
 	}
 }

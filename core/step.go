@@ -40,51 +40,6 @@ type keyedStep struct {
 	composites *sync.Pool        // of *[rule.MaxKeys]rule.Attribute, if there are several keys
 }
 
-func newStep(entry *plannedEntry) step {
-	limiter, reason := entry.limiter.Limiter, entry.rule.Type().Reason()
-	if shared, ok := limiter.(rule.Divided); ok && entry.state.rule.sharesLimiter {
-		limiter = shared.For(entry.state.refusals.resource)
-	}
-	s := step{
-		limiter: limiter, first: entry.limiter.first, keyed: newKeyedStep(entry, limiter),
-		denies: reason == rule.Denied, injects: reason == rule.Injected, refusals: entry.state.refusals,
-	}
-	s.demotes, s.counts = entry.rule.Demotes(), countedCallsOf(entry.rule.Counts())
-	if !s.demotes { // else no call waits for it
-		s.queue, _ = limiter.(rule.Queue)
-	}
-	if decider, ok := limiter.(rule.Decider); ok && s.queue != nil {
-		s.decides = decider.DecidesWithin()
-	}
-	if s.demotes { // it is asked before those that know of later calls
-		return s
-	}
-	if s.forecaster, _ = limiter.(rule.Forecaster); s.forecaster != nil { // which need not know the attribute
-		s.pending = entry.limiter.pending
-		if s.pending == nil && s.queue == nil && entry.target.Related == "" {
-			s.promised = &entry.state.promised
-		}
-	}
-	return s
-}
-
-func newKeyedStep(entry *plannedEntry, limiter rule.Limiter) *keyedStep {
-	keys := entry.rule.Attributes()
-	if len(keys) == 0 {
-		return nil
-	}
-	s := &keyedStep{keys: keys, evidence: entry.state.evidenceFor(entry.rule)}
-	if len(keys) > 1 {
-		s.composites = &sync.Pool{New: func() any { return new([rule.MaxKeys]rule.Attribute) }}
-	}
-	s.late, _ = limiter.(rule.LateReader)
-	s.sources, _ = limiter.(rule.SourceReader)
-	if p, ok := limiter.(rule.Prefetcher); ok && len(keys) == 1 && p.Prefetches() {
-		s.prefetcher = p
-	}
-	return s
-}
-
 // keys returns the keys of the attributes that the rule looks at.
 func (s *step) keys() []string {
 	if s.keyed == nil {
@@ -264,4 +219,18 @@ func (s *step) refuses(q *request, at clock.Instant) bool {
 // call, which the step refuses.
 func (s *step) mayGetBack(q *request) bool {
 	return s.pending != nil && s.pending.any(s.forecaster, q.Call)
+}
+
+// answer is what the step with index which says to a call.
+type answer struct {
+	which    int
+	ticket   rule.Ticket
+	decision rule.Decision
+	isFirst  bool // the steps before it let the call pass at that instant
+}
+
+// demotesBy says whether an answer of the limiter demotes a call: the step is one that does, and the
+// call is not one that may never be made.
+func (s *step) demotesBy(ticket rule.Ticket, decision rule.Decision) bool {
+	return s.demotes && decision == rule.Block && ticket != rule.Ticket(rule.Forbidden)
 }

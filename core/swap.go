@@ -350,3 +350,13 @@ func (s *swap) rulesFor(r *resource) []*activeRule {
 	slices.SortFunc(s.apply, byKey)
 	return s.apply
 }
+
+// concerns says whether the scope has a rule of the resource. registry.swapMu is held.
+func (s Scope) concerns(r *resource) bool {
+	if s.Resource != "" {
+		return r.Name == s.Resource
+	}
+	return slices.ContainsFunc(r.states, func(of *ruleState) bool {
+		return s.Kind == "" || s.Kind == of.rule.key.Kind && (s.Rule == "" || s.Rule == of.rule.key.Name)
+	})
+}

@@ -1,8 +1,6 @@
 package core
 
 import (
-	"slices"
-
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/rule"
 )
@@ -114,29 +112,4 @@ func (g *registry) evict(r *resource, now clock.Instant) bool {
 	g.count--
 	g.full.Store(false)
 	return true
-}
-
-// isIdle says whether nothing is lost when the resource is forgotten and its name comes
-// again. The caller holds registry.swapMu.
-func (r *resource) isIdle(now clock.Instant) bool {
-	return r.node.Idle(now) && !slices.ContainsFunc(r.states, func(s *ruleState) bool { return s.isOwn() && !s.limiter.Idle(now) })
-}
-
-// noteMatched takes note of the rules that calls of the resource have matched.
-func (r *resource) noteMatched() {
-	p := r.plan.Load()
-	if len(p.rules) == 0 {
-		return
-	}
-	calls := r.node.Calls()
-	if calls == 0 {
-		return
-	}
-	for i := range p.rules {
-		state := p.rules[i].state
-		state.rule.called.Store(true)
-		if calls > state.before {
-			state.rule.matched.Store(true)
-		}
-	}
 }

@@ -1,10 +1,8 @@
 package core
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/penstock-go/penstock/clock"
@@ -28,32 +26,6 @@ var (
 	// ErrTooManySwitches says that [MaxSwitches] scopes are switched already.
 	ErrTooManySwitches = errors.New("core: too many scopes are switched: release some")
 )
-
-// Scope is what is switched off and on together: the rule of Kind and Rule, all rules of a Kind, all
-// rules for calls of a Resource, or, as the zero value, all rules of the engine.
-type Scope struct {
-	Kind     rule.Kind
-	Rule     string // with its Kind, which can be left out in Engine.Switch if rules of only one have that name
-	Resource string // alone
-}
-
-// String returns the scope for people: flow "orders", "kind flow", `resource "orders:create"`, "engine".
-func (s Scope) String() string {
-	switch {
-	case s.Rule != "":
-		return rule.Key{Kind: s.Kind, Name: lines.Cut(s.Rule)}.String()
-	case s.Kind != "":
-		return "kind " + string(s.Kind)
-	case s.Resource != "":
-		return fmt.Sprintf("resource %q", lines.Cut(s.Resource))
-	}
-	return "engine"
-}
-
-// compare orders scopes: the engine, kinds, rules, resources.
-func (s Scope) compare(t Scope) int {
-	return cmp.Or(cmp.Compare(s.Resource, t.Resource), cmp.Compare(s.Kind, t.Kind), cmp.Compare(s.Rule, t.Rule))
-}
 
 // Switch switches rules off or on again, as an operator does with a rule that is wrong: [SwitchOff] has
 // them let all calls pass, and count those that they would have refused, like shadow rules; [SwitchOn]
@@ -176,21 +148,6 @@ func unknownRule(key rule.Key) error {
 	return fmt.Errorf("%w: %s %s", ErrUnknownRule, lines.Cut(string(key.Kind)), rule.Quote(lines.Cut(key.Name)))
 }
 
-// isKnown says whether a resource was called of late or a rule is for it.
-func (g *registry) isKnown(name string) (known bool) {
-	if name == Overflow {
-		return false
-	}
-	if r := g.table.Get(name); r != nil && !r.Evicted.Load() {
-		return true
-	}
-	if len(name) > rule.MaxNameLength {
-		return false
-	}
-	g.overflow.patterns.Load().matching(name, func(*patternRule) { known = true })
-	return known
-}
-
 // endSwitches releases what is switched and whose time is over. The caller holds rules.mu.
 func (e *Engine) endSwitches() (changes []ForcedChange, limiters limiterChanges) {
 	next, scopes := e.rules.switches, []Scope(nil)
@@ -217,61 +174,6 @@ func (e *Engine) swapSwitches(next *switchTable, scopes ...Scope) limiterChanges
 	return limiters
 }
 
-// concerns says whether the scope has a rule of the resource. registry.swapMu is held.
-func (s Scope) concerns(r *resource) bool {
-	if s.Resource != "" {
-		return r.Name == s.Resource
-	}
-	return slices.ContainsFunc(r.states, func(of *ruleState) bool {
-		return s.Kind == "" || s.Kind == of.rule.key.Kind && (s.Rule == "" || s.Rule == of.rule.key.Name)
-	})
-}
-
-// switches returns what is switched off and on in the generation in force.
-func (g *registry) switches() *switchTable { return g.overflow.patterns.Load().switches }
-
-// switchTable is the scopes that are switched. It never changes; nil is an empty one.
-type switchTable struct{ scopes map[Scope]*Forced }
-
-func (t *switchTable) all() map[Scope]*Forced {
-	if t == nil {
-		return nil
-	}
-	return t.scopes
-}
-
-func (t *switchTable) len() int { return len(t.all()) }
-
-// of returns how exactly this scope is switched; nil if it is not.
-func (t *switchTable) of(scope Scope) *Forced { return t.all()[scope] }
-
-// with returns the table with another state of a scope; "" takes it out.
-func (t *switchTable) with(f *Forced) *switchTable {
-	next := maps.Clone(t.all())
-	if next == nil {
-		next = make(map[Scope]*Forced)
-	}
-	if next[f.Scope] = f; f.State == "" {
-		delete(next, f.Scope)
-	}
-	return &switchTable{next}
-}
-
-// off returns the switch by which a rule is off for calls of a resource; nil if it is on.
-func (t *switchTable) off(key rule.Key, resource string) *Forced {
-	if t.len() == 0 {
-		return nil
-	}
-	f := t.scopes[scopeOf(key)]
-	if f == nil && resource != "" {
-		f = t.scopes[Scope{Resource: resource}]
-	}
-	if f = cmp.Or(f, t.scopes[Scope{Kind: key.Kind}], t.scopes[Scope{}]); f == nil || f.State != SwitchOff {
-		return nil
-	}
-	return f
-}
-
 // list returns the switches in order.
 func (t *switchTable) list(c clock.Clock) []Forced {
 	list := make([]Forced, 0, t.len())
@@ -280,21 +182,4 @@ func (t *switchTable) list(c clock.Clock) []Forced {
 	}
 	slices.SortFunc(list, func(a, b Forced) int { return a.compare(b.Scope) })
 	return list
-}
-
-// leavesOff ends the wait of a call for what is switched off now. It returns whether it waited for that.
-func (a *admission) leavesOff() bool {
-	switches := a.resource.env.names.switches()
-	if switches.len() == 0 {
-		return false
-	}
-	isOff := func(key rule.Key) bool { return switches.off(key, a.name) != nil }
-	if a.waiter == nil || !isOff(a.held.chain.steps[a.waitsAt].refusals.key) {
-		return false
-	}
-	waiter := a.waiter
-	a.waiter = nil
-	a.promise(-a.Tokens)
-	waiter.Leave(a.Now)
-	return true
 }

@@ -158,10 +158,3 @@ func (e *Engine) unmatchedOfSources() unmatchedOfSources {
 	}
 	return all
 }
-
-// addTo adds the rules of a source to its status.
-func (u unmatchedOfSources) addTo(s *SourceStatus) {
-	if of := u[s.Name]; of != nil {
-		s.Unmatched, s.MoreUnmatched = of.first, of.more
-	}
-}

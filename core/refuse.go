@@ -1,0 +1,126 @@
+package core
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/core/internal/lines"
+	"github.com/penstock-go/penstock/rule"
+)
+
+// retryAfter returns the RetryAfter of a call that a step refuses with an answer: the longest retry time
+// of all steps; 0 if the step denies.
+func (c *chain) retryAfter(a answer, q *request, opts []Option, held *heldTickets) time.Duration {
+	s := &c.steps[a.which]
+	if s.denies {
+		return 0
+	}
+	wait := s.retryTime(a, q, opts)
+	if wait == rule.Forbidden || len(c.steps) == 1 {
+		return wait
+	}
+	from := 0
+	if a.isFirst { // the steps before it need no time
+		from = a.which + 1
+	}
+	return c.longest(from, a.which, wait, q, opts, held)
+}
+
+// longest returns the longest of wait and the retry times of the steps from one on, other than the one
+// with index but, those that deny, and those of which the call holds a ticket.
+func (c *chain) longest(from, but int, wait time.Duration, q *request, opts []Option, held *heldTickets) time.Duration {
+	for i := from; i < len(c.steps) && wait != Never; i++ {
+		s := &c.steps[i]
+		if i == but || s.denies || s.demotes || held != nil && held.has(i) {
+			continue
+		}
+		if other := s.retryAfter(q, opts); other != rule.Forbidden {
+			wait = max(wait, other)
+		} else {
+			wait = Never // the rule that refuses has another reason
+		}
+	}
+	return wait
+}
+
+// refusalLines is how many refusals a second are logged, for all resources together.
+const refusalLines = 10
+
+// refuse counts and reports a call that a rule refuses, and returns its error.
+func (r *resource) refuse(
+	ctx context.Context, now clock.Instant, tokens int32, by *refusals, retryAfter time.Duration,
+) error {
+	err := &by.refusalOf(retryAfter).err
+	by.tally.refused.Block(now, tokens)
+	if r.Evicted.Load() {
+		r.env.names.countIfForgotten(r, tokens)
+	}
+	if r.env.observer.Refused != nil {
+		r.env.observer.Refused(orBackground(ctx), err)
+	}
+	if !r.isLogged(now) && r.markLogged(now) {
+		r.logRefusal(now, err)
+	}
+	return err
+}
+
+// logRefusal logs a refusal, as is done for one in each second of a resource, and for the
+// first few in each second of all resources.
+func (r *resource) logRefusal(now clock.Instant, err *BlockError) {
+	skipped, ok := r.env.refusalLines.Take(now, refusalLines, r.env.clock.Now)
+	if !ok {
+		return
+	}
+	facts := []any{
+		slog.String("resource", lines.Cut(err.Resource)),
+		slog.String("kind", string(err.Kind)),
+		slog.String("rule", lines.Cut(err.Rule)),
+	}
+	if err.RetryAfter != 0 || err.Reason != rule.Denied { // waiting does not make a caller one who may call
+		facts = append(facts, slog.String("retryAfter", err.retryText()))
+	}
+	if skipped > 0 {
+		facts = append(facts, slog.Uint64("linesSkipped", skipped))
+	}
+	r.env.events.add(Event{
+		At: now, Type: EventRefusal, Resource: err.Resource, Kind: err.Kind, Rule: err.Rule, RetryAfter: err.RetryAfter,
+	})
+	r.env.log.Info("penstock: call refused, further refusals in this second are not logged", facts...)
+	r.env.journal.Flush(now, false)
+}
+
+// isLogged reports whether a refusal in the second of now is known to have been logged.
+func (r *resource) isLogged(now clock.Instant) bool {
+	left := r.loggedUntil.Load() - int64(now)
+	return left > 0 && left <= int64(time.Second)
+}
+
+// markLogged reports whether a refusal at now is the first of its second, and so
+// the one that is logged. The mark only moves forward: a call of an earlier
+// second that is refused late is not logged. A clock is not supposed to go back;
+// where one does, the mark follows it, so that the log does not stay silent.
+func (r *resource) markLogged(now clock.Instant) bool {
+	marked, end := r.loggedUntil.Load(), endOfSecond(now)
+	if marked == end {
+		return false
+	}
+	if marked > end {
+		// Read after the mark, a clock that never goes back is not behind it.
+		if end = endOfSecond(r.env.clock.Now()); end >= marked {
+			return false
+		}
+	}
+	return r.loggedUntil.CompareAndSwap(marked, end)
+}
+
+func endOfSecond(now clock.Instant) int64 {
+	return (int64(now)/int64(time.Second) + 1) * int64(time.Second)
+}
+
+// refuseBy refuses a call that holds some tickets by the step whose answer that is.
+func (r *resource) refuseBy(ctx context.Context, q *request, opts []Option, c *chain, said answer, held *heldTickets) error {
+	q.countDemotion()
+	return r.refuse(ctx, q.Now, q.Tokens, c.steps[said.which].refusals, c.retryAfter(said, q, opts, held))
+}

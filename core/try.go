@@ -1,0 +1,51 @@
+package core
+
+import (
+	"errors"
+
+	"github.com/penstock-go/penstock/core/internal/ruleset"
+	"github.com/penstock-go/penstock/rule"
+	"github.com/penstock-go/penstock/rules"
+)
+
+// Kinds of the program are code that the engine does not know. What such a kind does while rules are
+// put in force is guarded: a rule that it cannot make a limiter of is refused like one that has a
+// mistake, before anything has changed.
+
+// try says why rules cannot be put in force, because their kinds fail. It makes a limiter of each,
+// and drops it.
+func (e *Engine) try(replaced []rules.Replacement) error {
+	var failures []error
+	for _, r := range replaced {
+		if r.To == nil || !e.limiters.isForeign(r.To.Type().Kind()) {
+			continue
+		}
+		if err := ruleset.Guarded(func() { e.tryRule(r.To.Clone()) }); err != nil {
+			failures = append(failures, e.limiters.kindFailed(r.To.Key(), "", err))
+		}
+	}
+	return errors.Join(failures...)
+}
+
+// tryRule does with a rule what putting it in force does.
+func (e *Engine) tryRule(r rule.Rule) {
+	a := newActiveRule(r, new(forcedState), e.exempt)
+	r.Attributes()
+	r.Lists()
+	r.Signals()
+	r.Fleet()
+	r.Answer()
+	r.Forbids()
+	env := limiterEnv{&e.limiters, e.generation.Load() + 1, e.clock.Now()}
+	limiter := r.NewLimiter(env.env(a, a.sharedName(), nil))
+	if limiter == nil {
+		panic("New has returned nil")
+	}
+	newStep(&plannedEntry{
+		planned: planned{rule: r, state: &ruleState{rule: a, refusals: new(refusals)}},
+		limiter: versionedLimiter{Limiter: limiter, first: limiter},
+	})
+	if retirer, ok := limiter.(rule.Retirer); ok {
+		retirer.Retire(env.now)
+	}
+}
