@@ -14,6 +14,9 @@ const (
 
 	// balanceKnown is for how long an answer says what a balance has, for whoever looks.
 	balanceKnown = time.Minute
+
+	// BalanceWindow is the [Terms.Window] of a balance, which has none: averages are over some time.
+	BalanceWindow = 24 * time.Hour
 )
 
 // deniedBy returns for how long a reply denies calls that take as much.

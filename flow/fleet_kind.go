@@ -32,6 +32,9 @@ func newFleetVersion(r Rule, env *rule.Env) *fleetVersion {
 		Burst:  r.fleetBurst(v.mode),
 	}
 	v.terms.Calendar = r.Calendar.Compile()
+	if r.Algorithm == Prepaid {
+		v.terms.Window = fleet.BalanceWindow
+	}
 	if r.limiterKind() == windowLimiter {
 		v.terms.Buckets = max(1, r.Buckets) // a fixed window is not parted
 	}
@@ -72,6 +75,8 @@ func (r *Rule) fleetBurst(mode fleet.Mode) float64 {
 // which calls wait is a throttle that lets a burst through.
 func (v *fleetVersion) operation() fleet.Operation {
 	switch {
+	case v.rule.Algorithm == Prepaid:
+		return fleet.AskBalance
 	case v.rule.Algorithm == FixedWindow:
 		return fleet.AskFixedWindow
 	case v.rule.Algorithm == SlidingWindow:
@@ -129,11 +134,15 @@ type fleetLimiter interface {
 
 // status returns the status of a limiter by that of its limit.
 func (v *fleetVersion) status(of *fleet.LimitStatus) rule.Status {
+	quota := &rule.Quota{
+		Limit: v.rule.Limit, Effective: of.Granted * v.terms.Window.Seconds(), Window: v.terms.Window,
+		Remaining: of.Remaining, Reset: knownRetry(of.Retry),
+	}
+	if v.rule.Algorithm == Prepaid {
+		quota = &rule.Quota{Limit: v.rule.Limit, Effective: v.rule.Limit, Prepaid: true, Remaining: of.Remaining}
+	}
 	return rule.Status{
-		Quota: &rule.Quota{
-			Limit: v.rule.Limit, Effective: of.Granted * v.terms.Window.Seconds(), Window: v.terms.Window,
-			Remaining: of.Remaining, Reset: knownRetry(of.Retry),
-		},
+		Quota: quota,
 		Fleet: &rule.FleetStatus{Granted: of.Granted, Demand: of.Demand, Outage: of.Outage},
 	}
 }
