@@ -168,6 +168,7 @@ func (m *Member) stop(now clock.Instant) *Batch {
 		last.Replies = append(last.Replies, batch.Replies...)
 	}
 	m.leavePlaces(now, last)
+	m.leaveValues(now, last)
 	m.batches = nil
 	for _, p := range m.partitions {
 		for len(p.asks) > 0 {

@@ -28,7 +28,8 @@ type states struct {
 	withoutSlot atomic.Int64 // calls whose value found no slot, up to toldAfter
 
 	fleetMu sync.Mutex
-	fleet   *fleetStates // nil unless the rule limits values in the fleet; fleetMu guards it
+	fleet   *fleetStates  // nil unless the rule limits values in the fleet; fleetMu guards it
+	places  *placesStates // nil unless it limits their calls under way there; fleetMu guards it
 
 	statsMu sync.Mutex
 	// statsMu guards the rest.

@@ -40,6 +40,7 @@ const (
 	fixedShape
 	logShape
 	placesShape
+	valuesShape
 )
 
 // value is what is used of a limit; one of its fields, by the shape of its key.
@@ -51,6 +52,7 @@ type value struct {
 	fixed   fixedCount
 	log     []pass // by time
 	places  *places.Ledger
+	values  *places.Register
 }
 
 // New returns an empty store.
@@ -87,6 +89,8 @@ func (s *Store) do(now int64, r *fleet.Request) fleet.Reply {
 		return s.askSlidingLog(now, r)
 	case fleet.ClaimPlaces:
 		return s.claimPlaces(now, r)
+	case fleet.ClaimValuePlaces:
+		return s.claimValuePlaces(now, r)
 	default:
 		return s.askBucket(now, r)
 	}
