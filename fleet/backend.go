@@ -127,6 +127,10 @@ const (
 	// ClaimPlaces states what an instance has of a limit on calls under way, see [places.Ledger].
 	// Only the key of the terms counts.
 	ClaimPlaces
+
+	// ClaimValuePlaces states what an instance has of one value of a limit on calls under way that is
+	// for each value, see [places.Register]. Only the key of the terms counts, which is that of the register.
+	ClaimValuePlaces
 )
 
 // Never is a [Reply.Retry]: so many tokens are never there, however long one waits.
@@ -175,6 +179,9 @@ type Request struct {
 	// Places is what an instance claims; of ClaimPlaces, else nil.
 	Places *places.Claim
 
+	// Value is what an instance claims of a value; of ClaimValuePlaces, else nil.
+	Value *places.ValueClaim
+
 	// Keep is how much longer a key stays than until nothing is used any more.
 	Keep time.Duration
 }
@@ -191,6 +198,8 @@ type Reply struct {
 	State   string        // see [Request.Seen]
 
 	Places places.Grant // of ClaimPlaces
+
+	Value places.ValueGrant // of ClaimValuePlaces
 
 	// Of Ask operations, as redis-cell tells it:
 	Limit     int64         // the most that can pass at once

@@ -92,6 +92,8 @@ func (b *Batch) isOfLost() bool {
 			lost = by.asker.lost
 		case *placesClaim:
 			lost = by.places.lost
+		case *valueClaim:
+			lost = by.places.lost
 		}
 		if lost < maxLost-1 {
 			return false

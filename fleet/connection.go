@@ -86,6 +86,7 @@ func (m *Member) heard(now, sent clock.Instant) {
 		}
 	}
 	m.retryPlaces(now)
+	m.retryValues(now)
 }
 
 // unheard notes that a batch has failed. One that was lost alone, while another one that was
@@ -146,6 +147,7 @@ func (m *Member) beginOutages(now clock.Instant) {
 		s.lost(now)
 	}
 	m.beginPlacesOutages(now, false)
+	m.beginValueOutages()
 }
 
 // noteRefusal notes that the store answers the requests of a limit with an error, and logs it

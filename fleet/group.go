@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/fleet/places"
 )
 
 // Group is the limits of one rule for many values, such as the users of a service: each has
@@ -15,11 +16,12 @@ type Group struct {
 	member *Member
 
 	// What follows is guarded by member.mu.
-	place    int         // in the list of all groups, -1 if released
-	about    LimitStatus // what the rule says
-	count    int         // of the budgets and askers
-	refusing int         // of those for which the store does not count
-	err      error       // what it said last
+	byValue  *ValuePlaces // if it is of calls under way; else nil
+	place    int          // in the list of all groups, -1 if released
+	about    LimitStatus  // what the rule says
+	count    int          // of the budgets and askers
+	refusing int          // of those for which the store does not count
+	err      error        // what it said last
 	counted  clock.Instant
 	demand   average
 	passed   average
@@ -90,22 +92,32 @@ func (g *Group) status(now clock.Instant) LimitStatus {
 	if g.refusing > 0 {
 		s.Err = g.err
 	}
+	if p := g.byValue; p != nil {
+		s.Places = &PlacesStatus{InUse: p.inUse, Waiting: p.waiting, Status: places.Status{
+			Limit: int64(s.Limit), Held: p.inUse, Wanted: p.inUse + p.waiting, Target: p.inUse, Instances: int64(g.member.count),
+		}}
+	}
 	return s
 }
 
 // passesNow is how many tokens per second pass in an outage: as many as of late, unless there
-// is no limit or nothing may pass.
+// is no limit or nothing may pass. Of calls under way it is how many of a value may be.
 func (g *Group) passesNow() float64 {
 	switch {
 	case g.about.OnOutage == OutageOpen && g.about.Limit > 0:
 		return math.Inf(1)
 	case g.about.OnOutage == OutageClosed:
 		return 0
+	case g.byValue != nil:
+		return float64(g.byValue.allowed(int64(g.about.Limit)))
 	}
 	return g.passed.perSecond()
 }
 
 func (g *Group) use(now clock.Instant) Use {
+	if p := g.byValue; p != nil {
+		return Use{Key: g.about.Key, Demand: float64(p.inUse + p.waiting), Passed: float64(p.inUse)}
+	}
 	g.add(now, 0, 0, 0)
 	return Use{Key: g.about.Key, Demand: g.demand.perSecond(), Passed: g.passed.perSecond()}
 }

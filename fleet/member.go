@@ -74,6 +74,8 @@ type Member struct {
 	shares      []*Share
 	groups      []*Group
 	places      []*Places
+	values      []*ValuePlaces
+	sequence    int64        // of the last claim of places of values
 	queue       dueQueue     // of the budgets
 	partitions  []*partition // by number, at least one
 	count       int          // of instances, as known or expected; 0 if it is not known

@@ -1,7 +1,6 @@
 package fleet
 
 import (
-	"fmt"
 	"sync/atomic"
 
 	"github.com/penstock-go/penstock/clock"
@@ -69,7 +68,7 @@ func (p *Places) start(now clock.Instant) {
 	m.announceSoon(now)
 	switch {
 	case !m.canCount():
-		p.refusedBy(now, fmt.Errorf("%w: a limit on calls under way needs a backend that counts: use Redis or Valkey, or remove scope", ErrUnsupported))
+		p.refusedBy(now, errNoCount)
 		p.retryAt = never
 	case m.connection.out:
 		p.begin(now)

@@ -218,6 +218,7 @@ func (m *Member) startPlaces(now clock.Instant) {
 			p.locked(now, func(places.Use) { p.holder.Retry() })
 		}
 	}
+	m.retryValues(now)
 }
 
 // Notifier is a [Store] that tells instances at once that places were granted to them. Without it

@@ -173,6 +173,7 @@ func (m *Member) stop(now clock.Instant) *Batch {
 		}
 	}
 	m.leavePlaces(now, last)
+	m.leaveValues(now, last)
 	m.batches = nil
 	for _, p := range m.partitions {
 		for len(p.asks) > 0 {

@@ -22,6 +22,7 @@ func (m *Member) Step(now clock.Instant) []*Batch {
 	m.takeWoken(now)
 	m.lookAtDue(now)
 	m.lookAtPlaces(now)
+	m.lookAtValues(now)
 	m.sendAsks(now)
 	m.announceIfDue(now)
 	batches := m.batches
@@ -49,7 +50,7 @@ func (m *Member) unlock(now clock.Instant) {
 
 func (m *Member) setDue(now clock.Instant) {
 	due := min(m.queue.due(), m.connection.due())
-	due = min(due, m.announceDue(), m.probeDue(), m.placesDue())
+	due = min(due, m.announceDue(), m.probeDue(), m.placesDue(), m.valuesDue(now))
 	if len(m.batches) > 0 { // a recharge
 		due = min(due, now)
 	}

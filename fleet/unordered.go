@@ -10,6 +10,8 @@ func (a *Asker) placeInList() *int  { return &a.place }
 func (g *Group) placeInList() *int  { return &g.place }
 func (p *Places) placeInList() *int { return &p.place }
 
+func (p *ValuePlaces) placeInList() *int { return &p.place }
+
 // removeFrom removes one from its list. The last one takes its place.
 func removeFrom[T unordered](list *[]T, one T) {
 	at, last := one.placeInList(), len(*list)-1

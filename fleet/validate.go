@@ -19,13 +19,11 @@ func (r *Request) Validate() error {
 	add := func(format string, args ...any) {
 		all = append(all, fmt.Errorf("fleet: limit %q: "+format, append([]any{r.Terms.Key}, args...)...))
 	}
-	if r.Operation == ClaimPlaces {
+	if r.Operation == ClaimPlaces || r.Operation == ClaimValuePlaces {
 		if r.Terms.Key == "" {
 			add("the key is missing")
 		}
-		if r.Places == nil {
-			add("the claim is missing")
-		} else if err := r.Places.Validate(); err != nil {
+		if err := r.validateClaim(); err != nil {
 			add("%w", err)
 		}
 		return errors.Join(all...)
@@ -76,11 +74,22 @@ func (r *Request) Validate() error {
 	return errors.Join(all...)
 }
 
+// validateClaim returns what is wrong with what an instance claims.
+func (r *Request) validateClaim() error {
+	switch {
+	case r.Operation == ClaimPlaces && r.Places != nil:
+		return r.Places.Validate()
+	case r.Operation == ClaimValuePlaces && r.Value != nil:
+		return r.Value.Validate()
+	}
+	return errors.New("the claim is missing")
+}
+
 // check returns what is wrong with a reply to the request, or nil. A store that answers so does
 // not count for the limit.
 func (r *Request) check(reply *Reply) error {
-	if r.Operation == ClaimPlaces {
-		if err := reply.Places.Check(r.Places); err != nil {
+	if r.Operation == ClaimPlaces || r.Operation == ClaimValuePlaces {
+		if err := r.checkGrant(reply); err != nil {
 			return fmt.Errorf("%w: limit %q: %w", ErrReply, r.Terms.Key, err)
 		}
 		return nil
@@ -98,6 +107,13 @@ func (r *Request) check(reply *Reply) error {
 		return fmt.Errorf("%w: limit %q: retry (%v) and reset (%v) are in the past", ErrReply, r.Terms.Key, reply.Retry, reply.Reset)
 	}
 	return nil
+}
+
+func (r *Request) checkGrant(reply *Reply) error {
+	if r.Operation == ClaimValuePlaces {
+		return reply.Value.Check(r.Value)
+	}
+	return reply.Places.Check(r.Places)
 }
 
 func isCount(n float64) bool { return n >= 0 && n <= MaxTokens }

@@ -21,8 +21,8 @@ func (r *Rule) validateFleet(f *rule.Faults) {
 	const onlyInstance = "remove scope, and each instance has the limit"
 	switch {
 	case r.Concurrency != 0:
-		f.Add("scope", "is %q, but instances do not share how many calls are under way: set limit in place of concurrency, or %s",
-			ScopeFleet, onlyInstance)
+		r.validatePlaces(f)
+		return
 	case r.Algorithm == Throttle:
 		f.Add("scope", "is %q, but instances do not space the calls of a value together: set algorithm to %q or %q, or %s",
 			ScopeFleet, TokenBucket, SlidingWindow, onlyInstance)
@@ -41,9 +41,24 @@ func (r *Rule) validateFleet(f *rule.Faults) {
 	}
 }
 
+// validatePlaces judges how instances share the places of values.
+func (r *Rule) validatePlaces(f *rule.Faults) {
+	if r.Fleet.Mode != fleet.ModeAsk {
+		f.Add("fleet.mode", "is %q: instances share places of values by %q; remove fleet.mode, or set it to that", r.Fleet.Mode, fleet.ModeAsk)
+	}
+	if r.Shadow {
+		f.Add("shadow", "is true, but a shadow rule does not wait for answers, and only the fleet knows which places are free: "+
+			"set scope to %q meanwhile", ScopeInstance)
+	}
+	if r.MaxAge != 0 {
+		f.Add("maxAge", "stands beside scope %q, where places are given back when calls end, or their instance does: remove it, or remove scope",
+			ScopeFleet)
+	}
+}
+
 // defaultMode is how instances share the limits if the rule does not say it.
 func (r *Rule) defaultMode() fleet.Mode {
-	if r.Algorithm == FixedWindow || r.Algorithm == Prepaid {
+	if r.Algorithm == FixedWindow || r.Algorithm == Prepaid || r.Concurrency != 0 {
 		return fleet.ModeAsk
 	}
 	return fleet.ModeLease

@@ -33,10 +33,15 @@ func TestMistakesInFleetRulesSayWhatToDo(t *testing.T) {
 			func(r *hotparam.Rule) { r.Scope = "cluster" },
 			rule.Fault{Field: "scope", Message: `is "cluster": must be "instance" or "fleet"`},
 		},
-		"calls under way": {
-			func(r *hotparam.Rule) { r.Limit, r.Concurrency = 0, 5 },
-			rule.Fault{Field: "scope", Message: `is "fleet", but instances do not share how many calls are under way: ` +
-				`set limit in place of concurrency, or remove scope, and each instance has the limit`},
+		"calls under way, by leases": {
+			func(r *hotparam.Rule) { r.Limit, r.Concurrency, r.Fleet.Mode = 0, 5, fleet.ModeLease },
+			rule.Fault{Field: "fleet.mode", Message: `is "lease": instances share places of values by "ask"; ` +
+				`remove fleet.mode, or set it to that`},
+		},
+		"calls under way, with an age": {
+			func(r *hotparam.Rule) { r.Limit, r.Concurrency, r.MaxAge = 0, 5, time.Minute },
+			rule.Fault{Field: "maxAge", Message: `stands beside scope "fleet", where places are given back when calls end, ` +
+				`or their instance does: remove it, or remove scope`},
 		},
 		"even spacing": {
 			func(r *hotparam.Rule) { r.Algorithm = hotparam.Throttle },

@@ -165,6 +165,12 @@ func examples() []rule.Example[Rule] {
 		},
 		Fields: []string{"name", "resource", "param", "limit", "window", "scope", "fleet.mode", "fleet.onOutage"},
 	}, {
+		About: "At most 2 exports of a tenant at once, on whichever instances they run.",
+		Rule: Rule{
+			Name: "exports-at-once", Resource: "reports:export", Param: rule.StringsOf("tenant"), Concurrency: 2, Scope: ScopeFleet,
+		},
+		Fields: []string{"name", "resource", "param", "concurrency", "scope"},
+	}, {
 		About: "Five failed logins of an account in five minutes; who knows the password logs in as often as he likes.",
 		Rule: Rule{
 			Name: "failed-logins", Resource: "logins:try", Param: rule.StringsOf("account"), Limit: 5, Window: 5 * time.Minute,

@@ -50,7 +50,11 @@ var (
 func newLimiter(r Rule, env rule.Env) rule.Limiter {
 	c := env.Compiled.(*compiled)
 	c.keepCalendar(env, nil)
-	if isOfFleet(r) && env.Fleet != nil {
+	switch {
+	case !isOfFleet(r) || env.Fleet == nil:
+	case r.Concurrency != 0:
+		return newPlacesLimiter(env)
+	default:
 		return newFleetLimiter(env)
 	}
 	state := c.statesFor(nil, env).newResource()
@@ -65,11 +69,16 @@ func newLimiter(r Rule, env rule.Env) rule.Limiter {
 func adopt(present rule.Limiter, r Rule, env rule.Env) rule.Limiter {
 	c := env.Compiled.(*compiled)
 	c.keepCalendar(env, present)
-	if isOfFleet(r) && env.Fleet != nil {
+	_, hasPlaces := present.(*placesLimiter)
+	switch {
+	case !isOfFleet(r) || env.Fleet == nil:
+	case r.Concurrency != 0:
+		return adoptPlaces(present, r, env)
+	default:
 		return adoptFleet(present, r, env)
 	}
 	is, ok := present.(interface{ base() *limiter })
-	if _, ofFleet := present.(interface{ ofFleet() *fleetLimiter }); !ok || ofFleet {
+	if _, ofFleet := present.(interface{ ofFleet() *fleetLimiter }); !ok || ofFleet || hasPlaces {
 		return nil
 	}
 	former := is.base()

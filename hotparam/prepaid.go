@@ -111,10 +111,14 @@ func (l *prepaidLimiter) correct(t rule.Ticket, tokens int32) {
 }
 
 // GiveBack gives back what Acquire took.
-func (l *prepaidLimiter) GiveBack(_ clock.Instant, t rule.Ticket, tokens int32) { l.correct(t, -tokens) }
+func (l *prepaidLimiter) GiveBack(_ clock.Instant, t rule.Ticket, tokens int32) {
+	l.correct(t, -tokens)
+}
 
 // Settle corrects what a call took, also if the balance falls below 0.
-func (l *prepaidLimiter) Settle(_, _ clock.Instant, t rule.Ticket, tokens int32) { l.correct(t, tokens) }
+func (l *prepaidLimiter) Settle(_, _ clock.Instant, t rule.Ticket, tokens int32) {
+	l.correct(t, tokens)
+}
 
 // Refund does nothing: it is not known how much calls took that could be given back.
 func (*prepaidLimiter) Refund(rule.Call) {}

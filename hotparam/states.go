@@ -31,7 +31,8 @@ type states struct {
 	balances prepaid.Bound // of rules with a balance of each value
 
 	fleetMu sync.Mutex
-	fleet   *fleetStates // nil unless the rule limits values in the fleet; fleetMu guards it
+	fleet   *fleetStates  // nil unless the rule limits values in the fleet; fleetMu guards it
+	places  *placesStates // nil unless it limits their calls under way there; fleetMu guards it
 
 	statsMu sync.Mutex
 	// statsMu guards the rest.

@@ -43,7 +43,7 @@ func (r *Rule) waits() string {
 	switch {
 	case r.Algorithm == Throttle:
 		return "set algorithm to " + string(TokenBucket)
-	case isOfFleet(*r) && (r.Algorithm == FixedWindow || r.Algorithm == Prepaid):
+	case isOfFleet(*r) && (r.Algorithm == FixedWindow || r.Algorithm == Prepaid || r.Concurrency != 0):
 		return r.Fleet.InsteadOfAsking("")
 	case isOfFleet(*r):
 		return r.Fleet.InsteadOfAsking(fleet.ModeLease)

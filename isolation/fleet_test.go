@@ -1,6 +1,7 @@
 package isolation_test
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -323,6 +324,38 @@ func TestInstancesThatStartInAnOutageHaveTheirPart(t *testing.T) {
 			got = w.measure(3 * time.Second)
 			assert.LessOrEqual(t, got.most, 40)
 			assert.GreaterOrEqual(t, got.used, .95, onOutage)
+		}
+	}
+}
+
+// While a change of the limit is rolled out, the lower one is that of all: no more calls are under way, and
+// the instances that have it, few or most, get their part of it.
+func TestInstancesHaveTheirPartsWhileALimitIsRolledOut(t *testing.T) {
+	t.Parallel()
+	for _, change := range []struct{ before, after int }{{40, 16}, {16, 40}, {40, 5}} {
+		for _, updated := range []int{1, 4, 7} {
+			t.Run(fmt.Sprintf("%d of 8 from %d to %d", updated, change.before, change.after), func(t *testing.T) {
+				t.Parallel()
+				w := busyWorld(t, patientRule(change.before))
+				w.rule.Limit = change.after
+				for _, m := range w.instances[:updated] {
+					m.limiter = sound(t, w.rule).Adopt(m.limiter, ruleEnv(2, m)).(limiter)
+					m.limiter.Activate(w.now())
+					m.plan()
+				}
+				w.run(time.Second)
+				w.rule.Limit = min(change.before, change.after)
+				got := w.measure(4 * time.Second)
+				assert.LessOrEqual(t, got.most, w.rule.Limit)
+				assert.GreaterOrEqual(t, got.used, .9)
+				mean := 0
+				for _, passes := range got.passes {
+					mean += passes
+				}
+				for i, passes := range got.passes {
+					assert.InEpsilon(t, float64(mean)/8, float64(passes), .3, "instance %d", i)
+				}
+			})
 		}
 	}
 }

@@ -88,8 +88,13 @@ func TestParseSaysWhatValuesOfAFleetCannotHave(t *testing.T) {
 	t.Parallel()
 	for _, m := range []mistake{
 		{
-			"calls under way", "hotParam:\n  - {resource: a, param: user, concurrency: 3, scope: fleet}",
-			[]string{`2:55 hotParam rule "a": scope is "fleet", but instances do not share how many calls are under way`},
+			"calls under way of a shadow rule, with an age",
+			"hotParam:\n  - {resource: a, param: user, concurrency: 3, maxAge: 1m, shadow: true, scope: fleet, fleet: {mode: lease}}",
+			[]string{
+				`2:56 hotParam rule "a": maxAge stands beside scope "fleet"`,
+				`2:68 hotParam rule "a": shadow is true, but a shadow rule does not wait for answers`,
+				`2:102 hotParam rule "a": fleet.mode is "lease": instances share places of values by "ask"`,
+			},
 		},
 		{
 			"even spacing and a window",

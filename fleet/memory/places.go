@@ -17,8 +17,7 @@ func (s *Store) claimPlaces(now int64, r *fleet.Request) fleet.Reply {
 	if v == nil {
 		v = &value{places: &places.Ledger{}}
 	}
-	isYoung := s.started != 0 && now < s.started+places.Young.Microseconds()
-	grant, told := v.places.Claim(now, isYoung, r.Places)
+	grant, told := v.places.Claim(now, s.isYoung(now), r.Places)
 	if !grant.Late {
 		s.put(now, k, v, 0, places.Keep)
 	}
@@ -28,6 +27,21 @@ func (s *Store) claimPlaces(now int64, r *fleet.Request) fleet.Reply {
 		}
 	}
 	return fleet.Reply{Places: grant}
+}
+
+func (s *Store) claimValuePlaces(now int64, r *fleet.Request) fleet.Reply {
+	k := key{valuesShape, r.Terms.Key}
+	v := s.value(now, k)
+	if v == nil {
+		v = &value{values: &places.Register{}}
+	}
+	grant := v.values.Claim(now, s.isYoung(now), r.Value)
+	s.put(now, k, v, 0, places.Keep)
+	return fleet.Reply{Value: grant}
+}
+
+func (s *Store) isYoung(now int64) bool {
+	return s.started != 0 && now < s.started+places.Young.Microseconds()
 }
 
 // Listen implements [fleet.Notifier].

@@ -41,6 +41,7 @@ const (
 	logShape
 	placesShape
 	balanceShape
+	valuesShape
 )
 
 // value is what is used of a limit; one of its fields, by the shape of its key.
@@ -53,6 +54,7 @@ type value struct {
 	log     []pass // by time
 	places  *places.Ledger
 	used    int64 // of a balance; below 0 if tokens were added to it
+	values  *places.Register
 }
 
 // New returns an empty store.
@@ -91,6 +93,8 @@ func (s *Store) do(now int64, r *fleet.Request) fleet.Reply {
 		return s.askBalance(r)
 	case fleet.ClaimPlaces:
 		return s.claimPlaces(now, r)
+	case fleet.ClaimValuePlaces:
+		return s.claimValuePlaces(now, r)
 	default:
 		return s.askBucket(now, r)
 	}

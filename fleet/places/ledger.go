@@ -12,7 +12,7 @@ import (
 type Ledger struct {
 	records map[string]*record
 
-	limit   int64 // of the last claim
+	limit   int64 // the lowest by which an instance claims, see lowest
 	born    int64 // when it was made
 	settle  int64 // nothing is granted before
 	next    int64 // when a lease may end, or a turn is over
@@ -24,6 +24,7 @@ type Ledger struct {
 // record is what it keeps of an instance.
 type record struct {
 	id      string
+	limit   int64 // by which it claims
 	held    int64 // places that the instance has been told of, and calls that it has beyond them
 	allowed int64 // of these, those that calls to come may have
 	granted int64 // places that it has not been told of
@@ -61,9 +62,10 @@ func (l *Ledger) Claim(now int64, young bool, c *Claim) (Grant, []string) {
 		r = &record{id: c.Instance, turn: -1}
 		l.records[c.Instance] = r
 	}
-	l.limit, l.number = c.Limit, max(l.number, c.Number)
+	r.limit, l.number = c.Limit, max(l.number, c.Number)
+	l.limit = l.lowest()
 	others := l.total() - r.held - r.granted
-	r.allowed = max(0, min(c.Held+r.granted, c.Limit-others))
+	r.allowed = max(0, min(c.Held+r.granted, min(c.Limit, l.limit)-others))
 	r.held = max(c.InUse, r.allowed)
 	r.isDeaf = false
 	r.granted, r.want, r.spare, r.seq = 0, c.Want, c.Spare, c.Sequence
@@ -81,16 +83,28 @@ func (l *Ledger) Claim(now int64, young bool, c *Claim) (Grant, []string) {
 
 // isSame says whether a claim changes nothing but the end of the lease, and no other one has ended.
 func (l *Ledger) isSame(now int64, r *record, c *Claim) bool {
-	if r == nil || l.limit != c.Limit || now >= l.next || c.Life == 0 || c.Held != r.held || r.allowed != r.held || c.InUse > c.Held ||
+	if r == nil || r.limit != c.Limit || now >= l.next || c.Life == 0 || c.Held != r.held || r.allowed != r.held || c.InUse > c.Held ||
 		r.granted != 0 || c.Spare != r.spare || c.Number > r.number {
 		return false
 	}
 	return c.Want == r.want || c.Want > r.target && r.want > r.target
 }
 
+// lowest is the limit of all: while a change of it is rolled out, the lowest by which an instance
+// claims. So no more places are had than by any of the limits, and those who have the lower one get
+// their part of it. A limit of 0 is that of its instances alone.
+func (l *Ledger) lowest() (limit int64) {
+	for _, r := range l.records {
+		if r.limit > 0 && (limit == 0 || r.limit < limit) {
+			limit = r.limit
+		}
+	}
+	return limit
+}
+
 // leave has an instance want nothing any more. What is in use counts for a while.
 func (l *Ledger) leave(now int64, r *record, inUse int64) {
-	r.held, r.allowed, r.want, r.spare = inUse, inUse, inUse, 0
+	r.held, r.allowed, r.want, r.spare, r.limit = inUse, inUse, inUse, 0, 0
 	r.expires = now + FinalLife.Microseconds()
 	if inUse == 0 {
 		delete(l.records, r.id)
@@ -117,10 +131,21 @@ func (l *Ledger) takeBack(now int64) {
 
 // wants is how many places an instance wants that it can be given.
 func (r *record) wants() int64 {
-	if r.isDeaf {
+	switch {
+	case r.isDeaf:
 		return min(r.want, r.held)
+	case r.limit == 0:
+		return 0
 	}
 	return r.want
+}
+
+// spares is how many it would keep free.
+func (r *record) spares() int64 {
+	if r.limit == 0 {
+		return 0
+	}
+	return r.spare
 }
 
 // all returns the records in the order of turns: those who had one place more longest ago first.
@@ -143,7 +168,7 @@ func (l *Ledger) divide(now int64, all []*record) {
 	wants, spares := make([]int64, len(all)), make([]int64, len(all))
 	wanted := int64(0)
 	for i, r := range all {
-		wants[i], spares[i] = r.wants(), r.spare
+		wants[i], spares[i] = r.wants(), r.spares()
 		wanted += wants[i]
 	}
 	slot := now / Tenure.Microseconds()

@@ -23,6 +23,28 @@ func claimArguments(key string, c *places.Claim) []string {
 	}
 }
 
+// valueArguments returns what the script of places of values is given.
+func valueArguments(c *places.ValueClaim) []string {
+	has := "0"
+	if c.Value != "" {
+		has = "1"
+	}
+	return []string{
+		c.Instance, whole(c.Sequence), has, whole(c.Limit), whole(c.InUse), whole(c.Want), whole(c.Life.Microseconds()),
+		whole(c.Born), whole(c.Number), whole(places.Young.Microseconds()), whole(places.Keep.Milliseconds()),
+		whole(places.FinalLife.Microseconds()),
+	}
+}
+
+// valuePlaces reads the answer to a claim of places of a value.
+func (f *fields) valuePlaces() places.ValueGrant {
+	g := places.ValueGrant{Late: f.number() != 0, IsNew: f.number() != 0, Granted: f.number(), Born: f.number(), Number: f.number()}
+	if g.Late {
+		return places.ValueGrant{Late: true}
+	}
+	return g
+}
+
 // channeled adds the channel to the arguments of a claim.
 func (s *Store) channeled(r *fleet.Request, arguments []string) []string {
 	if r.Operation == fleet.ClaimPlaces {

@@ -8,6 +8,9 @@ import (
 	"log/slog"
 	"os"
 	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -17,6 +20,8 @@ import (
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/fleet"
 	"github.com/penstock-go/penstock/fleet/redis/redistest"
+	"github.com/penstock-go/penstock/hotparam"
+	"github.com/penstock-go/penstock/rule"
 )
 
 // holderOf is the variable that makes a process of this test an instance that takes all places of the
@@ -32,14 +37,21 @@ func TestHolder(t *testing.T) { //nolint:paralleltest // it is alone in its proc
 	if address == "" {
 		return
 	}
+	address, resource, _ := strings.Cut(address, "/")
 	engine := newEngineOf(t, Options{Addresses: []string{address}}, "holder")
 	for taken := 0; taken < poolLimit; {
-		if _, err := engine.Entry(t.Context(), "database"); err == nil {
+		if _, err := enter(t, engine, resource); err == nil {
 			taken++
 		}
 	}
 	fmt.Println(held)
 	time.Sleep(time.Hour) // until it is killed
+}
+
+// enter makes a call of the resource, of one account.
+func enter(t *testing.T, engine *core.Engine, resource string) (core.Guard, error) {
+	t.Helper()
+	return engine.Entry(t.Context(), resource, core.String("account", "one"))
 }
 
 func newEngineOf(t *testing.T, options Options, instance string) *core.Engine {
@@ -48,15 +60,20 @@ func newEngineOf(t *testing.T, options Options, instance string) *core.Engine {
 		Instance: instance, Backend: open(t, options),
 	}})
 	t.Cleanup(engine.Close)
-	require.NoError(t, engine.Load(poolRules()))
+	set := poolRules()
+	set.HotParam = []hotparam.Rule{{
+		Name: "exports", Resource: "exports", Param: rule.StringsOf("account"), Concurrency: poolLimit, Scope: hotparam.ScopeFleet,
+		Fleet: hotparam.Fleet{OnOutage: fleet.OutageClosed},
+	}}
+	require.NoError(t, engine.Load(set))
 	return engine
 }
 
-// startHolder starts a process that has taken all places.
-func startHolder(t *testing.T, address string) *exec.Cmd {
+// startHolder starts a process that has taken all places of a resource.
+func startHolder(t *testing.T, address, resource string) *exec.Cmd {
 	t.Helper()
 	holder := exec.Command(os.Args[0], "-test.run=^TestHolder$", "-test.v", "-test.timeout=2h")
-	holder.Env = append(os.Environ(), holderOf+"="+address)
+	holder.Env = append(os.Environ(), holderOf+"="+address+"/"+resource)
 	output, err := holder.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, holder.Start())
@@ -76,19 +93,76 @@ func startHolder(t *testing.T, address string) *exec.Cmd {
 // last claim.
 func TestPlacesOfAKilledProcessAreFreeAgain(t *testing.T) {
 	t.Parallel()
-	server := redistest.Start(t, redistest.Options{})
-	holder := startHolder(t, server.Addr())
-	engine := newEngineOf(t, Options{Addresses: []string{server.Addr()}}, "waiting")
-	require.NoError(t, holder.Process.Kill())
-	killed := time.Now()
-	for taken := 0; taken < poolLimit; {
-		if guard, err := engine.Entry(t.Context(), "database"); err == nil {
-			t.Cleanup(guard.Exit)
-			taken++
-		}
-		require.Less(t, time.Since(killed), patience, "only %d places are free again", taken)
+	for _, resource := range []string{"database", "exports"} {
+		t.Run(resource, func(t *testing.T) {
+			t.Parallel()
+			server := redistest.Start(t, redistest.Options{})
+			holder := startHolder(t, server.Addr(), resource)
+			engine := newEngineOf(t, Options{Addresses: []string{server.Addr()}}, "waiting")
+			require.NoError(t, holder.Process.Kill())
+			killed := time.Now()
+			takeAll(t, engine, resource)
+			t.Logf("all places were free %v after the end of their holder", time.Since(killed).Round(time.Millisecond))
+		})
 	}
-	t.Logf("all places were free %v after the end of their holder", time.Since(killed).Round(time.Millisecond))
+}
+
+// takeAll takes all places of a resource, and returns the calls.
+func takeAll(t *testing.T, engine *core.Engine, resource string) (calls []core.Guard) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		if guard, err := enter(t, engine, resource); err == nil {
+			calls = append(calls, guard)
+		}
+		return len(calls) == poolLimit
+	}, patience, time.Millisecond, "not all places are free again")
+	return calls
+}
+
+// Nobody can tell a process that is frozen from one that has ended: others get its places. When it goes on, its
+// calls count again, and nobody gets a place before they have ended.
+func TestCallsOfAFrozenProcessCountWhenItGoesOn(t *testing.T) {
+	t.Parallel()
+	for _, resource := range []string{"database", "exports"} {
+		t.Run(resource, func(t *testing.T) {
+			t.Parallel()
+			server := redistest.Start(t, redistest.Options{})
+			holder := startHolder(t, server.Addr(), resource)
+			engine := newEngineOf(t, Options{Addresses: []string{server.Addr()}}, "waiting")
+			require.NoError(t, holder.Process.Signal(syscall.SIGSTOP))
+			calls := takeAll(t, engine, resource)
+			require.NoError(t, holder.Process.Signal(syscall.SIGCONT))
+			require.Eventually(t, func() bool { return countedBy(server, resource) == 2*poolLimit }, patience, time.Millisecond)
+			for i := range calls {
+				calls[i].Exit()
+			}
+			// All places are those of the process that goes on, as soon as this one has heard of it.
+			require.Eventually(t, func() bool {
+				guard, err := enter(t, engine, resource)
+				if err == nil {
+					guard.Exit()
+				}
+				return err != nil
+			}, patience, time.Millisecond)
+			require.NoError(t, holder.Process.Kill())
+			takeAll(t, engine, resource)
+		})
+	}
+}
+
+// countedBy is how many places of a resource a server counts.
+func countedBy(server *redistest.Server, resource string) (places int) {
+	keys, _ := server.Do("KEYS", map[string]string{"database": "*:p", "exports": "*:v:*"}[resource]).([]any)
+	for _, key := range keys {
+		all, _ := server.Do("HGETALL", key.(string)).([]any)
+		for i := 0; i+1 < len(all); i += 2 {
+			text, _, _ := strings.Cut(all[i+1].(string), " ")
+			if held, _ := strconv.Atoi(text); all[i] != "#" {
+				places += held
+			}
+		}
+	}
+	return places
 }
 
 // Each limit is on one node of a cluster; notices reach instances that are connected to any of them.

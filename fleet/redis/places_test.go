@@ -147,3 +147,44 @@ func TestRealServerThatHasLostPlacesLearnsThem(t *testing.T) {
 	bytes := server.Do("MEMORY", "USAGE", s.limitKey("isolation/a")+":p").(int64)
 	t.Logf("%d bytes with one instance", bytes)
 }
+
+// The script of places of values does exactly what the model does, whatever is claimed by whom.
+func TestValuePlacesScriptDoesWhatTheModelDoes(t *testing.T) {
+	t.Parallel()
+	p := newPair(t)
+	rapid.Check(t, func(r *rapid.T) {
+		p.reset()
+		sequence := int64(0)
+		grants := map[string]places.ValueGrant{}
+		few := rapid.Int64Range(0, 4)
+		for range rapid.IntRange(1, 40).Draw(r, "claims") {
+			key := rapid.SampledFrom([]string{"hotParam/a/1", "hotParam/a/1", "hotParam/a/2"}).Draw(r, "key")
+			instance := rapid.SampledFrom([]string{"one", "two", "three"}).Draw(r, "instance")
+			name := key + instance
+			sequence++
+			claim := places.ValueClaim{
+				Instance: instance, Sequence: max(1, sequence-rapid.SampledFrom([]int64{0, 0, 0, 0, 3}).Draw(r, "late")),
+				Value: rapid.SampledFrom([]string{"", "x", "x", "x", "y"}).Draw(r, "value"),
+				Limit: rapid.Int64Range(1, 5).Draw(r, "limit"), InUse: few.Draw(r, "inUse"), Want: few.Draw(r, "want"),
+				Life: places.DefaultLife, Born: grants[name].Born, Number: grants[name].Number,
+			}
+			if claim.Value == "" && rapid.IntRange(0, 3).Draw(r, "leaves") == 0 {
+				claim.Life = 0
+			}
+			request := func() fleet.Request {
+				c := claim
+				return fleet.Request{Operation: fleet.ClaimValuePlaces, Terms: fleet.Terms{Key: key}, Value: &c}
+			}
+			want := exchange(t, p.model, request())[0]
+			got := exchange(t, p.store, request())[0]
+			if got != want {
+				r.Fatalf("claim %+v:\n got %+v\nwant %+v", claim, got, want)
+			}
+			if !got.Value.Late {
+				grants[name] = got.Value
+			}
+			p.advance(time.Duration(rapid.OneOf(rapid.Int64Range(0, 2000), rapid.Int64Range(0, 300_000),
+				rapid.Int64Range(0, 2_000_000)).Draw(r, "µs"))*time.Microsecond, false)
+		}
+	})
+}

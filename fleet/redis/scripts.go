@@ -26,21 +26,22 @@ type script struct {
 
 // scripts are what a store runs on the server.
 type scripts struct {
-	operations [fleet.ClaimPlaces + 1]script
+	operations [fleet.ClaimValuePlaces + 1]script
 	announce   script
 }
 
 func loadScripts() (*scripts, error) {
 	s := &scripts{}
 	for operation, name := range map[fleet.Operation]string{
-		fleet.LeaseBucket:    "lease_bucket",
-		fleet.LeaseWindow:    "lease_window",
-		fleet.AskFixedWindow: "ask_fixed_window",
-		fleet.AskSlidingLog:  "ask_sliding_log",
-		fleet.AskTokenBucket: "ask_bucket",
-		fleet.AskThrottle:    "ask_bucket",
-		fleet.AskBalance:     "ask_balance",
-		fleet.ClaimPlaces:    "claim_places",
+		fleet.LeaseBucket:      "lease_bucket",
+		fleet.LeaseWindow:      "lease_window",
+		fleet.AskFixedWindow:   "ask_fixed_window",
+		fleet.AskSlidingLog:    "ask_sliding_log",
+		fleet.AskTokenBucket:   "ask_bucket",
+		fleet.AskThrottle:      "ask_bucket",
+		fleet.AskBalance:       "ask_balance",
+		fleet.ClaimPlaces:      "claim_places",
+		fleet.ClaimValuePlaces: "claim_value_places",
 	} {
 		if err := s.operations[operation].load(name); err != nil {
 			return nil, err
@@ -101,6 +102,8 @@ func arguments(r *fleet.Request) []string {
 		return []string{fraction(math.Floor(t.Limit)), whole(r.Want), whole(r.Owed)}
 	case fleet.ClaimPlaces:
 		return claimArguments(r.Terms.Key, r.Places)
+	case fleet.ClaimValuePlaces:
+		return valueArguments(r.Value)
 	default: // AskTokenBucket
 		return []string{fraction(t.Limit), whole(window), fraction(t.Burst), whole(r.Want), "0", keep, whole(r.Owed)}
 	}
@@ -141,7 +144,7 @@ func grantsNothing(r *fleet.Request) bool {
 	switch r.Operation {
 	case fleet.LeaseWindow, fleet.AskFixedWindow, fleet.AskSlidingLog:
 		return r.Terms.Limit < 1
-	case fleet.ClaimPlaces, fleet.AskBalance: // which others may have added tokens to
+	case fleet.ClaimPlaces, fleet.ClaimValuePlaces, fleet.AskBalance: // of which a limit of 0 is not the end
 		return false
 	default:
 		return r.Terms.Limit == 0
@@ -162,6 +165,8 @@ func suffix(o fleet.Operation) string {
 		return ":b"
 	case fleet.ClaimPlaces:
 		return ":p"
+	case fleet.ClaimValuePlaces:
+		return ":i"
 	default:
 		return ""
 	}
@@ -190,6 +195,8 @@ func answer(r *fleet.Request, result rueidis.RedisResult) (fleet.Reply, error) {
 		reply = fleet.Reply{Granted: f.number(), Limit: f.number(), Remaining: f.number()}
 	case fleet.ClaimPlaces:
 		reply.Places = f.places()
+	case fleet.ClaimValuePlaces:
+		reply.Value = f.valuePlaces()
 	default:
 		reply = fleet.Reply{
 			Granted: f.number(), Delay: f.micros(), Retry: f.retry(), Limit: f.number(), Remaining: f.number(), Reset: f.micros(),

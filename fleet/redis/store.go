@@ -80,7 +80,7 @@ func (s *Store) make(ctx context.Context, requests []fleet.Request, replies []fl
 		commands := make([]rueidis.Completed, len(pending))
 		for i, at := range pending {
 			r := &requests[at]
-			commands[i] = s.scripts.operations[r.Operation].call(b, byHash, s.channeled(r, arguments(r)), s.key(r))
+			commands[i] = s.scripts.operations[r.Operation].call(b, byHash, s.channeled(r, arguments(r)), s.keys(r)...)
 		}
 		return commands
 	})
@@ -104,6 +104,14 @@ const maxKey = 80
 
 // key returns the key of a limit on the server, as an operation counts it.
 func (s *Store) key(r *fleet.Request) string { return s.limitKey(r.Terms.Key) + suffix(r.Operation) }
+
+// keys returns the keys that the script of a request is given, which are in one slot.
+func (s *Store) keys(r *fleet.Request) []string {
+	if r.Operation == fleet.ClaimValuePlaces {
+		return []string{s.limitKey(r.Terms.Key) + ":v:" + r.Value.Value, s.key(r)}
+	}
+	return []string{s.key(r)}
+}
 
 // limitKey returns how the keys of a limit on the server begin. Its braces say what the slot in
 // a cluster depends on.

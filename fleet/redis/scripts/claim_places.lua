@@ -1,7 +1,7 @@
 -- Takes a claim of an instance for places of a limit on calls under way, as places.Ledger does.
 --
 -- KEYS[1]  the limit: a hash with a field for each instance, "held allowed granted offered deaf want
---          spare seq expires turn target number", and "#", "limit settle next born number crowded turn count"
+--          spare seq expires turn target number limit", and "#", "limit settle next born number crowded turn count"
 -- ARGV     instance, sequence, limit, held, in use, want, spare, life (µs, 0: it leaves), born, number,
 --          channel (its end is the instance), key (what instances are told), young (µs), keep (ms),
 --          tenure (µs), offer (µs), final (µs)
@@ -16,17 +16,17 @@ local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 
 local match, num = string.match, tonumber
-local pattern = '%.0f %.0f %.0f %.0f %.0f %.0f %.0f %.0f %.0f %.0f %.0f %.0f'
+local pattern = '%.0f %.0f %.0f %.0f %.0f %.0f %.0f %.0f %.0f %.0f %.0f %.0f %.0f'
 local function text(r)
   return string.format(pattern, r.held, r.allowed, r.granted, r.offered, r.deaf, r.want, r.spare, r.seq, r.expires,
-    r.turn, r.target, r.number)
+    r.turn, r.target, r.number, r.limit)
 end
-local fieldsOf = '(%S+) (%S+) (%S+) (%S+) (%S) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+)'
+local fieldsOf = '(%S+) (%S+) (%S+) (%S+) (%S) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+) ?(%S*)'
 local function record(id, t)
-  local held, allowed, granted, offered, deaf, want, spare, seq, expires, turn, target, number = match(t, fieldsOf)
+  local held, allowed, granted, offered, deaf, want, spare, seq, expires, turn, target, number, limit = match(t, fieldsOf)
   return {id = id, held = num(held), allowed = num(allowed), granted = num(granted), offered = num(offered), deaf = num(deaf),
     want = num(want), spare = num(spare), seq = num(seq), expires = num(expires), turn = num(turn), target = num(target),
-    number = num(number)}
+    number = num(number), limit = num(limit) or 0} -- earlier versions wrote no limit
 end
 
 local known = redis.call('HMGET', KEYS[1], '#', me)
@@ -52,7 +52,7 @@ if r and sequence <= r.seq then
 end
 
 -- A claim that changes nothing only renews the lease.
-if r and meta and meta[1] == limit and now < meta[3] and life > 0 and claimed == r.held and r.allowed == r.held
+if r and meta and r.limit == limit and now < meta[3] and life > 0 and claimed == r.held and r.allowed == r.held
   and inUse <= claimed and r.granted == 0 and spare == r.spare and number <= r.number
   and (want == r.want or want > r.target and r.want > r.target) then
   r.seq, r.expires, r.want = sequence, now + life, want
@@ -99,13 +99,20 @@ if not r then
   r = {id = me, granted = 0, turn = -1, target = 0, number = 0}
 end
 highest = math.max(highest, number)
-r.allowed = math.max(0, math.min(claimed + r.granted, limit - others))
+local mine = limit
+r.limit = limit
+for _, o in ipairs(all) do
+  if o.limit > 0 and (limit == 0 or o.limit < limit) then
+    limit = o.limit -- the limit of all is the lowest
+  end
+end
+r.allowed = math.max(0, math.min(claimed + r.granted, math.min(mine, limit) - others))
 r.held = math.max(inUse, r.allowed)
 r.granted, r.offered, r.deaf, r.want, r.spare, r.seq = 0, 0, 0, want, spare, sequence
 r.expires, r.number = now + life, math.max(r.number, number)
 local leaves = life == 0 and inUse == 0
 if life == 0 then
-  r.held, r.allowed, r.want, r.spare, r.expires = inUse, inUse, inUse, 0, now + arg(17)
+  r.held, r.allowed, r.want, r.spare, r.limit, r.expires = inUse, inUse, inUse, 0, 0, now + arg(17)
 end
 if not leaves then
   all[#all + 1] = r
@@ -163,6 +170,9 @@ local begin = slot * 65536
 local wants, spares, order, wanted = {}, {}, {}, 0
 for i, o in ipairs(all) do
   wants[i], spares[i] = o.want, o.spare
+  if o.limit == 0 then
+    wants[i], spares[i] = 0, 0
+  end
   if o.deaf == 1 then
     wants[i] = math.min(o.want, o.held)
   end
