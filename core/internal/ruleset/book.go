@@ -152,7 +152,7 @@ func (b *Book) judge(g *group, set rules.Set, replaced []rules.Replacement) erro
 			return fmt.Errorf("core: the engine does not know rules of kind %q: give it the kind in Config.Kinds", r.Type().Kind())
 		}
 	}
-	if err := (rules.Set{Serve: set.Serve}).Validate(); err != nil {
+	if err := judgeDomains(set); err != nil {
 		return err
 	}
 	moves := make(map[rule.Key]bool) // of rules that do not stay at their place; false: gone; true: come

@@ -21,16 +21,26 @@ func (b *Book) Domains() *map[string]rules.Domain { return b.domains.inForce }
 // serve takes note of what a group says of domains, and of its place among the others.
 func (e *edit) serve(g *group) {
 	of := &e.book.domains
-	before := len(of.groups)
-	of.groups = slices.DeleteFunc(of.groups, func(other *group) bool { return other == g })
+	if i := slices.Index(of.groups, g); i >= 0 {
+		of.groups = slices.Delete(of.groups, i, i+1)
+	} else if len(g.given.Serve) == 0 {
+		return
+	}
 	if len(g.given.Serve) > 0 {
 		at, _ := slices.BinarySearchFunc(of.groups, g, (*group).compare)
 		of.groups = slices.Insert(of.groups, at, g)
-	} else if before == len(of.groups) {
-		return
+	} else {
+		g.disputes = false
 	}
-	g.disputes = g.disputes && len(g.given.Serve) > 0
 	e.served = true
+}
+
+// judgeDomains says what is wrong with the domains of a set.
+func judgeDomains(set rules.Set) error {
+	if len(set.Serve) == 0 {
+		return nil
+	}
+	return rules.Set{Serve: set.Serve}.Validate()
 }
 
 // settleDomains finds what is in force once all groups have said what they have to.
