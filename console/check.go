@@ -59,7 +59,7 @@ func (h *handler) judge(present []store.Document, d draft) checked {
 	c.Diff = diffDocuments(present, replaced(present, d))
 	problems := problemsOf(parseErr)
 	if len(problems) == 0 {
-		problems = problemsOf(h.clashes(next, others))
+		problems = append(problemsOf(disputes(next, others)), problemsOf(h.clashes(next, others))...)
 		for _, change := range rules.Diff(before, next) {
 			c.Changes = append(c.Changes, change.String())
 		}
@@ -92,6 +92,14 @@ func (h *handler) clashes(next, others rules.Set) error {
 			return ""
 		}
 		return "the rule at " + at.String()
+	})
+}
+
+// disputes says of which domains a draft says other than other documents.
+func disputes(next, others rules.Set) error {
+	return next.Dispute(func(name string) (rules.Domain, string, bool) {
+		of, found := others.Domain(name)
+		return of, others.WhereDomain(name), found
 	})
 }
 

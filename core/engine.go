@@ -12,6 +12,7 @@ import (
 	"github.com/penstock-go/penstock/core/internal/signals"
 	"github.com/penstock-go/penstock/list"
 	"github.com/penstock-go/penstock/rule"
+	"github.com/penstock-go/penstock/rules"
 )
 
 // Engine guards the resources of a service by the rules in force. It is made by
@@ -38,6 +39,7 @@ type Engine struct {
 	forcedLines lines.Budget
 
 	rules     ruleStore
+	domains   atomic.Pointer[map[string]rules.Domain] // that are served; nil for none
 	recorders recorders
 	sources   sourceList
 	running   sync.WaitGroup // the goroutines of the engine

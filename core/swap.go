@@ -20,6 +20,7 @@ type outcome struct {
 // the engine is open; the change began at an instant.
 func (e *Engine) put(change ruleset.Outcome, since clock.Instant) outcome {
 	result := outcome{Outcome: change}
+	e.domains.Store(e.rules.book.Domains())
 	if len(change.Changes) == 0 {
 		return result
 	}

@@ -16,7 +16,7 @@ import (
 // does a default that one set writes out and the other does not. Both sets are
 // sound; see [Set.Validate].
 func Diff(from, to Set) []Difference {
-	var differences []Difference
+	differences := diffDomains(from, to)
 	for _, l := range NewTable().of(from, to).lists {
 		differences = append(differences, diff(l, from, to)...)
 	}

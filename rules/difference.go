@@ -31,7 +31,7 @@ func (c Change) String() string {
 	}
 }
 
-// Difference is one rule that two sets do not have alike.
+// Difference is one rule that two sets do not have alike, or a [Domain], of the kind [KindServe].
 type Difference struct {
 	Kind   Kind
 	Name   string
@@ -57,7 +57,14 @@ func (d Difference) String() string {
 			fields[i] = f.String()
 		}
 	}
-	return fmt.Sprintf("%s rule %s %v: %s", d.Kind, rule.Quote(d.Name), d.Change, strings.Join(fields, ", "))
+	subject := fmt.Sprintf("%s rule %s %v", d.Kind, rule.Quote(d.Name), d.Change)
+	if d.Kind == KindServe {
+		subject = fmt.Sprintf("%s of domain %s %v", d.Kind, rule.Quote(d.Name), d.Change)
+	}
+	if len(fields) == 0 {
+		return subject
+	}
+	return subject + ": " + strings.Join(fields, ", ")
 }
 
 // FieldDifference is one field in which two rules differ.

@@ -7,14 +7,14 @@ import (
 
 // Merge joins sets, those of several documents for instance, in their order.
 // The sets stay as they are. That each is sound by itself is not judged again,
-// only that no two rules of a kind have the same name: the error is [Problems],
-// which names both places, and the set is empty then.
+// only that no two rules of a kind have the same name, and that all say the same of a
+// domain: the error is [Problems], which names both places, and the set is empty then.
 func Merge(sets ...Set) (Set, error) {
 	merged := Set{positions: make(map[Key]Position)}
 	for _, set := range sets {
 		maps.Copy(merged.positions, set.positions)
 	}
-	var problems Problems
+	problems := mergeDomains(&merged, sets)
 	for _, l := range NewTable().of(sets...).lists {
 		problems = append(problems, merge(l, &merged, sets)...)
 	}

@@ -104,7 +104,11 @@ func (t *Table) readLists(document string, root node, to *Set) ([]UnknownKind, P
 		if e.value.fault != "" {
 			problems = append(problems, e.value.problem(e.key.text, e.value.fault))
 		}
-		if e.value.kind != kindUnread {
+		switch {
+		case e.value.kind == kindUnread:
+		case e.key.text == string(KindServe):
+			problems = append(problems, readServe(document, e.value, to)...)
+		default:
 			problems = append(problems, readList(t.find(Kind(e.key.text)), document, e.value, to)...)
 		}
 	}
@@ -119,6 +123,7 @@ func (t *Table) readTop(root node) (top []entry, unknown []UnknownKind, problems
 	for _, kind := range t.Kinds() {
 		kinds = append(kinds, string(kind))
 	}
+	kinds = append(kinds, string(KindServe)) // which is a field like them
 	shown := root
 	shown.entries = nil
 	for _, e := range root.entries {

@@ -3,6 +3,7 @@ package rules
 import (
 	"fmt"
 	"iter"
+	"slices"
 
 	"github.com/penstock-go/penstock/access"
 	"github.com/penstock-go/penstock/adaptive"
@@ -53,6 +54,10 @@ type Set struct {
 	// makes them. The engine has to know the kinds: see core.Config.Kinds.
 	Custom []rule.Rule
 
+	// Serve holds the domains of which requests of proxies are served. They are no rules: engines
+	// hand them on to package serve, and other programs ignore them.
+	Serve []Domain
+
 	// positions tells where rules stand in documents. It is never written to
 	// once a set has been handed out, so copies of the set share it.
 	positions map[Key]Position
@@ -79,7 +84,7 @@ func (t *Table) All(s Set) iter.Seq[rule.Rule] {
 
 // Filter returns the rules of the set, complete, that keep says yes to.
 func (s Set) Filter(keep func(rule.Rule) bool) Set {
-	kept := Set{positions: s.positions}
+	kept := Set{Serve: s.Serve, positions: s.positions}
 	for _, l := range NewTable().of(s).lists {
 		for _, r := range l.all(s) {
 			if r = r.WithDefaults(); keep(r) {
@@ -118,7 +123,7 @@ func (s Set) Position(kind Kind, name string) (Position, bool) {
 // unique. The error is [Problems], every mistake at once; they name rules by
 // their index. A set that [Parse] returned is sound already.
 func (s Set) Validate() error {
-	problems := validateCustom(s)
+	problems := append(validateDomains(s), validateCustom(s)...)
 	for _, l := range NewTable().of(s).lists {
 		problems = append(problems, validate(l, s)...)
 	}
@@ -176,6 +181,9 @@ func nameTaken(by string) rule.Fault {
 // filled in.
 func (s Set) WithDefaults() Set {
 	complete := Set{positions: s.positions}
+	for _, d := range s.Serve {
+		complete.Serve = append(complete.Serve, d.WithDefaults())
+	}
 	for _, l := range NewTable().of(s).lists {
 		for _, r := range l.all(s) {
 			l.add(&complete, r.WithDefaults())
@@ -217,5 +225,5 @@ func (t *Table) Assign(to *Set, from Set) {
 	for _, l := range t.of(*to, from).lists {
 		l.assign(to, from)
 	}
-	to.positions = from.positions
+	to.Serve, to.positions = slices.Clone(from.Serve), from.positions
 }

@@ -3,7 +3,6 @@ package rules
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/penstock-go/penstock/rule"
 )
@@ -49,7 +48,7 @@ func (t *Table) unknownKind(e entry, kinds []string) (UnknownKind, bool) {
 		return UnknownKind{}, false // it has slipped out of a rule
 	}
 	u := UnknownKind{Kind: Kind(name), Meant: Kind(rule.Nearest(name, kinds))}
-	message, advice := "unknown kind", "the kinds here are "+strings.Join(kinds, ", ")
+	message, advice := "unknown kind", "the kinds here are "+joined(t.Kinds())
 	if shown || u.Meant != "" { // else the document may be of another kind
 		message += " " + rule.Quote(name)
 	}

@@ -17,7 +17,10 @@ func (s Set) YAML() ([]byte, error) {
 	if err := s.Validate(); err != nil {
 		return nil, err
 	}
-	var document []byte
+	document, err := writeDomains(s.Serve)
+	if err != nil {
+		return nil, err
+	}
 	for _, l := range NewTable().of(s).lists {
 		count := l.count(s)
 		if count == 0 && s.Len() == 0 && len(document) == 0 {
@@ -44,6 +47,21 @@ func (s Set) YAML() ([]byte, error) {
 		}
 	}
 	return document, nil
+}
+
+// writeDomains returns the field that says which domains are served; nothing if none are.
+func writeDomains(domains []Domain) ([]byte, error) {
+	if len(domains) == 0 {
+		return nil, nil
+	}
+	written := rule.Value{Type: rule.List}
+	for _, d := range domains {
+		written.Items = append(written.Items, d.WithDefaults().written())
+	}
+	if len(domains) == 1 {
+		written = written.Items[0]
+	}
+	return dump(KindServe, written)
 }
 
 // writtenAtOnce is how many rules are handed to the YAML writer at a time, which

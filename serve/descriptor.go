@@ -10,6 +10,7 @@ import (
 	"github.com/penstock-go/penstock/adapters/clientip"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/rule"
+	"github.com/penstock-go/penstock/rules"
 )
 
 // remoteAddressKey is the key of Envoy's action remote_address.
@@ -18,6 +19,7 @@ const remoteAddressKey = "remote_address"
 // descriptorCall is the call that a descriptor stands for.
 type descriptorCall struct {
 	rls      *RLS
+	domain   *rules.Domain
 	entries  []*ratelimit.RateLimitDescriptor_Entry
 	resource string
 	origin   string
@@ -29,15 +31,9 @@ type descriptorCall struct {
 }
 
 // read maps a descriptor to a call. hits is what the request says of the tokens.
-func (c *descriptorCall) read(s *RLS, domain, prefix string, d *ratelimit.RateLimitDescriptor, hits uint32) {
-	c.rls, c.entries = s, d.GetEntries()
-	c.resource = prefix + domain
-	for _, key := range s.options.ResourceKeys {
-		if name := c.entry(key); name != "" {
-			c.resource = prefix + name
-			break
-		}
-	}
+func (c *descriptorCall) read(s *RLS, domain *rules.Domain, d *ratelimit.RateLimitDescriptor, hits uint32) {
+	c.rls, c.domain, c.entries = s, domain, d.GetEntries()
+	c.resource = domain.ResourceOf(c.entry)
 	c.tokens = max(int(min(hits, math.MaxInt32)), 1)
 	if own := d.GetHitsAddend(); own != nil {
 		c.tokens = int(min(own.GetValue(), math.MaxInt32))
@@ -98,25 +94,27 @@ func (c *descriptorCall) has(key string) bool {
 	return false
 }
 
-// attributeOf returns the attribute of a key: the value of the entry of that key. The address of
-// the client is also what Envoy calls the remote address.
+// attributeOf returns the attribute of a key: the value of the entry of that key, if rules may see it.
+// The address of the client is also what Envoy calls the remote address.
 func (s *RLS) attributeOf(c *descriptorCall, key string) rule.Attribute {
-	switch {
-	case c.has(key):
-		if key == rule.KeyIP {
-			return s.address(c, key)
-		}
+	switch of := c.addressKey(); {
+	case key == rule.KeyIP && of != "":
+		return attribute.Text(s.clients.Text(clientip.Parse(c.entry(of))))
+	case c.domain.Sees(key) && c.has(key):
 		return attribute.Text(c.entry(key))
-	case key == rule.KeyIP && c.has(remoteAddressKey):
-		return s.address(c, remoteAddressKey)
-	case key == rule.KeyIPPrefix && c.has(rule.KeyIP):
-		return attribute.Text(s.clients.PrefixText(clientip.Parse(c.entry(rule.KeyIP))))
-	case key == rule.KeyIPPrefix && c.has(remoteAddressKey):
-		return attribute.Text(s.clients.PrefixText(clientip.Parse(c.entry(remoteAddressKey))))
+	case key == rule.KeyIPPrefix && of != "":
+		return attribute.Text(s.clients.PrefixText(clientip.Parse(c.entry(of))))
 	}
 	return rule.Attribute{}
 }
 
-func (s *RLS) address(c *descriptorCall, key string) rule.Attribute {
-	return attribute.Text(s.clients.Text(clientip.Parse(c.entry(key))))
+// addressKey returns the key of the entry that is the address of the client, "" if there is none or
+// rules may not see it.
+func (c *descriptorCall) addressKey() string {
+	for _, key := range []string{rule.KeyIP, remoteAddressKey} {
+		if c.has(key) && showsAddress(c.domain) {
+			return key
+		}
+	}
+	return ""
 }

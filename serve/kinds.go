@@ -37,13 +37,23 @@ func Unservable(kind rule.Definition) string {
 // Check returns the rules of a set that cannot be in force in a server of this package, as
 // [rules.Problems] with their places; nil if there are none. custom are kinds that the set has
 // beside those that come with Penstock.
-func Check(set rules.Set, custom ...rule.Definition) error { return check(set, unservableRule, custom) }
+func Check(set rules.Set, custom ...rule.Definition) error {
+	return check(set, func(r rule.Rule) string { return cannot(r, unservableRule(r)) }, custom)
+}
 
 // CheckQuotas returns the rules of a set that set no quota of a [RLQS], as [Check] does: they are
 // no rate that a data plane could keep by itself. A server that has other services may have them
 // in force.
 func CheckQuotas(set rules.Set, custom ...rule.Definition) error {
-	return check(set, unservableQuota, custom)
+	return check(set, func(r rule.Rule) string { return cannot(r, unservableQuota(r)) }, custom)
+}
+
+// cannot is what is said of a rule that cannot be served; "" if there is no reason.
+func cannot(r rule.Rule, why string) string {
+	if why == "" {
+		return ""
+	}
+	return "cannot be served: " + string(r.Key().Kind) + " " + why
 }
 
 // unservableRule is [Unservable] of a rule.
@@ -57,16 +67,17 @@ func unservableRule(r rule.Rule) string {
 	return Unservable(r.Type())
 }
 
-func check(set rules.Set, unservable func(rule.Rule) string, custom []rule.Definition) error {
+// check returns the rules of which a function has something to say.
+func check(set rules.Set, judge func(rule.Rule) string, custom []rule.Definition) error {
 	var problems rules.Problems
 	index := map[rules.Kind]int{}
 	for r := range rules.NewTable(custom...).All(set) {
 		key := r.Key()
-		if why := unservable(r); why != "" {
+		if message := judge(r); message != "" {
 			at, _ := set.Position(key.Kind, key.Name)
 			problems = append(problems, rules.Problem{
 				Document: at.Document, Line: at.Line, Column: at.Column, Kind: key.Kind, Index: index[key.Kind], Rule: key.Name,
-				Message: "cannot be served: " + string(key.Kind) + " " + why,
+				Message: message,
 			})
 		}
 		index[key.Kind]++

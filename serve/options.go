@@ -13,20 +13,9 @@ const (
 	DefaultMaxEntries     = 32
 )
 
-// RLSOptions configure a [RLS]. The zero value is ready to use.
+// RLSOptions configure a [RLS]. The zero value is ready to use. Which domains are served, and which
+// calls their requests are, documents say: see rules.Domain.
 type RLSOptions struct {
-	// Domains are the domains that are served, each with a prefix of its resources: with
-	// "shop": "shop/", the resource "orders" of the domain "shop" is "shop/orders" to the
-	// rules. A request of another domain ends with NOT_FOUND. Defaults to all domains, without
-	// prefixes.
-	Domains map[string]string
-
-	// ResourceKeys are the keys of descriptor entries that name the resource, the first one
-	// first. Without such an entry the domain is the resource. Map routes to names in the
-	// proxy: only the bound of the engine, core.Config.MaxResources, limits the names that
-	// clients choose. Defaults to "resource" and "generic_key".
-	ResourceKeys []string
-
 	// OriginKey is the key of the entry that names the caller, for rules with an origin.
 	// Defaults to "origin".
 	OriginKey string
@@ -50,9 +39,6 @@ type RLSOptions struct {
 }
 
 func (o *RLSOptions) setDefaults() {
-	if o.ResourceKeys == nil {
-		o.ResourceKeys = []string{"resource", "generic_key"}
-	}
 	if o.OriginKey == "" {
 		o.OriginKey = "origin"
 	}

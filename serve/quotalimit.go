@@ -41,13 +41,17 @@ type quotaLimit struct {
 
 // limitOf returns the limit of a bucket by the rules in force.
 func (s *RLQS) limitOf(domain string, id map[string]string, now clock.Instant) *quotaLimit {
+	limit := &quotaLimit{own: math.Inf(1), burst: math.Inf(1)}
+	of, served := domainOf(s.engine, domain)
+	if !served { // any more
+		return limit
+	}
 	d := &ratelimit.RateLimitDescriptor{Entries: make([]*ratelimit.RateLimitDescriptor_Entry, 0, len(id))}
 	for key, value := range id {
 		d.Entries = append(d.Entries, &ratelimit.RateLimitDescriptor_Entry{Key: key, Value: value})
 	}
 	var call descriptorCall
-	call.read(s.descriptors, domain, s.options.Domains[domain], d, 0)
-	limit := &quotaLimit{own: math.Inf(1), burst: math.Inf(1)}
+	call.read(s.descriptors, &of, d, 0)
 	for _, of := range s.engine.Quotas(call.resource, call.opts...) {
 		if unservableQuota(of.Rule) == "" {
 			limit.add(&of, s.engine.Fleet())

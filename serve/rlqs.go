@@ -62,7 +62,7 @@ func NewRLQS(engine *core.Engine, options RLQSOptions) *RLQS {
 	options.setDefaults()
 	s := &RLQS{engine: engine, options: options, closed: make(chan struct{})}
 	s.descriptors = NewRLS(engine, RLSOptions{
-		Domains: options.Domains, ResourceKeys: options.ResourceKeys, OriginKey: options.OriginKey, IPv6Prefix: options.IPv6Prefix,
+		OriginKey: options.OriginKey, IPv6Prefix: options.IPv6Prefix,
 	})
 	s.quotas = newQuotas(options, engine.Clock().Now(), s.limitOf)
 	return s
@@ -183,7 +183,7 @@ func (s *RLQS) open(ctx context.Context, domain string) (*quotaStream, error) {
 	if domain == "" || len(domain) > s.options.MaxBucketSize {
 		return nil, status.Error(codes.InvalidArgument, "the first report has no domain, or one that is too long")
 	}
-	if _, known := s.options.Domains[domain]; s.options.Domains != nil && !known {
+	if _, served := domainOf(s.engine, domain); !served {
 		return nil, status.Errorf(codes.NotFound, "the domain %s is not served", rule.Quote(domain))
 	}
 	host := ""

@@ -208,7 +208,7 @@ func TestClosedServiceEndsItsStreams(t *testing.T) {
 }
 
 func TestUnservableStreamsEndWithAnError(t *testing.T) {
-	s := newQuotaServer(t, RLQSOptions{Domains: map[string]string{"shop": ""}, MaxStreams: 1}, "flow: []")
+	s := newQuotaServer(t, RLQSOptions{MaxStreams: 1}, "serve: {domain: shop}")
 	for name, test := range map[string]struct {
 		messages []*quota.RateLimitQuotaUsageReports
 		code     codes.Code

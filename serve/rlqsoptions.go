@@ -15,12 +15,10 @@ const (
 
 // RLQSOptions configure a [RLQS]. The zero value is ready to use.
 type RLQSOptions struct {
-	// Domains, ResourceKeys, OriginKey, MaxEntries and IPv6Prefix are those of [RLSOptions].
-	Domains      map[string]string
-	ResourceKeys []string
-	OriginKey    string
-	MaxEntries   int
-	IPv6Prefix   int
+	// OriginKey, MaxEntries and IPv6Prefix are those of [RLSOptions].
+	OriginKey  string
+	MaxEntries int
+	IPv6Prefix int
 
 	// ReportInterval is how often data planes report. Envoy's filter does every 5 s, whatever its
 	// configuration says. Defaults to [DefaultReportInterval].

@@ -12,13 +12,14 @@ import (
 	"github.com/penstock-go/penstock/adapters/nethttp"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/rule"
+	"github.com/penstock-go/penstock/rules"
 )
 
 // RLS is the rate limit service of Envoy, envoy.service.ratelimit.v3.RateLimitService. Make it
 // with [NewRLS]. It is safe for concurrent use.
 //
-// Each descriptor of a request is a call: the entry "resource" or "generic_key" names the
-// resource, all other entries are attributes by their keys. The entry "remote_address" is the
+// Each descriptor of a request is a call, as documents say of its domain, see [rules.Domain]: else the
+// entry "resource" or "generic_key" names the resource, and all entries are attributes by their keys. The entry "remote_address" is the
 // attributes "ip" and "ipPrefix" too. A call takes as many tokens as hits_addend says, that of
 // the descriptor before that of the request; one that says 0 takes none and asks whether a call
 // of one token would pass. Calls never wait.
@@ -60,7 +61,7 @@ func NewRLS(engine *core.Engine, options RLSOptions) *RLS {
 
 // ShouldRateLimit decides on a request.
 func (s *RLS) ShouldRateLimit(ctx context.Context, request *ratelimit.RateLimitRequest) (*ratelimit.RateLimitResponse, error) {
-	prefix, err := s.prefixOf(request)
+	domain, err := s.domainOf(request)
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +73,7 @@ func (s *RLS) ShouldRateLimit(ctx context.Context, request *ratelimit.RateLimitR
 	}()
 	refused := -1
 	for i, d := range request.GetDescriptors() {
-		calls[i].read(s, request.GetDomain(), prefix, d, request.GetHitsAddend())
+		calls[i].read(s, &domain, d, request.GetHitsAddend())
 		if err := calls[i].enter(ctx); err != nil {
 			giveBack(calls[:i])
 			return nil, statusOf(err)
@@ -116,34 +117,32 @@ func giveBack(calls []descriptorCall) {
 	}
 }
 
-// prefixOf returns the prefix of the resources of a request, or what is wrong with it.
-func (s *RLS) prefixOf(request *ratelimit.RateLimitRequest) (prefix string, err error) {
-	domain, descriptors := request.GetDomain(), request.GetDescriptors()
+// domainOf returns the domain of a request, or what is wrong with that.
+func (s *RLS) domainOf(request *ratelimit.RateLimitRequest) (domain rules.Domain, err error) {
+	name, descriptors := request.GetDomain(), request.GetDescriptors()
 	switch {
-	case domain == "":
-		return "", status.Error(codes.InvalidArgument, "the request has no domain")
+	case name == "":
+		return domain, status.Error(codes.InvalidArgument, "the request has no domain")
 	case len(descriptors) == 0:
-		return "", status.Error(codes.InvalidArgument, "the request has no descriptors")
+		return domain, status.Error(codes.InvalidArgument, "the request has no descriptors")
 	case len(descriptors) > s.options.MaxDescriptors:
-		return "", status.Errorf(codes.InvalidArgument, "the request has %d descriptors: at most %d are served",
+		return domain, status.Errorf(codes.InvalidArgument, "the request has %d descriptors: at most %d are served",
 			len(descriptors), s.options.MaxDescriptors)
 	}
-	if s.options.Domains != nil {
-		known := false
-		if prefix, known = s.options.Domains[domain]; !known {
-			return "", status.Errorf(codes.NotFound, "the domain %s is not served", rule.Quote(domain))
-		}
+	domain, served := domainOf(s.engine, name)
+	if !served {
+		return domain, status.Errorf(codes.NotFound, "the domain %s is not served", rule.Quote(name))
 	}
 	for i, d := range descriptors {
 		switch count := len(d.GetEntries()); {
 		case count == 0:
-			return "", status.Errorf(codes.InvalidArgument, "descriptor %d has no entries", i)
+			return domain, status.Errorf(codes.InvalidArgument, "descriptor %d has no entries", i)
 		case count > s.options.MaxEntries:
-			return "", status.Errorf(codes.InvalidArgument, "descriptor %d has %d entries: at most %d are served",
+			return domain, status.Errorf(codes.InvalidArgument, "descriptor %d has %d entries: at most %d are served",
 				i, count, s.options.MaxEntries)
 		}
 	}
-	return prefix, nil
+	return domain, nil
 }
 
 // statusOf returns an error of Entry other than a refusal as that of a gRPC call.

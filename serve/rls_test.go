@@ -63,8 +63,8 @@ func TestDescriptorWithoutARulePasses(t *testing.T) {
 }
 
 func TestDomainIsTheResourceOfDescriptorsThatNameNone(t *testing.T) {
-	engine, _ := newEngine(t, "flow: [{resource: eu/shop, limit: 0}]")
-	client := dialRLS(t, engine, serve.RLSOptions{Domains: map[string]string{"shop": "eu/"}})
+	engine, _ := newEngine(t, "serve: {domain: shop, resource: 'eu/{generic_key}'}\nflow: [{resource: eu/shop, limit: 0}]")
+	client := dialRLS(t, engine, serve.RLSOptions{})
 	assert.Equal(t, "x:x", codesOf(ask(t, client, 0, entries("user", "alice"))))
 	assert.Equal(t, "x:x", codesOf(ask(t, client, 0, entries("generic_key", ""))))
 	_, err := client.ShouldRateLimit(t.Context(), &rls.RateLimitRequest{Domain: "other"})
@@ -261,8 +261,8 @@ func TestPassedRequestHasFieldsOfTheTightestDescriptor(t *testing.T) {
 }
 
 func TestUnservableRequestsEndWithAnError(t *testing.T) {
-	engine, _ := newEngine(t, "flow: [{resource: a, limit: 1}]")
-	client := dialRLS(t, engine, serve.RLSOptions{MaxDescriptors: 2, MaxEntries: 2, Domains: map[string]string{"shop": ""}})
+	engine, _ := newEngine(t, "serve: {domain: shop}\nflow: [{resource: a, limit: 1}]")
+	client := dialRLS(t, engine, serve.RLSOptions{MaxDescriptors: 2, MaxEntries: 2})
 	a := entries("resource", "a")
 	for name, test := range map[string]struct {
 		request *rls.RateLimitRequest

@@ -2,6 +2,7 @@ package ruleset
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -37,6 +38,7 @@ type Book struct {
 	entries map[rule.Key]*entry
 	waiting int    // how many rules wait, of all keys
 	edits   uint64 // counted, to know when a description of conflicts is out of date
+	domains domains
 }
 
 // entry is the rules of one key.
@@ -59,7 +61,8 @@ type group struct {
 	document *document // nil for rules from code
 	created  int64     // the revision at which the document was created
 	given    rules.Set
-	waiting  int // how many of the rules are not in force
+	waiting  int  // how many of the rules are not in force
+	disputes bool // it says of a domain other than what is in force
 }
 
 // New returns an empty book.
@@ -131,8 +134,9 @@ func (b *Book) Load(owner string, set rules.Set) (Outcome, error) {
 	e.origin = Origin{Source: SourceCode, Rules: b.config.Table.Len(g.given)}
 	b.config.Table.Assign(&g.given, set)
 	e.replace(g, replaced)
+	e.serve(g)
 	b.owners[owner] = g
-	if b.config.Table.Len(set) == 0 {
+	if b.config.Table.Len(set) == 0 && len(set.Serve) == 0 {
 		delete(b.owners, owner)
 	}
 	o := e.finish()
@@ -147,6 +151,9 @@ func (b *Book) judge(g *group, set rules.Set, replaced []rules.Replacement) erro
 		if !slices.Contains(b.config.Table.Kinds(), r.Type().Kind()) {
 			return fmt.Errorf("core: the engine does not know rules of kind %q: give it the kind in Config.Kinds", r.Type().Kind())
 		}
+	}
+	if err := judgeDomains(set); err != nil {
+		return err
 	}
 	moves := make(map[rule.Key]bool) // of rules that do not stay at their place; false: gone; true: come
 	for _, r := range replaced {
@@ -210,10 +217,13 @@ func (e *entry) remove(g *group) {
 	}
 }
 
+// isWhole says whether all that the group has is in force.
+func (g *group) isWhole() bool { return g.waiting == 0 && !g.disputes }
+
 // conflict says which rules of a document are not in force because other rules have
-// their names: [rules.Problems]; nil if all are.
+// their names, and which domains because others say otherwise: [rules.Problems]; nil if all are.
 func (b *Book) conflict(d *document) error {
-	if d.group.waiting == 0 {
+	if d.group.isWhole() {
 		return nil
 	}
 	if d.conflict == nil || d.conflictAt != b.edits {
@@ -222,8 +232,22 @@ func (b *Book) conflict(d *document) error {
 	return d.conflict
 }
 
-// describeConflict says which rules of a group are not in force.
+// describeConflict says what of a group is not in force.
 func (b *Book) describeConflict(g *group) error {
+	var all, some rules.Problems
+	for _, err := range []error{b.dispute(g), b.clashes(g)} {
+		if errors.As(err, &some) {
+			all = append(all, some...)
+		}
+	}
+	if all == nil {
+		return nil // and not an error that is empty
+	}
+	return all
+}
+
+// clashes says which rules of a group are not in force.
+func (b *Book) clashes(g *group) error {
 	return b.config.Table.Clashes(g.given, func(key rule.Key) (by string) {
 		present := b.entries[key]
 		if present == nil || present.active.group == g {

@@ -53,6 +53,7 @@ type edit struct {
 	touched []*entry
 	changes []Change
 	waited  map[*entry][]*group // before the edit, where any did
+	served  bool                // somebody says something else of domains than before
 
 	// Of these a rule now waits that did not, or was not there.
 	displaced       map[*document]struct{}
@@ -170,6 +171,7 @@ func (e *edit) finish() Outcome {
 			}
 		}
 	}
+	e.settleDomains()
 	if len(e.book.entries) == 0 {
 		e.book.entries = make(map[rule.Key]*entry) // a map does not get smaller
 	}

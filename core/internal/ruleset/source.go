@@ -185,7 +185,7 @@ func (s *Source) apply(changed []*document, now instant) Outcome {
 	}
 	o := e.finish()
 	for _, d := range candidates {
-		if d.rejected && d.problem == nil && d.group.waiting == 0 {
+		if d.rejected && d.problem == nil && d.group.isWhole() {
 			d.rejected = false
 			o.Accepted = append(o.Accepted, d.key())
 		}
@@ -224,6 +224,7 @@ func (e *edit) apply(d *document, now instant) {
 	if created := cmp.Or(d.held.created, d.held.revision); d.group.created != created {
 		e.rank(&d.group, created)
 	}
+	e.serve(&d.group)
 	delete(d.source.pending, d)
 	if d.held.gone {
 		delete(d.source.documents, d.name)

@@ -31,7 +31,9 @@ reflection. Over HTTP, with --http, it answers Traefik (ForwardAuth), HAProxy (i
 docs/serve.md has the configurations of proxies.
 
 The rules are those of the documents at --rules, which are followed, or else those
-in etcd. Rules that need to know how a call ends, such as limits of calls under
+in etcd. These say which domains are served, and which calls the requests are:
+serve: {domain: shop, resource: "{resource|generic_key}", attributes: all}; if none
+does, all are served like that. Rules that need to know how a call ends, such as limits of calls under
 way, cannot be served: a document that has one is rejected, with the line. penstock validate --for rls says so before.
 
 The server listens on loopback only, unless it is told otherwise, and for proxies
@@ -53,13 +55,12 @@ listen, or a file or etcd cannot be read at the start.
 
 // serving is the flags of penstock serve.
 type serving struct {
-	rules, domains       []string
+	rules                []string
 	lists                string
 	grpc, http, admin    string
 	routes, proxies      []string
 	resourceHeader       string
 	originHeader         string
-	resourceEntries      []string
 	priorityHeader       string
 	priorityCallers      []string
 	cert, key, clientCA  string
@@ -82,7 +83,6 @@ func newServe(env Env) *cobra.Command {
 		Long:  serveLong,
 		Example: `  penstock serve --rules rules/
   penstock serve --app shop --grpc :8081 --tls-cert server.pem --tls-key server.key --tls-client-ca proxies.pem
-  penstock serve --rules rules/ --domain shop=shop/ --domain mail=mail/
   penstock serve --rules rules/ --rlqs
   penstock serve --rules rules/ --http 127.0.0.1:8082 --route "GET /orders/{id}" --route "POST /orders"
   penstock status --engine 127.0.0.1:6060`,
@@ -100,8 +100,6 @@ func newServe(env Env) *cobra.Command {
 	flags.StringVar(&s.grpc, "grpc", "127.0.0.1:8081", "the `address` for gRPC; empty for none")
 	flags.StringVar(&s.http, "http", "", "the `address` for proxies that ask over HTTP (default none)")
 	flags.StringVar(&s.admin, "admin", "127.0.0.1:6060", "the `address` for operators; empty for none")
-	flags.StringArrayVar(&s.domains, "domain", nil, "serve this `name[=prefix]` of a domain, whose resources have the prefix; may be repeated (default all, without prefix)")
-	flags.StringArrayVar(&s.resourceEntries, "resource-entry", nil, "the `key` of the descriptor entry that names the resource; may be repeated, the first one first (default resource, generic_key)")
 	flags.StringArrayVar(&s.routes, "route", nil, "a `pattern` of HTTP requests, such as \"GET /orders/{id}\", which are the resource GET:/orders/{id}; may be repeated")
 	flags.StringArrayVar(&s.proxies, "trusted-proxy", nil, "the `network` of proxies that may ask over HTTP, and whose X-Forwarded-For is believed; may be repeated (default loopback)")
 	flags.StringVar(&s.resourceHeader, "resource-header", "", "the header `field` in which proxies over HTTP name the resource; they have to set it always")
@@ -148,19 +146,6 @@ func (s *serving) check() error {
 	return nil
 }
 
-// domainPrefixes returns the domains with their prefixes; nil for all.
-func (s *serving) domainPrefixes() map[string]string {
-	if s.domains == nil {
-		return nil
-	}
-	prefixes := make(map[string]string, len(s.domains))
-	for _, text := range s.domains {
-		name, prefix, _ := strings.Cut(text, "=")
-		prefixes[name] = prefix
-	}
-	return prefixes
-}
-
 // httpOptions returns how HTTP requests are mapped to calls.
 func (s *serving) httpOptions() (serve.HTTPOptions, error) {
 	options := serve.HTTPOptions{Routes: s.routes, OriginHeader: s.originHeader, PriorityHeader: s.priorityHeader}
@@ -188,7 +173,7 @@ func (s *serving) quotaOptions() *serve.RLQSOptions {
 	if !s.rlqs {
 		return nil
 	}
-	return &serve.RLQSOptions{Domains: s.domainPrefixes(), ResourceKeys: s.resourceEntries}
+	return &serve.RLQSOptions{}
 }
 
 // messageSize returns how many bytes a message may have. A report of quotas has all buckets of a data
@@ -249,7 +234,7 @@ func (s *serving) run(cmd *cobra.Command, env Env) error {
 	defer ends()
 	err = server.Run(ctx, server.Config{
 		Engine: engine, Logger: logger, GRPC: s.grpc, HTTP: s.http, Admin: s.admin, TLS: tls,
-		RLS: serve.RLSOptions{Domains: s.domainPrefixes(), ResourceKeys: s.resourceEntries}, ExtAuthz: options, RLQS: s.quotaOptions(),
+		ExtAuthz: options, RLQS: s.quotaOptions(),
 		ForwardAuth: serve.ForwardAuthOptions{HTTPOptions: options, ResourceHeader: s.resourceHeader},
 		MaxMessage:  s.messageSize(), MaxStreams: s.maxStreams, MaxRequests: s.maxRequests, Drain: s.drain,
 	})

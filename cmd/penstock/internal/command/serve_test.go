@@ -123,11 +123,11 @@ func shouldLimit(ctx context.Context, conn *grpc.ClientConn, domain, resource st
 func TestServeDecidesByTheRulesOfFiles(t *testing.T) {
 	t.Parallel()
 	directory := tree(t, map[string]string{
-		"rules/a.yaml":      "flow: [{resource: shop/a, limit: 0}]\naccess: [{name: l, resource: shop/l, attribute: user, list: blocked}]\n",
+		"rules/a.yaml":      "serve: {domain: shop, resource: 'shop/{generic_key}'}\nflow: [{resource: shop/a, limit: 0}]\naccess: [{name: l, resource: shop/l, attribute: user, list: blocked}]\n",
 		"rules/b.yaml":      "flow: [{resource: shop/b, limit: 0}]\nbreaker:\n  - {resource: b, threshold: 0.5, minCalls: 20, openFor: 5s}\n",
 		"lists/blocked.txt": "eve\n",
 	})
-	s := startServing(t, "--rules", filepath.Join(directory, "rules"), "--lists", filepath.Join(directory, "lists"), "--domain", "shop=shop/")
+	s := startServing(t, "--rules", filepath.Join(directory, "rules"), "--lists", filepath.Join(directory, "lists"))
 	conn := s.dial(insecure.NewCredentials())
 	code, err := shouldLimit(t.Context(), conn, "shop", "a")
 	require.NoError(t, err)

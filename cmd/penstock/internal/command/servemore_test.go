@@ -30,8 +30,9 @@ import (
 func TestServeDividesQuotas(t *testing.T) {
 	directory := tree(t, map[string]string{"a.yaml": "flow:\n" +
 		"  - {name: rate, resource: shop/a, limit: 500}\n" +
-		"  - {name: daily, resource: shop/a, limit: 9, window: 24h, algorithm: fixedWindow}\n"})
-	s := startServing(t, "--rules", directory, "--rlqs", "--domain", "shop=shop/")
+		"  - {name: daily, resource: shop/a, limit: 9, window: 24h, algorithm: fixedWindow}\n" +
+		"serve: {domain: shop, resource: 'shop/{resource}'}\n"})
+	s := startServing(t, "--rules", directory, "--rlqs")
 	s.until(`level=WARN msg="penstock: a rule sets no quota".*daily.*a.yaml:3.*fixed window`)
 	stream, err := quota.NewRateLimitQuotaServiceClient(s.dial(insecure.NewCredentials())).StreamRateLimitQuotas(t.Context())
 	require.NoError(t, err)
@@ -171,12 +172,31 @@ func TestServeRefusesRequestsOverHTTPBeyondItsBoundAtOnce(t *testing.T) {
 	}, eventTimeout, time.Millisecond)
 }
 
-func TestServeNamesResourcesByTheEntriesThatItIsTold(t *testing.T) {
+func TestServeFollowsWhatDocumentsSayIsServed(t *testing.T) {
 	directory := tree(t, map[string]string{"a.yaml": "flow: [{resource: named, limit: 0}]"})
-	s := startServing(t, "--rules", directory, "--resource-entry", "name")
-	d := &ratelimit.RateLimitDescriptor{Entries: []*ratelimit.RateLimitDescriptor_Entry{{Key: "resource", Value: "other"}, {Key: "name", Value: "named"}}}
-	answer, err := rls.NewRateLimitServiceClient(s.dial(insecure.NewCredentials())).ShouldRateLimit(t.Context(),
-		&rls.RateLimitRequest{Domain: "shop", Descriptors: []*ratelimit.RateLimitDescriptor{d}})
-	require.NoError(t, err)
-	assert.Equal(t, rls.RateLimitResponse_OVER_LIMIT, answer.GetOverallCode())
+	s := startServing(t, "--rules", directory)
+	client := rls.NewRateLimitServiceClient(s.dial(insecure.NewCredentials()))
+	asked := func(domain string) string {
+		d := &ratelimit.RateLimitDescriptor{Entries: []*ratelimit.RateLimitDescriptor_Entry{{Key: "resource", Value: "other"}, {Key: "name", Value: "named"}}}
+		answer, err := client.ShouldRateLimit(t.Context(), &rls.RateLimitRequest{Domain: domain, Descriptors: []*ratelimit.RateLimitDescriptor{d}})
+		if err != nil {
+			return status.Code(err).String()
+		}
+		return answer.GetOverallCode().String()
+	}
+	assert.Equal(t, "OK", asked("shop"))
+	write := func(name, text string) {
+		require.NoError(t, os.WriteFile(filepath.Join(directory, name), []byte(text), 0o600))
+	}
+	write("b.yaml", "serve: {domain: shop, resource: '{name}'}\n")
+	require.Eventually(t, func() bool { return asked("shop") == "OVER_LIMIT" }, eventTimeout, time.Millisecond)
+	assert.Equal(t, "NotFound", asked("mail"))
+	write("c.yaml", "serve: [{domain: mail}, {domain: shop}]\n")
+	s.until(`c.yaml:1:25: serve says of the domain \S+ other than the one at b.yaml:1:8`)
+	assert.Equal(t, "OK", asked("mail"))
+	assert.Equal(t, "OVER_LIMIT", asked("shop"))
+	shown := user{}.run(t, "status", "--engine", s.address("admin"))
+	assert.Contains(t, shown.out, "c.yaml:1:25")
+	require.NoError(t, os.Remove(filepath.Join(directory, "b.yaml")))
+	require.Eventually(t, func() bool { return asked("shop") == "OK" }, eventTimeout, time.Millisecond)
 }

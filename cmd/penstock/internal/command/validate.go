@@ -34,6 +34,7 @@ docs/rules.md).
 
 With --for, rules that penstock serve cannot enforce are mistakes, too: those that need
 to know how a call ends, which proxies do not say, and for rlqs those that are no rate.
+For rls and rlqs it warns of rules that requests do not reach by what serve says.
 
 Exit code: 0 without mistakes, 1 with, 2 for a wrong command line, 3 when a file
 cannot be read.`
@@ -88,12 +89,24 @@ func newValidate(env Env) *cobra.Command {
 			judged.Problems = append(judged.Problems, problems...)
 		}
 		warnings := append(unknownKinds(judged.Unknown), endedRules(judged.Rules, time.Now())...)
+		if *target == "rls" || *target == "rlqs" {
+			warnings = append(warnings, env.unreached(judged.Rules)...)
+		}
 		if *lists != "" {
 			warnings = append(warnings, missingLists(judged.Rules, registry.Names(), "at "+*lists)...)
 		}
 		return env.printMistakes(judged, ignored, warnings, *output)
 	}
 	return cmd
+}
+
+// unreached warns of rules that no request of a proxy reaches.
+func (env Env) unreached(set rules.Set) (warnings []string) {
+	problems, _ := errors.AsType[rules.Problems](serve.Unreached(set, env.Kinds...))
+	for _, p := range problems {
+		warnings = append(warnings, p.Error())
+	}
+	return warnings
 }
 
 // printMistakes prints the mistakes in documents, warnings, and which files were ignored.

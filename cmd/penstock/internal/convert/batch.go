@@ -21,6 +21,7 @@ type batch struct {
 	hotParam  []converted[hotparam.Rule]
 	access    []converted[access.Rule]
 	adaptive  []converted[adaptive.Rule]
+	serve     []rules.Domain
 }
 
 // converted is a rule and what it was converted from.
@@ -48,12 +49,17 @@ func (b *batch) add(other batch) {
 	b.hotParam = append(b.hotParam, other.hotParam...)
 	b.access = append(b.access, other.access...)
 	b.adaptive = append(b.adaptive, other.adaptive...)
+	for _, d := range other.serve {
+		if !slices.Contains(b.serve, d) {
+			b.serve = append(b.serve, d)
+		}
+	}
 }
 
 func (b *batch) rules() rules.Set {
 	return rules.Set{
 		Flow: rulesOf(b.flow), Isolation: rulesOf(b.isolation), Breaker: rulesOf(b.breaker), HotParam: rulesOf(b.hotParam),
-		Access: rulesOf(b.access), Adaptive: rulesOf(b.adaptive),
+		Access: rulesOf(b.access), Adaptive: rulesOf(b.adaptive), Serve: b.serve,
 	}
 }
 

@@ -10,12 +10,14 @@ import (
 	"github.com/penstock-go/penstock/cmd/penstock/internal/wording"
 	"github.com/penstock-go/penstock/hotparam"
 	"github.com/penstock-go/penstock/rule"
+	"github.com/penstock-go/penstock/rules"
 )
 
 // What all rules of Envoy's rate limit service do differently.
 const (
-	noteEnvoyResource = "Envoy: rules are for what is sent with the domain; here they are for a resource: change resource to what the program " +
-		"or an adapter calls it, or write match, and give calls the keys of the descriptors as attributes"
+	noteEnvoyResource = "Envoy: rules are for what is sent with the domain; here they are for a resource, which penstock serve takes all that is " +
+		"sent with the domain for, as serve says; in a program change resource to what that or an adapter calls it, and give calls the keys of " +
+		"the descriptors as attributes"
 	noteEnvoyFleet  = "Envoy: a limit is for all instances together; here each instance has it: add scope: fleet where the program has a backend"
 	noteEnvoyWindow = "Envoy: counters begin anew with each second, minute, hour or day, so that twice the limit may pass around that; here the " +
 		"window slides, and never has more than the limit"
@@ -157,6 +159,9 @@ func (c *envoyFile) limit(d *object, path []envoyKey) {
 func (c *envoyFile) write() {
 	if c.root.dropped {
 		return
+	}
+	if of := (rules.Domain{Name: c.root.resource, Resource: c.root.resource}); len(c.order) > 0 && of.Validate() == nil {
+		c.to.serve = append(c.to.serve, of)
 	}
 	for _, group := range c.order {
 		// What is for a value comes before what is for all.

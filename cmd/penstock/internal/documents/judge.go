@@ -55,12 +55,18 @@ func (c *Collection) addProblems(err error) bool {
 	return err == nil
 }
 
-// mergeValid merges the sets that have no rule names in common with earlier ones.
+// mergeValid merges the sets that have no rule names in common with earlier ones, and say the same of
+// domains.
 func (c *Collection) mergeValid(sets []rules.Set) rules.Set {
 	taken := make(map[rules.Key]bool)
+	var domains rules.Set // what is said of them so far
 	var valid []rules.Set
 next:
 	for _, set := range sets {
+		said, err := rules.Merge(domains, rules.Set{Serve: set.Serve})
+		if err != nil {
+			continue
+		}
 		for key := range set.Keys() {
 			if taken[key] {
 				continue next
@@ -69,7 +75,7 @@ next:
 		for key := range set.Keys() {
 			taken[key] = true
 		}
-		valid = append(valid, set)
+		valid, domains = append(valid, set), said
 	}
 	merged, _ := rules.Merge(valid...) // no name is taken twice
 	return merged
