@@ -64,7 +64,7 @@ func (r *resource) admit(ctx context.Context, q *request, opts []Option) (g Guar
 // hand returns the guard of the call, which has passed, and reports it.
 func (a *admission) hand(ctx context.Context, opts []Option) (g Guard) {
 	a.resource.env.reportPass(ctx, &a.request)
-	a.record(ctx, opts, a.passed, nil) // before the guard is made: what an option reads may panic
+	a.recordedAt = a.record(ctx, opts, a.passed, nil) // before the guard is made: what an option reads may panic
 	g = a.guard(opts)
 	return
 }

@@ -38,7 +38,11 @@ func (g *Guard) cancel(now clock.Instant) {
 	case !record.claim(word >> generationShift):
 		return // a copy of the guard has ended
 	}
-	g.recordCancel(now)
+	if record != nil {
+		g.recordCancel(now, record.recordedAt)
+	} else {
+		g.recordCancel(now, g.recordedAt(word))
+	}
 	q := request{Call: rule.Call{Now: now, Tokens: tokens}}
 	if ended := g.resource.env.observer.Ended; ended != nil {
 		defer ended(End{Resource: g.resource.Name, At: now, Duration: max(0, now.Sub(g.start)), Cancelled: true})

@@ -57,13 +57,14 @@ func (e *Engine) enter(ctx context.Context, r *resource, name string, opts []Opt
 	case !c.isEmpty || !r.pass(now, tokens):
 		return r.enterChain(ctx, name, now, tokens, opts, c)
 	}
+	record := uint32(0)
 	if rec := r.env.recorder.Load(); rec != nil {
-		rec.atOnce(ctx, r, c, now, tokens, opts, nil)
+		record = rec.atOnce(ctx, r, c, now, tokens, opts, nil)
 	}
 	if longLived {
-		return c.longLivedGuard(r, now, tokens), nil
+		return c.longLivedGuard(r, now, tokens, record), nil
 	}
-	return newGuard(r, now, &c.extras, 0, uint32(tokens)), nil
+	return newGuard(r, now, &c.extras, 0, remember(record, 0, uint32(tokens))), nil
 }
 
 // enterChain decides on a call. First it asks all rules at once. Only if one says Wait or Stale does
@@ -86,7 +87,7 @@ func (r *resource) enterChain(
 	switch said, decision := r.tryPass(&q, opts, c, tickets[:]); decision {
 	case rule.Pass:
 		if rec := r.env.recorder.Load(); rec != nil {
-			rec.atOnce(ctx, r, c, q.Now, tokens, opts, nil)
+			q.recordedAt = rec.atOnce(ctx, r, c, q.Now, tokens, opts, nil)
 		}
 		return c.guard(r, &q, opts, tickets[:len(c.steps)]), nil
 	case rule.Block:
@@ -125,7 +126,7 @@ func (r *resource) enterLongChain(ctx context.Context, q *request, opts []Option
 		}()
 		r.env.reportPass(ctx, q)
 		if rec := r.env.recorder.Load(); rec != nil {
-			rec.atOnce(ctx, r, c, q.Now, q.Tokens, opts, nil)
+			q.recordedAt = rec.atOnce(ctx, r, c, q.Now, q.Tokens, opts, nil)
 		}
 		g = c.guard(r, q, opts, tickets[:len(c.steps)])
 		handed = true
@@ -151,10 +152,11 @@ func (r *resource) enterStep(
 	}
 	switch ticket, decision := s.limiter.Acquire(rule.Call{Now: now, Tokens: tokens}); {
 	case decision == rule.Pass && r.pass(now, tokens):
+		record := uint32(0)
 		if rec := r.env.recorder.Load(); rec != nil {
-			rec.atOnce(ctx, r, c, now, tokens, opts, nil)
+			record = rec.atOnce(ctx, r, c, now, tokens, opts, nil)
 		}
-		return c.stepGuard(r, now, tokens, opts, ticket), nil
+		return c.stepGuard(r, now, tokens, opts, ticket, record), nil
 	case decision == rule.Block && ticket != 0 && !s.denies && s.pending == nil:
 		if rec := r.env.recorder.Load(); rec != nil {
 			rec.atOnce(ctx, r, c, now, tokens, opts, s.refusals)
@@ -186,12 +188,12 @@ func (r *resource) enterStepWith(
 	switch {
 	case decision == rule.Pass && r.pass(now, tokens):
 		if rec := r.env.recorder.Load(); rec != nil {
-			rec.atOnce(ctx, r, c, now, tokens, opts, nil)
+			q.recordedAt = rec.atOnce(ctx, r, c, now, tokens, opts, nil)
 		}
 		if call.LongLived() {
 			return c.recordedGuard(r, &q, opts, []rule.Ticket{ticket}), nil
 		}
-		return c.stepGuard(r, now, tokens, opts, ticket), nil
+		return c.stepGuard(r, now, tokens, opts, ticket, q.recordedAt), nil
 	case decision == rule.Block && ticket != 0 && !s.denies && s.pending == nil:
 		if rec := r.env.recorder.Load(); rec != nil {
 			rec.atOnce(ctx, r, c, now, tokens, opts, s.refusals)

@@ -25,7 +25,7 @@ type Guard struct {
 type guardState struct {
 	_    noCopy
 	word uint32 // a state, and where the tickets of the call are; atomic
-	rest uint32 // the tokens that the call is charged with, and the upper bits of a wide ticket
+	rest uint32 // the tokens that the call is charged with; bits of a wide ticket, or where it is recorded
 }
 
 // noCopy has go vet find copies of guards.
@@ -59,10 +59,14 @@ const (
 	ticketShift = 7
 	ticketBits  = 32 - ticketShift
 
-	// The rest of a guard with a wide ticket.
+	// The rest of a guard with a wide ticket, and of one that remembers where it is recorded.
 	tokenBits = 8
 	tokenMask = 1<<tokenBits - 1
 	wideBits  = ticketBits + 32 - tokenBits
+
+	remembers       = 1 << 31 // else the rest is the tokens, or has a wide ticket
+	rememberedShift = tokenBits
+	maxRemembered   = remembers>>rememberedShift - 1
 )
 
 // newGuard returns the guard of a call that has passed.
@@ -82,7 +86,7 @@ func (c *chain) guard(r *resource, q *request, opts []Option, tickets []rule.Tic
 	if !ok || len(c.shadows) > 0 || q.LongLived() {
 		g = c.recordedGuard(r, q, opts, tickets)
 	} else {
-		g = newGuard(r, q.Now, &c.extras, word, rest)
+		g = newGuard(r, q.Now, &c.extras, word, remember(q.recordedAt, word, rest))
 	}
 	if len(c.counters) > 0 {
 		c.count(q, g.extras.record)
@@ -104,8 +108,10 @@ func (c *chain) count(q *request, record *guardRecord) {
 	counted = true
 }
 
-// stepGuard is guard for a chain that isOneStep.
-func (c *chain) stepGuard(r *resource, now clock.Instant, tokens int32, opts []Option, ticket rule.Ticket) Guard {
+// stepGuard is guard for a chain that isOneStep. It is told where the call is recorded.
+func (c *chain) stepGuard(
+	r *resource, now clock.Instant, tokens int32, opts []Option, ticket rule.Ticket, record uint32,
+) Guard {
 	word, rest, ok := uint32(0), uint32(tokens), true
 	if c.tickets {
 		if c.isStart(0, ticket, now) {
@@ -114,15 +120,15 @@ func (c *chain) stepGuard(r *resource, now clock.Instant, tokens int32, opts []O
 		word, rest, ok = carryOne(0, ticket, tokens)
 	}
 	if !ok {
-		q := request{Call: rule.Call{Now: now, Tokens: tokens}}
+		q := request{Call: rule.Call{Now: now, Tokens: tokens}, recordedAt: record}
 		return c.recordedGuard(r, &q, opts, []rule.Ticket{ticket})
 	}
-	return newGuard(r, now, &c.extras, word, rest)
+	return newGuard(r, now, &c.extras, word, remember(record, word, rest))
 }
 
 // longLivedGuard is guard for a long-lived call and a chain that is empty.
-func (c *chain) longLivedGuard(r *resource, now clock.Instant, tokens int32) Guard {
-	q := request{Call: rule.Call{Now: now, Tokens: tokens}}
+func (c *chain) longLivedGuard(r *resource, now clock.Instant, tokens int32, record uint32) Guard {
+	q := request{Call: rule.Call{Now: now, Tokens: tokens}, recordedAt: record}
 	q.SetLongLived()
 	return c.recordedGuard(r, &q, nil, nil)
 }
@@ -138,7 +144,7 @@ func (c *chain) recordedGuard(r *resource, q *request, opts []Option, tickets []
 	if len(c.shadows) > 0 {
 		c.askShadows(q, opts, record)
 	}
-	record.longLived, record.decided = q.LongLived(), false
+	record.longLived, record.decided, record.recordedAt = q.LongLived(), false, q.recordedAt
 	return newGuard(r, q.Now, &record.guardExtras, record.word(), uint32(q.Tokens))
 }
 
@@ -250,7 +256,8 @@ func (g *Guard) charge(tokens int32) {
 	if atomic.LoadUint32(&g.state.word)&whereMask == wide {
 		g.moveToRecord()
 	}
-	g.state.rest = uint32(tokens)
+	word := atomic.LoadUint32(&g.state.word)
+	g.state.rest = remember(g.recordedAt(word), word, uint32(tokens))
 }
 
 // moveToRecord puts what the guard carries into a record.
@@ -264,6 +271,7 @@ func (g *Guard) moveToRecord() *guardRecord {
 		*record.slot(i) = ticketSlot{g.ticket(passed, i), true}
 	}
 	record.outer, record.longLived, record.decided = g.extras.outer, false, false
+	record.recordedAt = g.recordedAt(atomic.LoadUint32(&g.state.word))
 	g.extras, g.state.rest = &record.guardExtras, uint32(tokens)
 	atomic.StoreUint32(&g.state.word, record.word()|atomic.LoadUint32(&g.state.word)&stateMask)
 	return record
@@ -315,12 +323,10 @@ func (g *Guard) Exit() {
 	switch {
 	case word&stateMask == exited:
 	case word&whereMask == recorded:
-		if counted, longLived := g.exitRecord(now, word); counted {
-			g.recordEnd(now, word, longLived)
-		}
+		g.exitRecord(now, word)
 	default: // what exitCarried does, whose call is 1 ns
 		g.resource.node.Done(g.start, now, word&stateMask == failed)
-		g.recordEnd(now, word, false)
+		g.recordEnd(now, word, false, g.recordedAt(word))
 		if word&whereMask != 0 && g.extras.passed.finishes {
 			g.exitSteps(now, word)
 		}
@@ -336,12 +342,11 @@ func (g *Guard) exitBy(c clock.Clock) {
 		case word&stateMask == exited:
 		case word&whereMask == recorded:
 			if counted, longLived := g.exitRecord(now, word); counted {
-				g.recordEnd(now, word, longLived)
 				g.reportEnd(now, word, longLived)
 			}
 		default:
 			g.exitCarried(now, word)
-			g.recordEnd(now, word, false)
+			g.recordEnd(now, word, false, g.recordedAt(word))
 			g.reportEnd(now, word, false)
 		}
 	}()

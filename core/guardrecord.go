@@ -32,6 +32,7 @@ type guardRecord struct {
 	refusal    atomic.Pointer[refusal] // of the first shadow rule that would have refused
 	few        [inlineSlots]ticketSlot // of the steps, then of shadow rules
 	more       []ticketSlot            // all of them, if they are more
+	recordedAt uint32                  // where it is recorded that the call has passed; 0 for nowhere
 }
 
 // ticketSlot is the ticket of one rule, if the call has one.
@@ -128,6 +129,7 @@ func (g *Guard) exitRecord(now clock.Instant, word uint32) (counted, longLived b
 	} else {
 		g.resource.node.Done(g.start, now, exit.Failed)
 	}
+	g.recordEnd(now, word, exit.LongLived, record.recordedAt)
 	record.exit(exit, int32(g.state.rest))
 	g.dropRecord(record)
 	return true, exit.LongLived

@@ -104,7 +104,7 @@ func (p *passedRules) done(i int, word, rest uint32, exit *rule.Exit) {
 
 // tokensIn returns what a call is charged with, of a guard that carries its tickets.
 func tokensIn(word, rest uint32) int32 {
-	if word&whereMask == wide {
+	if word&whereMask == wide || rest&remembers != 0 {
 		return int32(rest & tokenMask)
 	}
 	return int32(rest)

@@ -81,7 +81,7 @@ func (e *Engine) ensureRecorder() *recorder {
 	}
 	var secret [32]byte
 	_, _ = rand.Read(secret[:]) // never fails
-	rec := newRecorder(of, secret, e.clock.Now())
+	rec := newRecorder(of, secret, e.clock)
 	e.recorder.Store(rec)
 	return rec
 }
@@ -138,59 +138,67 @@ type recordedEnd struct {
 // block reads the records of a block.
 func (r *recordReader) block(base clock.Instant, words []uint64) {
 	for len(words) > 0 {
-		first := words[0]
-		at := base.Add(time.Duration(first >> instantShift & maxSinceBase))
-		resource, flags := uint16(first>>resourceShift), first>>flagShift
+		first, second := words[0], words[1]
+		at := base.Add(time.Duration(first >> instantShift))
+		pairs, resource := first>>lengthShift&lengthMask, uint16(first>>resourceShift)
 		switch kind := first & recordTypes; kind {
 		case recordEnded:
+			after := time.Duration(second >> durationShift)
 			r.ends = append(r.ends, recordedEnd{
-				resource: resource, start: at - clock.Instant(words[1]), after: time.Duration(words[1]), flags: recording.Flags(flags & ownFlags),
+				resource: resource, start: at.Add(-after), after: after, flags: endFlags(second),
 			})
-			words = words[2:]
 		case recordSettled:
+			after := time.Duration(words[4])
 			r.ends = append(r.ends, recordedEnd{
-				resource: resource, start: at - clock.Instant(words[1]), after: time.Duration(words[1]), settles: true, tokens: int32(words[2]),
+				resource: resource, start: at.Add(-after), after: after, settles: true, tokens: int32(second >> valueShift),
 			})
-			words = words[3:]
 		default:
-			words = r.decided(recording.Outcome(kind), resource, at, flags, words)
+			if at <= r.until {
+				r.decided(recording.Outcome(kind), resource, at, second, words[2:2*pairs])
+			}
 		}
+		words = words[2*pairs:]
 	}
 }
 
-// decided reads what was decided on a call, and returns the words behind it.
-func (r *recordReader) decided(
-	outcome recording.Outcome, resource uint16, at clock.Instant, flags uint64, words []uint64,
-) []uint64 {
+// endFlags returns the flags of an end.
+func endFlags(end uint64) recording.Flags {
+	return recording.Flags(end >> endFlagShift & (1<<(durationShift-endFlagShift) - 1))
+}
+
+// decided reads what was decided on a call.
+func (r *recordReader) decided(outcome recording.Outcome, resource uint16, at clock.Instant, second uint64, more []uint64) {
 	c := recording.Call{
-		At: at, Resource: resource, Tokens: 1, Duration: recording.Unknown, SettledAfter: recording.Unknown,
-		Priority: int8(flags>>flagPriority&7) - 2, Outcome: outcome, Flags: recording.Flags(flags & ownFlags),
+		At: at, Resource: resource, Tokens: 1, Duration: recording.Unknown, SettledAfter: recording.Unknown, Outcome: outcome,
 	}
-	rest := words[1:]
-	if flags&flagMore != 0 {
-		rest = r.more(&c, rest)
+	if len(more) > 0 {
+		r.more(&c, more[0], more[2:])
 	}
-	if at <= r.until {
-		r.out.Calls = append(r.out.Calls, c)
+	switch {
+	case outcome == recording.Refused:
+		c.Rule = uint16(second >> valueShift)
+	case outcome == recording.Passed && second != 0:
+		c.Duration = time.Duration(second >> durationShift)
+		c.Flags |= endFlags(second)
 	}
-	return rest
+	r.out.Calls = append(r.out.Calls, c)
 }
 
 // more reads what few calls have.
-func (r *recordReader) more(c *recording.Call, words []uint64) []uint64 {
-	more, rest := words[0], words[1:]
-	c.Tokens = int32(more & (1<<originShift - 1))
+func (r *recordReader) more(c *recording.Call, more uint64, rest []uint64) {
+	c.Tokens = int32(more >> tokenShift & (1<<(originShift-tokenShift) - 1))
 	c.Origin = uint16(more >> originShift & (1<<recordedOriginBits - 1))
-	c.Rule = uint16(more >> ruleShift & (1<<recordedNameBits - 1))
+	c.Priority = int8(more>>priorityShift&7) - plainPriority
+	c.Flags = recording.Flags(more >> flagShift & 7)
 	if more>>waitShift&1 != 0 {
 		c.Wait, rest = time.Duration(rest[0]), rest[1:]
 	}
 	if more>>patienceShift&1 != 0 {
 		c.Patience, rest = time.Duration(rest[0]), rest[1:]
 	}
-	count := int(more >> countShift)
+	count := int(more >> countShift & 7)
 	if count == 0 {
-		return rest
+		return
 	}
 	if cap(r.attributes)-len(r.attributes) < count {
 		r.attributes = make([]recording.Attribute, 0, 4096) // what calls have of the old part stays
@@ -200,12 +208,14 @@ func (r *recordReader) more(c *recording.Call, words []uint64) []uint64 {
 		r.attributes = append(r.attributes, recording.Attribute{Key: uint16(word >> keyShift), Value: word & valueMask})
 	}
 	c.Attributes = r.attributes[begun:len(r.attributes):len(r.attributes)]
-	return rest[count:]
 }
 
-// addEnds gives the calls their ends. Calls of a resource that passed in the same nanosecond get theirs in
+// addEnds gives the calls the ends that are records of their own. Calls of a resource that passed in the same nanosecond get theirs in
 // any order.
 func (r *recordReader) addEnds() {
+	if len(r.ends) == 0 {
+		return // all are beside the decisions, as most are
+	}
 	slices.SortStableFunc(r.ends, func(a, b recordedEnd) int {
 		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.resource, b.resource))
 	})

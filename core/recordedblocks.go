@@ -11,11 +11,20 @@ import (
 
 // The memory of a recorder is blocks, in a ring. A shard is where some goroutines write: it has one block
 // at a time, and takes the oldest one of all when that is full. So all blocks are used whichever shards
-// are, and calls neither wait for each other nor write to the same cache lines, as a rule.
+// are, and calls do not write to the same cache lines, as a rule.
+//
+// A call claims pairs of words in a block by one atomic addition, and writes them with plain stores: a
+// second atomic operation, which says that they are there, would double the cost. So a reader, and who
+// renews a block, may come before a call that was interrupted has written its words. That is no harm, as
+//   - a block is zeroed when it is renewed, and a claimed pair whose first word is 0 is awaited;
+//   - words have a tag, of the use of the block in which they were claimed. Those of an earlier use, which
+//     were written late and over others, are found by it, and the recording then begins after them.
+//
+// A word is read and written as a whole, see store and load in recordedwords.go.
 const (
-	blockWords = 504  // with the header a block has 4 KiB less a cache line
-	maxWords   = 11   // of a record
-	blockBytes = 4096 // about
+	blockPairs = 256 // 4 KiB
+	pairShift  = 8 // of the index of a block in that of a pair
+	blockBytes = 16 * blockPairs
 
 	minShards, maxShards = 8, 256
 	minBlocksOfShard     = 4
@@ -25,17 +34,24 @@ const (
 	instantBits  = 35
 	blockLag     = 1 << 33 // nanoseconds
 	maxSinceBase = 1<<instantBits - 1
+
+	claimShift  = 32 // of the number of pairs, in the state of a block
+	useMask     = 1<<claimShift - 1
+	noPairs     = (blockPairs + 1) << claimShift
+	fullUseBits = 64 - instantBits
+	fullUseMask = 1<<fullUseBits - 1
 )
 
-// recordedBlock is a part of the ring. Who has the lock may use what follows. Nobody waits for it: calls
-// write elsewhere instead.
+// recordedBlock is a cache line, which says what a part of the ring is used for.
 type recordedBlock struct {
-	lock  atomic.Uint32
-	used  int32          // words
-	shard *recorderShard // whose block it is; nil if it is nobody's
-	base  clock.Instant
-	last  clock.Instant // the latest instant of a record
-	words [blockWords]uint64
+	// The lower half counts the uses of the block, the upper one the pairs that were claimed, and those
+	// for which there was no space.
+	state atomic.Uint64
+	base  atomic.Int64
+	full  atomic.Uint64 // the time since the base at which it was full, and the use of the block
+	lock  atomic.Uint32 // of who reads or renews the block; nobody waits for it who renews one
+	first uint32        // the index of its first pair
+	_     [32]byte
 }
 
 // recorderShard is a cache line, which has the block that is written to.
@@ -46,91 +62,126 @@ type recorderShard struct {
 
 // recordedBlocks is the ring.
 type recordedBlocks struct {
+	clock  clock.Clock
 	shards []recorderShard // a power of two
 	blocks []recordedBlock
+	words  []uint64
 	next   atomic.Uint64 // the block that is taken next, counted on
-	lost   atomic.Int64  // the latest instant of a record that was overwritten
+	lost   atomic.Int64  // the latest instant of a record that was overwritten, or an instant after that
 }
 
-func (r *recordedBlocks) init(bytes int) {
+// claimedPairs are for one record.
+type claimedPairs struct {
+	index uint32 // of the first one
+	tag   uint64
+	base  clock.Instant
+}
+
+func (r *recordedBlocks) init(bytes int, c clock.Clock) {
 	shards := minShards
 	for shards < 4*runtime.GOMAXPROCS(0) && shards < maxShards {
 		shards *= 2
 	}
+	r.clock = c
 	r.shards = make([]recorderShard, shards)
-	r.blocks = make([]recordedBlock, max(bytes/blockBytes, shards*minBlocksOfShard))
-	for i := range r.shards {
-		b := &r.blocks[i]
-		b.shard = &r.shards[i]
-		r.shards[i].block.Store(b)
+	r.blocks = make([]recordedBlock, min(max(bytes/blockBytes, shards*minBlocksOfShard), math.MaxUint32/blockPairs))
+	r.words = make([]uint64, 2*blockPairs*len(r.blocks))
+	for i := range r.blocks {
+		r.blocks[i].first = uint32(i * blockPairs)
+		r.blocks[i].state.Store(noPairs)
 	}
-	r.next.Store(uint64(shards))
+	for i := range r.shards {
+		r.shards[i].block.Store(&r.blocks[i]) // which is renewed by the first record
+	}
+	r.next.Store(uint64(shards) - 1)
 	r.lost.Store(math.MinInt64)
 }
 
-// open returns a block with space for a record of an instant, locked.
-func (r *recordedBlocks) open(now clock.Instant) *recordedBlock {
+// claim returns so many pairs for a record of an instant. The caller has to write them, and must not panic
+// before it has.
+func (r *recordedBlocks) claim(now clock.Instant, pairs uint64) claimedPairs {
 	// Goroutines have stacks of their own: an address there is as good as a number of theirs.
 	var onStack byte
 	at := uint64(uintptr(unsafe.Pointer(&onStack))>>11) * golden >> 32 //nolint:gosec // nothing is read there
-	shard := &r.shards[at&uint64(len(r.shards)-1)]
-	if b := shard.block.Load(); b.lock.CompareAndSwap(0, 1) {
-		if b.takes(shard, now) {
-			return b
-		}
-		b.lock.Store(0)
+	b := r.shards[at&uint64(len(r.shards)-1)].block.Load()
+	state := b.state.Add(pairs << claimShift)
+	base := clock.Instant(b.base.Load()) // if it is that of a later use already, nobody reads the words
+	if state>>claimShift > blockPairs || uint64(now-base) > maxSinceBase {
+		return r.claimNew(at, now, pairs, b, state)
 	}
-	return r.openAny(at, now)
+	return claimedPairs{b.first + uint32(state>>claimShift-pairs), tagOf(state), base}
 }
 
-// openAny is open where the block of the first shard is full, or somebody has its lock.
-func (r *recordedBlocks) openAny(at uint64, now clock.Instant) *recordedBlock {
-	for try := uint64(0); ; try++ {
-		shard := &r.shards[(at+try)&uint64(len(r.shards)-1)]
-		b := shard.block.Load()
-		if !b.lock.CompareAndSwap(0, 1) {
-			if try >= uint64(len(r.shards)) {
-				runtime.Gosched() // those who have the locks were interrupted
-			}
-			continue
+// tagOf returns the tag of the words of a use of a block: never 0.
+func tagOf(state uint64) uint64 { return state & tagMask }
+
+// claimNew is claim where the block of the shard is full, or is too old for the instant.
+func (r *recordedBlocks) claimNew(at uint64, now clock.Instant, pairs uint64, b *recordedBlock, state uint64) claimedPairs {
+	for {
+		r.fill(b, state, pairs)
+		shard := &r.shards[at&uint64(len(r.shards)-1)]
+		if shard.block.Load() == b {
+			r.renew(shard, b, now)
 		}
-		if b.takes(shard, now) {
-			return b
+		b = shard.block.Load()
+		state = b.state.Add(pairs << claimShift)
+		base := clock.Instant(b.base.Load())
+		if state>>claimShift <= blockPairs && uint64(now-base) <= maxSinceBase {
+			return claimedPairs{b.first + uint32(state>>claimShift-pairs), tagOf(state), base}
 		}
-		b.lock.Store(0)
-		r.renew(shard, b, now)
 	}
 }
 
-// takes says whether a block whose lock the caller has is still that of a shard, and has space for a record of
-// an instant.
-func (b *recordedBlock) takes(shard *recorderShard, now clock.Instant) bool {
-	if b.shard != shard || b.used > blockWords-maxWords || uint64(now-b.base) > maxSinceBase {
-		return false
+// fill writes to pairs that were claimed, as far as they are in the block, that they are no record.
+func (r *recordedBlocks) fill(b *recordedBlock, state, pairs uint64) {
+	for i := state>>claimShift - pairs; i < min(state>>claimShift, blockPairs); i++ {
+		storeWord(&r.words[2*(uint64(b.first)+i)], recordNothing|1<<lengthShift|tagOf(state)<<tagShift)
 	}
-	if now > b.last {
-		b.last = now
-	}
-	return true
 }
 
-// renew gives the shard the oldest block in place of one that is full.
-func (r *recordedBlocks) renew(shard *recorderShard, full *recordedBlock, now clock.Instant) {
+// renew gives the shard the oldest block in place of one.
+func (r *recordedBlocks) renew(shard *recorderShard, old *recordedBlock, now clock.Instant) {
+	if state := old.state.Load(); state>>claimShift >= blockPairs {
+		since := uint64(r.latest(old) - clock.Instant(old.base.Load()))
+		old.full.Store(since<<fullUseBits | state&fullUseMask) // means nothing to a later use
+	}
 	for {
 		b := &r.blocks[r.next.Add(1)%uint64(len(r.blocks))]
 		if !b.lock.CompareAndSwap(0, 1) {
-			continue // somebody reads it, or writes at the very end of the time that it has
+			continue // somebody reads or renews it
 		}
-		if b.used > 0 {
-			raise(&r.lost, int64(b.last))
-		}
-		b.shard, b.base, b.last, b.used = shard, now-blockLag, now, 0
-		if !shard.block.CompareAndSwap(full, b) {
-			b.shard = nil // another call was quicker
-		}
+		r.reuse(b, now)
+		shard.block.CompareAndSwap(old, b) // if another call was quicker, b is used when its turn has come again
 		b.lock.Store(0)
 		return
 	}
+}
+
+// reuse empties a block, whose lock the caller has, for records from about an instant on.
+func (r *recordedBlocks) reuse(b *recordedBlock, now clock.Instant) {
+	use := b.state.Load() & useMask // nobody else changes it
+	if claimed := b.state.Swap(noPairs|use) >> claimShift; claimed > 0 && use != 0 {
+		latest := r.latest(b)
+		if full := b.full.Load(); full&fullUseMask == use&fullUseMask {
+			latest = min(latest, clock.Instant(b.base.Load())+clock.Instant(full>>fullUseBits))
+		}
+		raise(&r.lost, int64(latest))
+	}
+	empty(r.words[2*b.first:][:2*blockPairs])
+	b.base.Store(int64(now - blockLag))
+	if use = (use + 1) & useMask; use&tagMask == 0 {
+		use++
+	}
+	b.state.Store(use)
+}
+
+// latest returns an instant that no record in the block is after now: calls read the clock before they are
+// recorded.
+func (r *recordedBlocks) latest(b *recordedBlock) (at clock.Instant) {
+	base := clock.Instant(b.base.Load())
+	at = base + maxSinceBase
+	defer func() { _ = recover() }() // a clock of the program has panicked, which is not the end of this call
+	return min(at, max(base, r.clock.Now()))
 }
 
 // raise raises a number that only grows.
@@ -139,23 +190,6 @@ func raise(n *atomic.Int64, to int64) {
 		present := n.Load()
 		if to <= present || n.CompareAndSwap(present, to) {
 			return
-		}
-	}
-}
-
-// each calls fn with a copy of the words of each block that has any.
-func (r *recordedBlocks) each(fn func(base clock.Instant, words []uint64)) {
-	var words [blockWords]uint64
-	for i := range r.blocks {
-		b := &r.blocks[i]
-		for !b.lock.CompareAndSwap(0, 1) {
-			runtime.Gosched()
-		}
-		used, base := b.used, b.base
-		copy(words[:used], b.words[:used])
-		b.lock.Store(0)
-		if used > 0 {
-			fn(base, words[:used])
 		}
 	}
 }

@@ -30,7 +30,7 @@ type recordedNames struct {
 // recordedName is a name with its number.
 type recordedName struct {
 	of    *recordedNames
-	index uint32
+	index uint64
 	name  string
 }
 
@@ -57,14 +57,23 @@ func (t *recordedNames) find(name string) *recordedName {
 	}
 }
 
-// indexOf returns the number of a name, which whoever has it often remembers in a place of its own.
+// isOf says whether it is known and of a table. Whoever has a name often remembers it in a place of its own.
+func (n *recordedName) isOf(t *recordedNames) bool { return n != nil && n.of == t }
+
+// indexOf returns the number of a name that is remembered in a place.
 func (t *recordedNames) indexOf(known *atomic.Pointer[recordedName], name string) uint64 {
-	if n := known.Load(); n != nil && n.of == t {
-		return uint64(n.index)
+	n := known.Load()
+	if !n.isOf(t) {
+		n = t.learn(known, name)
 	}
+	return n.index
+}
+
+// learn is find for a place that does not have the number yet.
+func (t *recordedNames) learn(known *atomic.Pointer[recordedName], name string) *recordedName {
 	n := t.find(name)
 	known.Store(n)
-	return uint64(n.index)
+	return n
 }
 
 func (t *recordedNames) add(hash uint64, name string) *recordedName {
@@ -88,7 +97,7 @@ func (t *recordedNames) add(hash uint64, name string) *recordedName {
 		t.full.Store(true)
 		return t.others
 	}
-	made := &recordedName{t, uint32(len(t.list)), strings.Clone(name)}
+	made := &recordedName{t, uint64(len(t.list)), strings.Clone(name)}
 	t.list = append(t.list, made)
 	slots[i&uint64(len(slots)-1)].Store(made)
 	if 2*len(t.list) > len(slots) {

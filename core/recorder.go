@@ -22,8 +22,8 @@ const DefaultRecorderMemory = 16 << 20
 
 // Recorder says how calls are recorded, see [Config.Recorder].
 type Recorder struct {
-	// Memory is how many bytes of calls are kept, the oldest make room for the new: 24 a call that
-	// passes and 16 one that is refused, and 8 more for each attribute. Names take up to some MiB beside
+	// Memory is how many bytes of calls are kept, the oldest make room for the new: 16 a call, 16 more
+	// if it has options, and 8 more for each attribute. Names take up to some MiB beside
 	// it. Defaults to [DefaultRecorderMemory].
 	Memory int
 
@@ -57,33 +57,18 @@ const (
 	maxRecordedKeys    = 7 // of a call
 )
 
-// The words of records. The first one has, from the lowest bit: the type; the number of the resource; the
-// instant, since that of the block; flags. The types of decisions are the outcomes of the package recording.
+// What more there is of a decision, in the word after the first pair: the tag, the tokens, the number of the
+// origin, the priority, flags, what words follow.
 const (
-	recordEnded   = 3 // the duration in the next word
-	recordSettled = 4 // the time since it passed in the next word, then the tokens
-	recordTypes   = 7 // the mask
-
-	resourceShift = 3
-	instantShift  = resourceShift + recordedNameBits
-	flagShift     = instantShift + instantBits
-)
-
-// The flags of what was decided, and of an end: those of the package recording, and others.
-const (
-	flagPriority = 6 // three bits
-	flagMore     = 1 << 9
-
-	ownFlags = 1<<flagPriority - 1 // those of the package recording
-)
-
-// The second word of what was decided: tokens, the number of the origin and of the rule, what else follows.
-const (
-	originShift   = 31
-	ruleShift     = originShift + recordedOriginBits
-	waitShift     = ruleShift + recordedNameBits
+	tokenShift    = tagBits
+	originShift   = tokenShift + 31
+	priorityShift = originShift + recordedOriginBits // three bits
+	flagShift     = priorityShift + 3                // those of the package recording that are known then
+	waitShift     = flagShift + 3
 	patienceShift = waitShift + 1
 	countShift    = patienceShift + 1 // three bits: of attributes
+
+	plainPriority = 2 // of a call without options
 )
 
 // The word of an attribute: its value, then the number of its key.
@@ -93,14 +78,14 @@ const (
 	valueTypeBits = 2 // of values as they are, the lowest
 )
 
-func newRecorder(of Recorder, secret [32]byte, now clock.Instant) *recorder {
-	r := &recorder{values: of.Values, since: now, secret: secret, seed: maphash.MakeSeed()}
+func newRecorder(of Recorder, secret [32]byte, c clock.Clock) *recorder {
+	r := &recorder{values: of.Values, since: c.Now(), secret: secret, seed: maphash.MakeSeed()}
 	r.numbers = maphash.Bytes(r.seed, secret[:])
 	memory := of.Memory
 	if memory <= 0 {
 		memory = DefaultRecorderMemory
 	}
-	r.init(memory)
+	r.init(memory, c)
 	r.resources.init(1 << recordedNameBits)
 	r.rules.init(1 << recordedNameBits)
 	r.origins.init(1 << recordedOriginBits)
@@ -149,72 +134,63 @@ func (c *chain) keysToRecord() (keys []*recordedKey) {
 	return keys
 }
 
-// atOnce records what was decided on a call that did not wait: it has passed, or was refused by a rule. In
-// most cases that is one word or two.
+// atOnce records what was decided on a call that did not wait: it has passed, or was refused by a rule. It
+// returns where that is recorded, for its end. In most cases that is one pair of words.
 func (rec *recorder) atOnce(
 	ctx context.Context, r *resource, c *chain, now clock.Instant, tokens int32, opts []Option, by *refusals,
-) {
+) uint32 {
 	if len(opts) > 0 || tokens != 1 || len(c.recorded) > 0 {
 		v := verdict{by: by}
 		if by != nil {
 			v.outcome = recording.Refused
 		}
-		rec.decided(ctx, r, c, now, tokens, opts, v)
-		return
+		return rec.decided(ctx, r, c, now, tokens, opts, v)
 	}
-	first := rec.resources.indexOf(&r.recorded, r.Name)<<resourceShift | plainFlags<<flagShift
-	if by == nil {
-		b := rec.open(now)
-		b.words[b.used] = first | uint64(now-b.base)<<instantShift
-		b.used++
-		b.lock.Store(0)
-		return
+	n := r.recorded.Load()
+	if !n.isOf(&rec.resources) {
+		n = rec.resources.learn(&r.recorded, r.Name) // as in indexOf, whose call is 1 ns
 	}
-	more := 1 | rec.ruleIndex(by)<<ruleShift
-	b := rec.open(now)
-	b.words[b.used] = first | uint64(recording.Refused) | uint64(now-b.base)<<instantShift | flagMore<<flagShift
-	b.words[b.used+1] = more
-	b.used += 2
-	b.lock.Store(0)
+	first, second := n.index<<resourceShift, uint64(0)
+	if by != nil {
+		first |= uint64(recording.Refused)
+		second = rec.ruleIndex(by) << valueShift
+	}
+	at := rec.claim(now, 1)
+	rec.write(at, first, second, now)
+	return at.index
 }
-
-// plainFlags are the flags of a call without options.
-const plainFlags = 2 << flagPriority
 
 func (rec *recorder) decided(
 	ctx context.Context, r *resource, c *chain, now clock.Instant, tokens int32, opts []Option, v verdict,
-) {
-	flags, more := uint64(plainFlags), uint64(0)
-	if !areAttributes(opts) {
-		flags, more = rec.options(opts, flags)
-	}
+) uint32 {
 	first := uint64(v.outcome) | rec.resources.indexOf(&r.recorded, r.Name)<<resourceShift
-	var words [maxWords]uint64
-	used := 2
-	more |= uint64(tokens)
-	if v.by != nil {
-		more |= rec.ruleIndex(v.by) << ruleShift
+	more, second := uint64(plainPriority)<<priorityShift, uint64(0)
+	if !areAttributes(opts) {
+		more = rec.options(opts)
 	}
-	wait := time.Duration(0)
+	if v.by != nil {
+		second = rec.ruleIndex(v.by) << valueShift
+	}
+	var words [2*maxPairs - 2]uint64
+	used := 2
+	more |= uint64(tokens) << tokenShift
 	if v.waited {
-		wait = max(0, now.Sub(v.since))
 		more |= 1 << waitShift
-		words[used] = uint64(wait)
+		words[used] = uint64(max(0, now.Sub(v.since)))
 		used++
 	}
 	if deadline, ok := deadlineOf(ctx, v.bounded); ok {
 		more |= 1 << patienceShift
-		words[used] = uint64(max(1, r.env.clock.Until(deadline)+wait))
+		words[used] = uint64(max(1, r.env.clock.Until(deadline)+time.Duration(words[2])))
 		used++
 	}
 	count := rec.attributes(ctx, c, opts, words[used:])
 	used += count
-	words[1] = more | uint64(count)<<countShift
-	b := rec.open(now)
-	words[0] = first | uint64(now-b.base)<<instantShift | (flags|flagMore)<<flagShift
-	copy(b.words[b.used:], words[:used])
-	b.used += int32(used)
-	b.lock.Store(0)
+	words[0] = more | uint64(count)<<countShift
+	even := words[:(used+1)&^1]
+	at := rec.claim(now, uint64(len(even)/2+1))
+	rec.writeMore(at, first, second, even, now)
+	return at.index
 }
 
 // deadlineOf returns the deadline of a call that could wait.
@@ -225,33 +201,33 @@ func deadlineOf(ctx context.Context, bounded bool) (deadline time.Time, ok bool)
 	return ctx.Deadline()
 }
 
-// options adds what options say that are no attributes.
-func (rec *recorder) options(opts []Option, before uint64) (flags, more uint64) {
+// options returns what options say that are no attributes.
+func (rec *recorder) options(opts []Option) (more uint64) {
 	var q request
 	q.read(nil, opts) //nolint:staticcheck // the context is not looked at
-	flags = before&^(7<<flagPriority) | uint64(q.Priority()+2)<<flagPriority
+	flags := recording.Flags(0)
 	if q.Inbound() {
-		flags |= uint64(recording.Inbound)
+		flags |= recording.Inbound
 	}
 	if q.noWait {
-		flags |= uint64(recording.NoWait)
+		flags |= recording.NoWait
 	}
 	if q.LongLived() {
-		flags |= uint64(recording.LongLived)
+		flags |= recording.LongLived
 	}
+	more = uint64(q.Priority()+plainPriority)<<priorityShift | uint64(flags)<<flagShift
 	if origin := originOf(opts); origin != "" {
-		more = uint64(rec.origins.find(origin).index) << originShift
+		more |= rec.origins.find(origin).index << originShift
 	}
-	return flags, more
+	return more
 }
 
 func (rec *recorder) ruleIndex(by *refusals) uint64 {
-	if n := by.recorded.Load(); n != nil && n.of == &rec.rules {
-		return uint64(n.index)
+	n := by.recorded.Load()
+	if !n.isOf(&rec.rules) {
+		n = rec.rules.learn(&by.recorded, string(by.key.Kind)+"\x00"+by.key.Name)
 	}
-	n := rec.rules.find(string(by.key.Kind) + "\x00" + by.key.Name)
-	by.recorded.Store(n)
-	return uint64(n.index)
+	return n.index
 }
 
 // attributes writes the words of the attributes that rules of the chain look at.
@@ -273,7 +249,7 @@ func (rec *recorder) attributes(ctx context.Context, c *chain, opts []Option, wo
 func (rec *recorder) valueOf(a rule.Attribute) uint64 {
 	if text, ok := a.Text(); ok {
 		if rec.values {
-			return uint64(rec.texts.find(text).index) << valueTypeBits // a text
+			return rec.texts.find(text).index << valueTypeBits // a text
 		}
 		return maphash.String(rec.seed, text) & valueMask
 	}
@@ -283,7 +259,7 @@ func (rec *recorder) valueOf(a rule.Attribute) uint64 {
 		var digits [20]byte
 		text := strconv.AppendInt(digits[:0], number, 10)
 		digitsText := unsafe.String(&text[0], len(text)) //nolint:gosec // it is not kept
-		return uint64(rec.integers.find(digitsText).index)<<valueTypeBits | valueIsNumber
+		return rec.integers.find(digitsText).index<<valueTypeBits | valueIsNumber
 	case isNumber:
 		return splitmix.Mix(uint64(number)^rec.numbers) & valueMask
 	case rec.values && yes:
@@ -303,11 +279,11 @@ const (
 	valueIsTrue
 )
 
-// record records what was decided on a call that had to wait, or could have had to.
-func (a *admission) record(ctx context.Context, opts []Option, c *chain, by *refusals) {
+// record records what was decided on a call that had to wait, or could have had to, and returns where.
+func (a *admission) record(ctx context.Context, opts []Option, c *chain, by *refusals) uint32 {
 	rec := a.resource.env.recorder.Load()
 	if rec == nil {
-		return
+		return 0
 	}
 	v := verdict{by: by, bounded: true}
 	if by != nil {
@@ -316,7 +292,7 @@ func (a *admission) record(ctx context.Context, opts []Option, c *chain, by *ref
 	if a.wait.node != nil {
 		v.waited, v.since = true, a.wait.since
 	}
-	rec.decided(ctx, a.resource, c, a.Now, a.Tokens, opts, v)
+	return rec.decided(ctx, a.resource, c, a.Now, a.Tokens, opts, v)
 }
 
 // recordGivenUp records that the context of a call has ended while it waited, if that is the error.
@@ -328,41 +304,62 @@ func (a *admission) recordGivenUp(ctx context.Context, opts []Option, err error)
 	}
 }
 
-// recordEnd records how a call ended, if there is a recorder.
-func (g *Guard) recordEnd(now clock.Instant, word uint32, longLived bool) {
-	if rec := g.resource.env.recorder.Load(); rec != nil {
-		flags := recording.Flags(0)
-		if longLived {
-			flags = recording.LongLived
-		}
-		switch word & stateMask {
-		case failed:
-			flags |= recording.Failed
-		case ignored:
-			flags |= recording.Ignored
-		}
-		rec.ended(g.resource, g.start, now, flags)
+// remember returns the rest of a guard that notes where it is recorded that the call has passed, as its end
+// is written beside it. 0 is nowhere: of many tokens or a wide ticket, and of the very first record, the end
+// is a record of its own. Guards with a guardRecord have it there.
+func remember(record, word, rest uint32) uint32 {
+	if record == 0 || record > maxRemembered || rest > tokenMask || word&whereMask > carried {
+		return rest
 	}
+	return remembers | record<<rememberedShift | rest
+}
+
+// recordedAt returns what remember has noted in a guard with a word.
+func (g *Guard) recordedAt(word uint32) uint32 {
+	if rest := g.state.rest; word&whereMask <= carried && rest&remembers != 0 {
+		return rest &^ remembers >> rememberedShift
+	}
+	return 0
+}
+
+// recordEnd records how a call ended, if there is a recorder.
+func (g *Guard) recordEnd(now clock.Instant, word uint32, longLived bool, record uint32) {
+	rec := g.resource.env.recorder.Load()
+	if rec == nil {
+		return
+	}
+	flags := recording.Flags(0)
+	if longLived {
+		flags = recording.LongLived
+	}
+	switch word & stateMask {
+	case failed:
+		flags |= recording.Failed
+	case ignored:
+		flags |= recording.Ignored
+	}
+	rec.ended(g.resource, g.start, now, flags, record)
 }
 
 // recordCancel records that a call was not made after all, if there is a recorder.
-func (g *Guard) recordCancel(now clock.Instant) {
+func (g *Guard) recordCancel(now clock.Instant, record uint32) {
 	if rec := g.resource.env.recorder.Load(); rec != nil {
-		rec.ended(g.resource, g.start, now, recording.Cancelled)
+		rec.ended(g.resource, g.start, now, recording.Cancelled, record)
 	}
 }
 
-func (rec *recorder) ended(r *resource, start, now clock.Instant, flags recording.Flags) {
-	if start < rec.since {
-		return // nobody knows of it
+func (rec *recorder) ended(r *resource, start, now clock.Instant, flags recording.Flags, record uint32) {
+	end := min(uint64(max(0, now-start)), maxDuration)<<durationShift | uint64(flags)<<endFlagShift
+	if record != 0 {
+		if n := r.recorded.Load(); n.isOf(&rec.resources) {
+			rec.end(record, n.index<<resourceShift, start, end)
+		}
+		return
 	}
-	now = max(now, start)
-	first := recordEnded | rec.resources.indexOf(&r.recorded, r.Name)<<resourceShift | uint64(flags)<<flagShift
-	b := rec.open(now)
-	b.words[b.used] = first | uint64(now-b.base)<<instantShift
-	b.words[b.used+1] = uint64(now - start)
-	b.used += 2
-	b.lock.Store(0)
+	if start >= rec.since { // else nobody knows of it
+		now = max(now, start)
+		rec.write(rec.claim(now, 1), recordEnded|rec.resources.indexOf(&r.recorded, r.Name)<<resourceShift, end, now)
+	}
 }
 
 // recordSettle records what a call is charged with, if there is a recorder.
@@ -373,11 +370,8 @@ func (g *Guard) recordSettle(now clock.Instant, tokens int32) {
 	}
 	now = max(now, g.start)
 	first := recordSettled | rec.resources.indexOf(&g.resource.recorded, g.resource.Name)<<resourceShift
-	b := rec.open(now)
-	b.words[b.used] = first | uint64(now-b.base)<<instantShift
-	b.words[b.used+1], b.words[b.used+2] = uint64(now-g.start), uint64(tokens)
-	b.used += 3
-	b.lock.Store(0)
+	more := [4]uint64{2: uint64(now - g.start)}
+	rec.writeMore(rec.claim(now, 3), first, uint64(tokens)<<valueShift, more[:], now)
 }
 
 // recorders is who wants calls to be recorded.

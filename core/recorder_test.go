@@ -346,3 +346,34 @@ func BenchmarkRecording(b *testing.B) {
 		})
 	}
 }
+
+// The end of a call is there whatever its guard carries.
+func TestRecorderHasTheEndsOfCallsOfManyTokens(t *testing.T) {
+	c := clock.NewVirtual(begin)
+	e := core.New(core.Config{Clock: c, Logger: quiet, Recorder: &core.Recorder{}})
+	defer e.Close()
+	for _, settled := range []int{1, 3, 255, 256, 1 << 20} {
+		guard, err := e.Entry(t.Context(), "r", core.Tokens(settled))
+		require.NoError(t, err)
+		c.Advance(time.Millisecond)
+		guard.Exit()
+	}
+	require.NoError(t, e.Load(rules.Set{Flow: []flow.Rule{{Resource: "r", Limit: flow.MaxLimit}}}))
+	for _, settled := range []int{1, 3, 255, 256, 1 << 20} {
+		guard, err := e.Entry(t.Context(), "r")
+		require.NoError(t, err)
+		guard.Settle(settled)
+		if settled == 3 {
+			guard.MarkLongLived()
+		}
+		c.Advance(time.Millisecond)
+		guard.Exit()
+	}
+	got, err := e.Recorded(time.Minute)
+	require.NoError(t, err)
+	require.Len(t, got.Calls, 10)
+	for i, call := range got.Calls {
+		assert.Equal(t, time.Millisecond, call.Duration, i)
+		assert.Equal(t, i == 6, call.Flags&recording.LongLived != 0, i)
+	}
+}

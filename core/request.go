@@ -17,6 +17,8 @@ type request struct {
 	ctx    context.Context // from which an option reads attributes; nil if none does
 	noWait bool
 
+	recordedAt uint32 // where it is recorded that the call has passed; 0 for nowhere
+
 	demotedBy *tally        // of the rule that has demoted the call; nil if none has, or once it is counted
 	priority  rule.Priority // that the call came with, if one has
 }
