@@ -13,7 +13,8 @@ import "time"
 //
 // Within testing/synctest the clock is that of the bubble in which System was called. One that was made
 // outside goes on in a bubble as time passes there, at the latest a millisecond after the bubble was
-// entered, and afterwards from where it was.
+// entered, and afterwards from where it was. So does one that was made in a bubble and is used outside, or in
+// another one.
 func System() Clock {
 	s := newSystem()
 	if hasCounter() {
@@ -32,7 +33,8 @@ type system struct {
 
 func newSystem() system {
 	now := time.Now()
-	return system{anchor: now, epoch: Instant(now.UnixNano()), bubbles: new(bubbles)}
+	epoch := Instant(now.UnixNano())
+	return system{anchor: now, epoch: epoch, bubbles: madeNow(epoch)}
 }
 
 // Now uses time.Since, which reads only the monotonic clock and costs half as much

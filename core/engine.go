@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"log/slog"
 	"math"
-	"sync"
 	"sync/atomic"
 
 	"github.com/penstock-go/penstock/clock"
@@ -38,7 +37,7 @@ type Engine struct {
 	rules     ruleStore
 	recorders recorders
 	sources   sourceList
-	running   sync.WaitGroup // the goroutines of the engine
+	running   goroutines
 }
 
 // closedGeneration is the generation of an engine that was closed.
@@ -89,6 +88,7 @@ func (e *Engine) Close() {
 	e.rules.mu.Lock()
 	if e.generation.Swap(closedGeneration) != closedGeneration {
 		close(e.closed)
+		e.sleepers.wakeAll()
 		e.sources.cancel()
 		e.signals.Cancel()
 		e.fleet.close()

@@ -1,7 +1,7 @@
 package core
 
 import (
-	"github.com/penstock-go/penstock/clock"
+	"context"
 )
 
 // report logs what came of a change of the rules and reports it to the observer. It is
@@ -45,19 +45,14 @@ func (e *Engine) flushLater() {
 	}
 	at := e.clock.Now().Add(logInterval)
 	e.running.Go(func() {
-		timer := clock.TimerAt(e.clock, at)
-		defer timer.Stop()
-		for {
-			select {
-			case <-timer.C():
-			case <-e.closed: // Close logs the rest
-				return
+		for s := newSleeper(); ; at = e.clock.Now().Add(logInterval) {
+			if e.sleepUntil(context.Background(), at, s) != nil {
+				return // Close logs the rest
 			}
 			e.journal.flush(e.clock.Now(), false)
 			if !e.journal.proceed() {
 				return
 			}
-			timer.Reset(logInterval)
 		}
 	})
 }
