@@ -54,6 +54,9 @@ func (s *system) Until(t time.Time) time.Duration { return time.Until(t) }
 
 func (s *system) NewTimer(d time.Duration) Timer { return systemTimer{time.NewTimer(d)} }
 
+// AfterFunc calls a function in a goroutine of its own after d. The engine looks for this method.
+func (s *system) AfterFunc(d time.Duration, do func()) { time.AfterFunc(d, do) }
+
 type systemTimer struct{ timer *time.Timer }
 
 func (t systemTimer) C() <-chan time.Time   { return t.timer.C }

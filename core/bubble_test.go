@@ -63,7 +63,6 @@ func useAllThatWaits(t *testing.T, e *core.Engine, second time.Duration) {
 	for len(e.Status().Forced) > 0 {
 		time.Sleep(second / 10)
 	}
-	time.Sleep(second) // what is left to log is logged
 }
 
 // A program has one engine, often the default one, and its tests have bubbles.

@@ -2,6 +2,7 @@ package core
 
 import (
 	"context"
+	"time"
 )
 
 // report logs what came of a change of the rules and reports it to the observer. It is
@@ -36,11 +37,18 @@ func (e *Engine) report(o outcome) {
 	}
 }
 
-// flushLater has what is left to log logged as soon as it may be.
+// flushLater has what is left to log logged as soon as it may be. With the system's clock that is a timer and
+// no goroutine, which would outlive a testing/synctest bubble.
 func (e *Engine) flushLater() {
 	e.rules.mu.Lock()
 	defer e.rules.mu.Unlock()
 	if e.isClosed() || !e.journal.schedule() {
+		return
+	}
+	if c, ok := e.clock.(interface {
+		AfterFunc(d time.Duration, do func())
+	}); ok {
+		e.flushAfter(c.AfterFunc)
 		return
 	}
 	at := e.clock.Now().Add(logInterval)
@@ -49,10 +57,31 @@ func (e *Engine) flushLater() {
 			if e.sleepUntil(context.Background(), at, s) != nil {
 				return // Close logs the rest
 			}
-			e.journal.flush(e.clock.Now(), false)
-			if !e.journal.proceed() {
+			if !e.flushNow() {
 				return
 			}
 		}
+	})
+}
+
+// flushNow logs what may be logged, and returns whether there is more.
+func (e *Engine) flushNow() bool {
+	e.journal.flush(e.clock.Now(), false)
+	return e.journal.proceed()
+}
+
+// flushAfter is flushLater with a function that calls another one after a time.
+func (e *Engine) flushAfter(afterFunc func(time.Duration, func())) {
+	afterFunc(logInterval, func() {
+		e.rules.mu.Lock()
+		defer e.rules.mu.Unlock()
+		if e.isClosed() {
+			return // Close logs the rest
+		}
+		e.running.Go(func() { // Close waits for it
+			if e.flushNow() {
+				e.flushAfter(afterFunc)
+			}
+		})
 	})
 }
