@@ -4,6 +4,8 @@ import (
 	"log/slog"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -39,4 +41,32 @@ func TestDefaultIsOneEngineForAllGoroutines(t *testing.T) {
 	for _, e := range engines {
 		assert.Same(t, penstock.Default(), e)
 	}
+}
+
+// Tests of a program share the default engine, whichever of them makes it, and some have bubbles.
+func TestDefaultEngineIsUsedInsideAndOutsideOfBubbles(t *testing.T) {
+	before := penstock.Default()
+	defer penstock.SetDefault(before)
+	wait := func(t *testing.T) {
+		t.Helper()
+		require.NoError(t, penstock.Load(penstock.Rules{Flow: []penstock.FlowRule{{
+			Resource: "bubbles", Limit: 1000, Window: time.Minute, Algorithm: flow.Throttle, MaxWait: time.Second,
+		}}}))
+		begun := time.Now()
+		for range 3 {
+			guard, err := penstock.Entry(t.Context(), "bubbles")
+			require.NoError(t, err)
+			guard.Exit()
+		}
+		assert.GreaterOrEqual(t, time.Since(begun), 110*time.Millisecond)
+		require.NoError(t, penstock.Load(penstock.Rules{}))
+	}
+	wait(t)
+	synctest.Test(t, wait)
+	synctest.Test(t, func(t *testing.T) {
+		penstock.SetDefault(core.New(core.Config{}))
+		wait(t)
+	})
+	wait(t)
+	synctest.Test(t, wait)
 }

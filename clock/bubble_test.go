@@ -56,6 +56,38 @@ func TestClockFromOutsideGoesOnInABubbleAsTimePassesThere(t *testing.T) {
 	}
 }
 
+func TestClockOfABubbleGoesOnOutsideAndInOthers(t *testing.T) {
+	var c Clock
+	var last Instant
+	for range 2 {
+		synctest.Test(t, func(*testing.T) {
+			if c == nil {
+				c = System()
+				assert.Equal(t, Instant(time.Now().UnixNano()), c.Now())
+			}
+			assert.GreaterOrEqual(t, c.Now(), last)
+			for _, d := range []time.Duration{time.Nanosecond, 36 * time.Hour} {
+				before := c.Now()
+				time.Sleep(d)
+				assert.Equal(t, before.Add(d), c.Now())
+			}
+			last = c.Now()
+		})
+		synctest.Test(t, func(*testing.T) {
+			before := c.Now()
+			assert.GreaterOrEqual(t, before, last, "another one, which begins at the same time")
+			time.Sleep(time.Hour)
+			assert.Equal(t, before.Add(time.Hour), c.Now())
+			last = c.Now()
+		})
+		begin := c.Now()
+		assert.GreaterOrEqual(t, begin, last)
+		time.Sleep(3 * time.Millisecond)
+		assert.GreaterOrEqual(t, c.Now().Sub(begin), 3*time.Millisecond)
+		last = c.Now()
+	}
+}
+
 // A timer of an engine that was made outside fires when its time has come.
 func TestWaitByAClockFromOutsideEnds(t *testing.T) {
 	for name, c := range clocks() {

@@ -13,7 +13,8 @@ import "time"
 //
 // Within testing/synctest the clock is that of the bubble in which System was called. One that was made
 // outside goes on in a bubble as time passes there, at the latest a millisecond after the bubble was
-// entered, and afterwards from where it was.
+// entered, and afterwards from where it was. So does one that was made in a bubble and is used outside, or in
+// another one.
 func System() Clock {
 	s := newSystem()
 	if hasCounter() {
@@ -32,7 +33,8 @@ type system struct {
 
 func newSystem() system {
 	now := time.Now()
-	return system{anchor: now, epoch: Instant(now.UnixNano()), bubbles: new(bubbles)}
+	epoch := Instant(now.UnixNano())
+	return system{anchor: now, epoch: epoch, bubbles: madeNow(epoch)}
 }
 
 // Now uses time.Since, which reads only the monotonic clock and costs half as much
@@ -51,6 +53,9 @@ func (s *system) isFake() bool { return time.Since(s.anchor) < 0 }
 func (s *system) Until(t time.Time) time.Duration { return time.Until(t) }
 
 func (s *system) NewTimer(d time.Duration) Timer { return systemTimer{time.NewTimer(d)} }
+
+// AfterFunc calls a function in a goroutine of its own after d. The engine looks for this method.
+func (s *system) AfterFunc(d time.Duration, do func()) { time.AfterFunc(d, do) }
 
 type systemTimer struct{ timer *time.Timer }
 

@@ -41,8 +41,9 @@ type admission struct {
 type wait struct {
 	node  *stat.Node // where it is counted; nil before the first wait
 	since clock.Instant
-	wake  func()        // limiters call it when the call may go on
-	woken chan struct{} // receives then; nil if a core.Arrival has set wake
+	wake  func() // limiters call it when the call may go on
+
+	sleeper *sleeper // that wake wakes; nil if a core.Arrival has set wake
 
 	within within // the calls that wait with it
 }
@@ -80,12 +81,12 @@ func (a *admission) run(ctx context.Context, opts []Option) error {
 func (a *admission) pass(ctx context.Context, opts []Option) error {
 	for {
 		env := a.resource.env
-		switched := *env.switched.Load() // before the rules are looked at
+		version := env.sleepers.version.Load() // before the rules are looked at
 		after, err := a.proceed(ctx, opts)
 		if err != nil || a.passed != nil {
 			return err
 		}
-		err = env.pause(ctx, a.Now, after, a.wait.woken, switched)
+		err = env.pause(ctx, a.Now, after, a.wait.sleeper, version)
 		a.Now = env.clock.Now()
 		if err == nil {
 			err = ctx.Err() // it may have ended while the call was woken
@@ -324,14 +325,8 @@ func (a *admission) beginWait(ctx context.Context) {
 // waker returns the function that wakes the call, which it makes at first use.
 func (a *admission) waker() func() {
 	if a.wait.wake == nil {
-		woken := make(chan struct{}, 1)
-		a.wait.woken = woken
-		a.wait.wake = func() {
-			select {
-			case woken <- struct{}{}:
-			default: // it has been woken already
-			}
-		}
+		a.wait.sleeper = newSleeper()
+		a.wait.wake = a.wait.sleeper.wake
 	}
 	return a.wait.wake
 }
@@ -379,29 +374,6 @@ func (e *callEnv) waitError(ctx context.Context) error {
 		return ErrClosed
 	}
 	return nil
-}
-
-// pause waits until wake or switched receives, until d has passed since now, unless d is 0, or
-// until the context or the engine ends: then it returns that error.
-func (e *callEnv) pause(ctx context.Context, now clock.Instant, d time.Duration, wake, switched <-chan struct{}) error {
-	var over <-chan time.Time
-	if d > 0 {
-		timer := clock.TimerAt(e.clock, now.Add(d))
-		defer timer.Stop()
-		over = timer.C()
-	}
-	select {
-	case <-wake:
-		return nil
-	case <-switched:
-		return nil
-	case <-over:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-e.closed:
-		return ErrClosed
-	}
 }
 
 // leavesOff ends the wait of a call for what is switched off now. It returns whether it waited for that.

@@ -31,9 +31,9 @@ type callEnv struct {
 	// generation numbers the rule set in force; a call acts by one generation
 	// throughout. It is what swaps a set as a whole: see plan.
 	generation atomic.Uint64
-	linksUntil atomic.Int64                  // the clock.Instant from which on Guard.Context links no calls
-	closed     chan struct{}                 // closed by Close, to wake what waits
-	switched   atomic.Pointer[chan struct{}] // closed when something is switched: calls that wait look again
+	linksUntil atomic.Int64  // the clock.Instant from which on Guard.Context links no calls
+	closed     chan struct{} // closed by Close, to wake what waits
+	sleepers   sleepers      // woken by Close, and when something is switched: calls that wait look again
 
 	names    resourceNames  // for calls that do not find what they expect in their resource
 	overflow *resourceStats // those that names beyond the bound share
@@ -67,8 +67,6 @@ func (e *callEnv) init(config *Config) {
 	}
 	e.linksUntil.Store(math.MinInt64)
 	e.closed = make(chan struct{})
-	switched := make(chan struct{})
-	e.switched.Store(&switched)
 	none := &e.noRules.others
 	none.isFollowed = e.observesPasses()
 	none.isEmpty = !none.isFollowed

@@ -3,7 +3,6 @@ package core
 import (
 	"cmp"
 	"log/slog"
-	"sync"
 	"sync/atomic"
 
 	"github.com/penstock-go/penstock/clock"
@@ -42,7 +41,7 @@ type Engine struct {
 	domains   atomic.Pointer[map[string]rules.Domain] // that are served; nil for none
 	recorders recorders
 	sources   sourceList
-	running   sync.WaitGroup // the goroutines of the engine
+	running   goroutines
 }
 
 // New returns an engine without rules.
@@ -93,6 +92,7 @@ func (e *Engine) Close() {
 	e.rules.mu.Lock()
 	if e.generation.Swap(closedGeneration) != closedGeneration {
 		close(e.closed)
+		e.sleepers.wakeAll()
 		e.sources.cancel()
 		e.signals.Cancel()
 		e.fleet.Close()

@@ -24,20 +24,29 @@ const (
 // sourceList is the sources that the engine follows. ruleStore.mu guards it.
 type sourceList struct {
 	list   []*followedSource // in the order in which they were first followed
-	change chan struct{}     // closed and renewed with every change of what is in here
+	change chan struct{}     // closed with the next change of what is in here; nil unless somebody waits for that
 	ctx    context.Context
 	cancel context.CancelFunc
 }
 
 func (b *sourceList) init() {
-	b.change = make(chan struct{})
 	b.ctx, b.cancel = context.WithCancel(context.Background())
 }
 
 // changed wakes the goroutines that wait for a change.
 func (b *sourceList) changed() {
-	close(b.change)
-	b.change = make(chan struct{})
+	if b.change != nil {
+		close(b.change)
+		b.change = nil
+	}
+}
+
+// nextChange returns a channel that is closed with the next change.
+func (b *sourceList) nextChange() <-chan struct{} {
+	if b.change == nil {
+		b.change = make(chan struct{})
+	}
+	return b.change
 }
 
 func (b *sourceList) find(name string) *followedSource {
@@ -134,7 +143,7 @@ func (f sourceSink) run(source Source) error {
 		if now.Sub(begun) >= maxRestart {
 			pause = minRestart
 		}
-		if err := f.engine.pause(f.ctx, now, pause, nil, nil); err != nil {
+		if err := f.engine.sleepUntil(f.ctx, now.Add(pause), newSleeper()); err != nil {
 			return err
 		}
 		pause = min(2*pause, maxRestart)

@@ -2,6 +2,7 @@ package core
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -218,27 +219,17 @@ func (e *Engine) keepForcedTime(f *Forced) {
 		e.rules.timesForced = true
 		e.running.Go(e.endForcedInTime)
 	default:
-		select {
-		case e.rules.forcedSooner <- struct{}{}:
-		default: // it looks again anyway
-		}
+		e.sleepers.wakeAll() // the goroutine, and calls that wait, which does no harm
 	}
 }
 
 func (e *Engine) endForcedInTime() {
-	for {
-		now := e.clock.Now() // the clock may go on before the timer is set
+	for s := newSleeper(); ; {
+		version, now := e.sleepers.version.Load(), e.clock.Now() // the clock may go on before the timer is set
 		left, goesOn := e.endForced()
-		if !goesOn {
+		if !goesOn || e.pause(context.Background(), now, min(left, forcedCheck), s, version) != nil {
 			return
 		}
-		timer := clock.TimerAt(e.clock, now.Add(min(left, forcedCheck)))
-		select {
-		case <-timer.C():
-		case <-e.rules.forcedSooner:
-		case <-e.closed:
-		}
-		timer.Stop()
 	}
 }
 

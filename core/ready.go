@@ -22,7 +22,6 @@ func (e *Engine) Ready(ctx context.Context) error {
 	for {
 		lists := e.lists.Changed()
 		e.rules.mu.Lock()
-		change := e.sources.change
 		missing := e.sources.missing()
 		for _, l := range e.awaitedLists() {
 			missing = append(missing, fmt.Sprintf("list %q, which %s names, is not there", l.Name, strings.Join(l.Rules, ", ")))
@@ -31,10 +30,12 @@ func (e *Engine) Ready(ctx context.Context) error {
 		if answered != nil {
 			missing = append(missing, "the backend of the fleet has not answered yet")
 		}
-		e.rules.mu.Unlock()
 		if len(missing) == 0 {
+			e.rules.mu.Unlock()
 			return nil
 		}
+		change := e.sources.nextChange()
+		e.rules.mu.Unlock()
 		select {
 		case <-change:
 		case <-lists:

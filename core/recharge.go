@@ -149,4 +149,3 @@ func (e *Engine) tellRecharge(of *planned, limiter rule.Recharger, call rule.Cal
 		At: call.Now, Type: EventRecharge, Resource: target.Resource, Kind: key.Kind, Rule: key.Name, By: by, Text: text,
 	})
 }
-

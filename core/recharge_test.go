@@ -166,11 +166,15 @@ func TestOnlyBalancesAreRecharged(t *testing.T) {
 	})
 	ctx := t.Context()
 	for want, try := range map[string]func() (int64, error){
-		"has no balance":               func() (int64, error) { return e.Recharge(ctx, rule.Key{Kind: "flow", Name: "rate"}, "", 5, core.Order{}) },
-		`no rule flow "none"`:           func() (int64, error) { return e.Recharge(ctx, rule.Key{Kind: "flow", Name: "none"}, "", 5, core.Order{}) },
-		"say which value of tenant":    func() (int64, error) { return e.Recharge(ctx, valueCredit, "", 5, core.Order{}) },
-		"is for the resource":          func() (int64, error) { return e.Recharge(ctx, flowCredit, "x", 5, core.Order{}) },
-		"a balance can have at most":   func() (int64, error) { return e.Recharge(ctx, flowCredit, "", rule.MaxBalance+1, core.Order{}) },
+		"has no balance": func() (int64, error) {
+			return e.Recharge(ctx, rule.Key{Kind: "flow", Name: "rate"}, "", 5, core.Order{})
+		},
+		`no rule flow "none"`: func() (int64, error) {
+			return e.Recharge(ctx, rule.Key{Kind: "flow", Name: "none"}, "", 5, core.Order{})
+		},
+		"say which value of tenant":  func() (int64, error) { return e.Recharge(ctx, valueCredit, "", 5, core.Order{}) },
+		"is for the resource":        func() (int64, error) { return e.Recharge(ctx, flowCredit, "x", 5, core.Order{}) },
+		"a balance can have at most": func() (int64, error) { return e.Recharge(ctx, flowCredit, "", rule.MaxBalance+1, core.Order{}) },
 		"the most that a balance can ": func() (int64, error) {
 			_, _ = e.Recharge(ctx, flowCredit, "", 1, core.Order{})
 			return e.Recharge(ctx, flowCredit, "", rule.MaxBalance, core.Order{})

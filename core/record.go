@@ -25,16 +25,10 @@ var ErrNotRecording = errors.New("core: the engine does not record calls: set Co
 func (e *Engine) Record(ctx context.Context, d time.Duration) (*recording.Recording, error) {
 	rec, from := e.startRecording(), e.clock.Now()
 	defer e.stopRecording()
-	timer := clock.TimerAt(e.clock, from.Add(d))
-	defer timer.Stop()
-	select {
-	case <-timer.C():
-		return e.readRecorder(rec, from, e.clock.Now()), nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	case <-e.closed:
-		return nil, ErrClosed
+	if err := e.sleepUntil(ctx, from.Add(d), newSleeper()); err != nil {
+		return nil, err
 	}
+	return e.readRecorder(rec, from, e.clock.Now()), nil
 }
 
 // Recorded returns the calls of the last time, as far as there is memory for them, of an engine that has a

@@ -40,7 +40,9 @@ func TestRingNoticesWordsOfAnEarlierUse(t *testing.T) {
 		"a long record": func(r *recordedBlocks, at claimedPairs, now clock.Instant) {
 			r.writeMore(at, recordSettled, 1, make([]uint64, 4), now)
 		},
-		"an end": func(r *recordedBlocks, at claimedPairs, _ clock.Instant) { storeWord(&r.words[2*at.index+1], 1<<20|at.tag) },
+		"an end": func(r *recordedBlocks, at claimedPairs, _ clock.Instant) {
+			storeWord(&r.words[2*at.index+1], 1<<20|at.tag)
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, later := ring()

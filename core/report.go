@@ -1,7 +1,9 @@
 package core
 
 import (
-	"github.com/penstock-go/penstock/clock"
+	"context"
+	"time"
+
 	"github.com/penstock-go/penstock/core/internal/journal"
 )
 
@@ -37,28 +39,51 @@ func (e *Engine) report(o outcome) {
 	}
 }
 
-// flushLater has what is left to log logged as soon as it may be.
+// flushLater has what is left to log logged as soon as it may be. With the system's clock that is a timer and
+// no goroutine, which would outlive a testing/synctest bubble.
 func (e *Engine) flushLater() {
 	e.rules.mu.Lock()
 	defer e.rules.mu.Unlock()
 	if e.isClosed() || !e.journal.Schedule() {
 		return
 	}
+	if c, ok := e.clock.(interface {
+		AfterFunc(d time.Duration, do func())
+	}); ok {
+		e.flushAfter(c.AfterFunc)
+		return
+	}
 	at := e.clock.Now().Add(journal.Interval)
 	e.running.Go(func() {
-		timer := clock.TimerAt(e.clock, at)
-		defer timer.Stop()
-		for {
-			select {
-			case <-timer.C():
-			case <-e.closed: // Close logs the rest
+		for s := newSleeper(); ; at = e.clock.Now().Add(journal.Interval) {
+			if e.sleepUntil(context.Background(), at, s) != nil {
+				return // Close logs the rest
+			}
+			if !e.flushNow() {
 				return
 			}
-			e.journal.Flush(e.clock.Now(), false)
-			if !e.journal.Proceed() {
-				return
-			}
-			timer.Reset(journal.Interval)
 		}
+	})
+}
+
+// flushNow logs what may be logged, and returns whether there is more.
+func (e *Engine) flushNow() bool {
+	e.journal.Flush(e.clock.Now(), false)
+	return e.journal.Proceed()
+}
+
+// flushAfter is flushLater with a function that calls another one after a time.
+func (e *Engine) flushAfter(afterFunc func(time.Duration, func())) {
+	afterFunc(journal.Interval, func() {
+		e.rules.mu.Lock()
+		defer e.rules.mu.Unlock()
+		if e.isClosed() {
+			return // Close logs the rest
+		}
+		e.running.Go(func() { // Close waits for it
+			if e.flushNow() {
+				e.flushAfter(afterFunc)
+			}
+		})
 	})
 }

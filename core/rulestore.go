@@ -22,9 +22,8 @@ type ruleStore struct {
 	appliedAt clock.Instant
 	wasReady  bool // see Engine.AwaitedLists
 
-	switches     *switchTable  // the same that new names find in the patternSet
-	timesForced  bool          // a goroutine ends forced states whose time is over
-	forcedSooner chan struct{} // tells it that one has come
+	switches    *switchTable // the same that new names find in the patternSet
+	timesForced bool         // a goroutine ends forced states whose time is over
 }
 
 func (s *ruleStore) init(config Config, try func([]rules.Replacement) error) {
@@ -41,5 +40,4 @@ func (s *ruleStore) init(config Config, try func([]rules.Replacement) error) {
 	})
 	s.active = make(map[rule.Key]*activeRule)
 	s.forced = make(map[rule.Kind]*forcedState)
-	s.forcedSooner = make(chan struct{}, 1)
 }

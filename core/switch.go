@@ -169,8 +169,7 @@ func (e *Engine) swapSwitches(next *switchTable, scopes ...Scope) limiterChanges
 	c := &ruleChange{version: e.generation.Load() + 1, now: e.clock.Now(), switches: next, switched: scopes}
 	limiters := e.apply(c)
 	e.rules.switches, e.rules.revision = next, c.version
-	woken := make(chan struct{})
-	close(*e.switched.Swap(&woken))
+	e.sleepers.wakeAll()
 	return limiters
 }
 

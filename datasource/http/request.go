@@ -121,7 +121,7 @@ func (s *Source) send(
 		next, err := target.Parse(response.Header.Get("Location"))
 		if err != nil || response.Header.Get("Location") == "" || next.Host == "" ||
 			next.Scheme != target.Scheme && next.Scheme != "https" {
-			return nil, nil, fmt.Errorf("%s: %w: it must be a URL, and https if this one is", response.Status, errRedirection)
+			return nil, nil, fmt.Errorf("%s: %w: it must be a URL, and https if this one is", statusOf(response), errRedirection)
 		}
 		target = next
 	}
@@ -191,6 +191,11 @@ func withoutURL(err error) error {
 	return err
 }
 
+// statusOf returns the status of an answer, with the words of the standard: those of the server may be anything.
+func statusOf(response *http.Response) string {
+	return fmt.Sprintf("%d %s", response.StatusCode, http.StatusText(response.StatusCode))
+}
+
 // read reads an answer.
 func (f *follower) read(response *http.Response, conditional bool, before *version, maxSize int) (answer, error) {
 	switch response.StatusCode {
@@ -208,7 +213,7 @@ func (f *follower) read(response *http.Response, conditional bool, before *versi
 	case http.StatusNotFound:
 		return answer{}, errors.New("404 Not Found: answer 410 Gone to remove a document")
 	default:
-		return answer{}, fmt.Errorf("%d %s", response.StatusCode, http.StatusText(response.StatusCode))
+		return answer{}, errors.New(statusOf(response))
 	}
 	data, err := body(response, maxSize)
 	if err != nil {
@@ -240,8 +245,9 @@ func body(response *http.Response, maxSize int) ([]byte, error) {
 
 // checkEncoding returns an error if the body of an answer is encoded. Transports decode gzip.
 func checkEncoding(response *http.Response) error {
+	const longest = 40 // bytes of what the server says that are logged
 	if encoding := response.Header.Get("Content-Encoding"); encoding != "" {
-		return fmt.Errorf("it is encoded as %q: serve it plain or with gzip", encoding)
+		return fmt.Errorf("it is encoded as %q: serve it plain or with gzip", encoding[:min(len(encoding), longest)])
 	}
 	return nil
 }

@@ -428,6 +428,25 @@ func TestTransportOfTheCallerIsUsed(t *testing.T) {
 	sourcetest.Follow(t, open(t, "http://nowhere.invalid/a", opts)).AwaitDocuments(t, map[string]string{"a": one})
 }
 
+// What a server says besides is not logged: it may be long, or secret.
+func TestErrorsDoNotRepeatWhatTheServerSays(t *testing.T) {
+	long := strings.Repeat("secret", 100_000)
+	for says, response := range map[string]http.Response{
+		"302 Found":  {StatusCode: http.StatusFound, Status: "302 " + long, Header: http.Header{}},
+		"encoded as": {StatusCode: http.StatusOK, Status: "200 " + long, Header: http.Header{"Content-Encoding": {long}}},
+		"502 Bad":    {StatusCode: http.StatusBadGateway, Status: "502 " + long, Header: http.Header{}},
+	} {
+		opts := quick()
+		opts.Transport = transport(func(*http.Request) (*http.Response, error) {
+			answer := response
+			answer.Body = io.NopCloser(strings.NewReader(long))
+			return &answer, nil
+		})
+		r := sourcetest.Follow(t, open(t, "http://nowhere.invalid/a", opts))
+		r.AwaitError(t, func(err error) bool { return strings.Contains(err.Error(), says) && len(err.Error()) < 300 })
+	}
+}
+
 type transport func(*http.Request) (*http.Response, error)
 
 func (t transport) RoundTrip(r *http.Request) (*http.Response, error) { return t(r) }

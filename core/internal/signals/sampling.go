@@ -27,7 +27,7 @@ func (s *Set) maxAge() time.Duration { return max(maxAgeIntervals*s.Interval, le
 // if it does not answer, the sampler notices.
 type sampler struct {
 	of    *Set
-	ended <-chan struct{} // closed when rules read no signals any more
+	ended <-chan struct{} // closed when rules read no signals any more, or the engine is closed
 	timer clock.Timer
 }
 
@@ -39,8 +39,6 @@ func (s *Set) sampleUntil(ended <-chan struct{}) {
 		select {
 		case <-by.timer.C():
 		case <-ended:
-			return
-		case <-s.Closed:
 			return
 		}
 		if !by.sampleAll() {
@@ -93,8 +91,6 @@ func (s *sampler) sample(of *signal, deadline clock.Instant) bool {
 				return true
 			}
 		case <-s.ended:
-			return false
-		case <-set.Closed:
 			return false
 		}
 	}

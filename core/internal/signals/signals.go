@@ -84,8 +84,21 @@ func New(config Config) *Set {
 	return s
 }
 
-// Cancel ends the readings that are under way.
-func (s *Set) Cancel() { s.cancel() }
+// Cancel ends the readings that are under way, and the goroutine.
+func (s *Set) Cancel() {
+	s.cancel()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.end()
+}
+
+// end ends the goroutine, if there is one. The caller holds s.mu.
+func (s *Set) end() {
+	if s.watched != nil {
+		close(s.watched)
+		s.watched = nil
+	}
+}
 
 // Reading returns the reading of a signal, for limiters.
 func (s *Set) Reading(name rule.Signal) *rule.Reading {
@@ -164,9 +177,8 @@ func (s *Set) Watch() {
 		ended := make(chan struct{})
 		s.watched = ended
 		s.Start(func() { s.sampleUntil(ended) })
-	case s.watched != nil && !s.inUse():
-		close(s.watched)
-		s.watched = nil
+	case !s.inUse():
+		s.end()
 	}
 }
 

@@ -83,7 +83,7 @@ func (c *envoyFile) descriptors(of *object, above []envoyKey) {
 		case d.has("rate_limit"):
 			c.limit(d, path)
 		}
-		d.reportOthers("key", "value", "rate_limit", "descriptors", "shadow_mode", "detailed_metric", "value_to_metric")
+		d.reportOthers("key", "value", "rate_limit", "descriptors", "shadow_mode", "quota_mode", "detailed_metric", "value_to_metric")
 		if !d.dropped {
 			c.descriptors(d, path)
 		}
@@ -110,7 +110,7 @@ const day = 24 * time.Hour
 func (c *envoyFile) limit(d *object, path []envoyKey) {
 	e := d.find("rate_limit")
 	of := d.within(e.node)
-	l := envoyLimit{path: path, offset: d.offset, unlimited: of.flag("unlimited"), shadow: d.flag("shadow_mode"), window: time.Second}
+	l := envoyLimit{path: path, offset: d.offset, unlimited: of.flag("unlimited"), shadow: d.flag("shadow_mode") || d.flag("quota_mode"), window: time.Second}
 	if !l.unlimited {
 		switch unit := strings.ToLower(of.text("unit")); unit {
 		case "second":

@@ -30,6 +30,7 @@ const (
 // nginxZone is a zone: what requests are counted by, and how many may pass.
 type nginxZone struct {
 	keys   []string // attributes; none for all requests together
+	server bool     // each server has its own counters
 	fault  string   // why the key or the rate is not understood
 	limit  float64
 	window time.Duration
@@ -96,6 +97,7 @@ func (f *nginxFile) zone(d nginxDirective, zones map[string]*nginxZone, rated bo
 		return
 	}
 	z.keys, z.fault = nginxKey(d.words[1])
+	z.server = nginxServer.MatchString(d.words[1])
 	name, rate := "", ""
 	for _, word := range d.words[2:] {
 		if value, ok := strings.CutPrefix(word, "zone="); ok {
@@ -127,6 +129,19 @@ func nginxRate(rate string) (limit float64, window time.Duration, fault string) 
 		return 0, 0, fmt.Sprintf("the rate is %s: must be a number of requests, as in 10r/s or 30r/m", wording.Quote(rate))
 	}
 	return float64(n), window, ""
+}
+
+// nginxServer matches a key in which the name of the server is.
+var nginxServer = regexp.MustCompile(`\$(server_name\b|\{server_name\})`)
+
+// keysFor returns the attributes by which a zone counts where a directive stands. The name of the server is the
+// same for all requests within one.
+func (z *nginxZone) keysFor(d nginxDirective) []string {
+	isWithin := slices.ContainsFunc(d.around, func(b *nginxBlock) bool { return b.words[0] == "server" })
+	if !z.server || isWithin || slices.Contains(z.keys, "host") || len(z.keys) == hotparam.MaxParams {
+		return z.keys
+	}
+	return slices.Sorted(slices.Values(append(slices.Clone(z.keys), "host")))
 }
 
 // nginxKey returns the attributes that the key of a zone is made of.
@@ -217,11 +232,12 @@ func (f *nginxFile) limitRequests(d nginxDirective) {
 // writeRate adds the rule of limit_req: calls that wait are spaced, others take from a bucket
 // that holds the burst and one more.
 func (f *nginxFile) writeRate(d nginxDirective, z *nginxZone, burst float64, wait time.Duration) {
-	from := d.source(z.keys)
+	keys := z.keysFor(d)
+	from := d.source(keys)
 	if wait > 0 {
 		from.notes = append(from.notes, noteNginxBurst)
 	}
-	if len(z.keys) == 0 {
+	if len(keys) == 0 {
 		made := flow.Rule{Resource: d.resource(), Limit: z.limit, Window: z.window, Shadow: d.isDryRun()}
 		if made.Algorithm, made.MaxWait = flow.Throttle, wait; wait == 0 {
 			made.Algorithm, made.Burst = flow.TokenBucket, burst+1
@@ -229,7 +245,7 @@ func (f *nginxFile) writeRate(d nginxDirective, z *nginxZone, burst float64, wai
 		f.to.flow = append(f.to.flow, converted[flow.Rule]{made, from})
 		return
 	}
-	made := hotparam.Rule{Resource: d.resource(), Param: rule.StringsOf(z.keys...), Limit: z.limit, Window: z.window, Shadow: d.isDryRun()}
+	made := hotparam.Rule{Resource: d.resource(), Param: rule.StringsOf(keys...), Limit: z.limit, Window: z.window, Shadow: d.isDryRun()}
 	if made.Algorithm, made.MaxWait = hotparam.Throttle, wait; wait == 0 {
 		made.Algorithm, made.Burst = hotparam.TokenBucket, burst+1
 	}
@@ -251,12 +267,13 @@ func (f *nginxFile) limitConnections(d nginxDirective) {
 	if z == nil {
 		return
 	}
-	from := d.source(z.keys)
-	if len(z.keys) == 0 {
+	keys := z.keysFor(d)
+	from := d.source(keys)
+	if len(keys) == 0 {
 		made := isolation.Rule{Resource: d.resource(), Limit: int(n), Shadow: d.isDryRun()}
 		f.to.isolation = append(f.to.isolation, converted[isolation.Rule]{made, from})
 		return
 	}
-	made := hotparam.Rule{Resource: d.resource(), Param: rule.StringsOf(z.keys...), Concurrency: int(n), Shadow: d.isDryRun()}
+	made := hotparam.Rule{Resource: d.resource(), Param: rule.StringsOf(keys...), Concurrency: int(n), Shadow: d.isDryRun()}
 	f.to.hotParam = append(f.to.hotParam, converted[hotparam.Rule]{made, from})
 }

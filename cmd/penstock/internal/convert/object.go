@@ -91,7 +91,7 @@ func (o *object) number(name string, byDefault float64) float64 {
 		o.drop(e.node.offset, "%s is %v: must be a number from 0", name, e.node)
 		return byDefault
 	}
-	return v
+	return math.Abs(v) // -0 is 0
 }
 
 func (o *object) whole(name string, byDefault int) int {

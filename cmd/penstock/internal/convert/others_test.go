@@ -43,7 +43,7 @@ func TestNginxRatesAreConverted(t *testing.T) {
 	for key, param := range map[string]rule.Strings{
 		"$binary_remote_addr": rule.StringsOf("ip"), "$remote_addr": rule.StringsOf("ip"), "$http_x_user": rule.StringsOf("header:x-user"),
 		"$arg_id": rule.StringsOf("query:id"), "$cookie_sid": rule.StringsOf("cookie:sid"), "${host}": rule.StringsOf("host"),
-		`"$binary_remote_addr$server_name"`: rule.StringsOf("ip"), "$arg_a$arg_b": rule.StringsOf("query:a", "query:b"),
+		`"$binary_remote_addr$server_name"`: rule.StringsOf("host", "ip"), "$server_name": rule.StringsOf("host"), "$arg_a$arg_b": rule.StringsOf("query:a", "query:b"),
 	} {
 		c := convertFile("http { limit_conn_zone " + key + " zone=z:1m; limit_conn z 3; }")
 		assert.Equal(t, []hotparam.Rule{{Resource: "nginx", Param: param, Concurrency: 3}}, c.Rules.HotParam, key)
@@ -199,4 +199,63 @@ func TestResilience4jLimitsThatAreNotUnderstoodAreNotWritten(t *testing.T) {
 		require.NoError(t, err)
 		assert.NotContains(t, string(document), "resource:", instance)
 	}
+}
+
+func TestAnchorsOfYAMLAreMerged(t *testing.T) {
+	c := convertFile(`
+x: &base {maxConcurrentCalls: 900, maxWaitDuration: 20ms}
+y: &other {maxConcurrentCalls: 3}
+resilience4j.bulkhead.instances:
+  größe: {<<: *base}
+  two: {maxConcurrentCalls: 70, <<: *base}
+  three:
+    <<: [*base, *other]
+`)
+	assert.Empty(t, hasKind(c, convert.LeftOut))
+	assert.Equal(t, []isolation.Rule{
+		{Resource: "größe", Limit: 900, MaxWait: 20 * time.Millisecond}, {Resource: "two", Limit: 70, MaxWait: 20 * time.Millisecond},
+		{Resource: "three", Limit: 900, MaxWait: 20 * time.Millisecond},
+	}, c.Rules.Isolation)
+	for _, file := range []string{
+		"resilience4j.bulkhead.instances: {a: {maxConcurrentCalls: 3, maxConcurrentCalls: 5}}", "resilience4j.bulkhead.instances: {a: {<<: 3}}",
+	} {
+		assert.True(t, convertFile(file).Has(convert.Unreadable), file)
+	}
+}
+
+func TestAliasesOfYAMLAreBounded(t *testing.T) {
+	file := "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n"
+	for i := range 12 {
+		file += fmt.Sprintf("a%d: &a%d [*a%d, *a%d, *a%d, *a%d, *a%d, *a%d, *a%d, *a%d]\n", i+1, i+1, i, i, i, i, i, i, i, i)
+	}
+	assert.True(t, convertFile(file+"resilience4j: {}\n").Has(convert.Unreadable))
+}
+
+// Spring takes what a later document says, and what is for a profile only with that.
+func TestDocumentsOfSpringCountTogether(t *testing.T) {
+	c := convertFile(`
+resilience4j.bulkhead.instances: {a: {maxConcurrentCalls: 5, maxWaitDuration: 7ms}, b: {maxConcurrentCalls: 6}}
+---
+resilience4j:
+  bulkhead:
+    instances:
+      a: {max-concurrent-calls: 50}
+`)
+	assert.Empty(t, hasKind(c, convert.LeftOut))
+	assert.ElementsMatch(t, []isolation.Rule{
+		{Resource: "a", Limit: 50, MaxWait: 7 * time.Millisecond}, {Resource: "b", Limit: 6},
+	}, c.Rules.Isolation)
+	for _, profile := range []string{"spring.config.activate.on-profile: test", "spring: {profiles: test}", "spring: {config: {activate: {onProfile: [a, b]}}}"} {
+		document := profile + "\nresilience4j.bulkhead.instances: {a: {maxConcurrentCalls: 1}}\n"
+		c = convertFile("resilience4j.bulkhead.instances: {a: {maxConcurrentCalls: 50}}\n---\n" + document)
+		assert.Equal(t, []isolation.Rule{{Resource: "a", Limit: 50}}, c.Rules.Isolation)
+		assert.Len(t, hasKind(c, convert.LeftOut), 1, profile)
+		assert.Len(t, convertFile(document).Rules.Isolation, 1, "the file of a profile")
+	}
+}
+
+func TestQuotaModeOfEnvoyRefusesNothing(t *testing.T) {
+	c := convertFile("domain: d\ndescriptors:\n- {key: a, quota_mode: true, rate_limit: {unit: second, requests_per_unit: 3}}")
+	require.Len(t, c.Rules.HotParam, 1)
+	assert.True(t, c.Rules.HotParam[0].Shadow)
 }

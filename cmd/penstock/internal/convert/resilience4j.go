@@ -29,17 +29,44 @@ const (
 
 // convertResilience4j converts the application.yml of a program with resilience4j.
 func convertResilience4j(documents []node) (converted batch, findings []Finding) {
-	for _, document := range documents {
-		root := relaxed(plainObject(document))
-		under := root.below("resilience4j")
-		for _, e := range under.entries {
-			f := r4jFile{to: &converted, module: e.name()}
-			f.convertModule(e)
-			findings = append(findings, f.findings...)
+	root := &object{}
+	for _, document := range slices.Backward(documents) { // what a later one says counts
+		o := plainObject(document)
+		findings = append(findings, o.findings...)
+		if profile := profileOf(o); profile != nil && len(documents) > 1 {
+			findings = append(findings, Finding{Kind: LeftOut, offset: profile.key.offset, Message: fmt.Sprintf(
+				"what is only for the profile %v is not written: convert it from a file of its own", profile.node)})
+			continue
 		}
-		findings = append(findings, root.findings...)
+		root.putAll(o)
+	}
+	for _, e := range root.below("resilience4j").entries {
+		f := r4jFile{to: &converted, module: e.name()}
+		f.convertModule(e)
+		findings = append(findings, f.findings...)
 	}
 	return converted, findings
+}
+
+// profileOf returns the field that says for which profiles of Spring a document is; nil if it is for all.
+func profileOf(o *object) *entry {
+	all := &object{}
+	all.putAll(o)
+	spring := all.below("spring")
+	for _, e := range spring.below("config").below("activate").entries {
+		if strings.EqualFold(uniform(e.name()), "onProfile") {
+			return &e
+		}
+	}
+	if e := spring.find("profiles"); e != nil && !isObject(e.node) {
+		return e // as in versions before 2.4
+	}
+	return nil
+}
+
+func isObject(n node) bool {
+	_, is := n.value.([]entry)
+	return is
 }
 
 // r4jFile is a part of a configuration that is being converted.
@@ -118,14 +145,12 @@ func (o *object) below(name string) *object {
 	return plainObject(e.node)
 }
 
-// relaxed returns an object in which names are written as Spring reads them: dots lead to
-// objects within, and dashes and underscores do not count. Names of instances and configurations stay.
-func relaxed(o *object) *object {
-	made := &object{offset: o.offset, findings: o.findings}
-	for _, e := range o.entries {
-		made.put(strings.Split(e.name(), "."), e, 0)
+// putAll adds the fields of an object with names as Spring reads them: dots lead to objects within, and dashes
+// and underscores do not count. Names of instances and configurations stay. What is there already stays.
+func (o *object) putAll(of *object) {
+	for _, e := range of.entries {
+		o.put(strings.Split(e.name(), "."), e, 0)
 	}
-	return made
 }
 
 // uniform returns a name, or a value of an enumeration, without what does not count for Spring but its case.
@@ -141,6 +166,9 @@ func (o *object) put(path []string, e entry, depth int) {
 	}
 	inner, nested := e.node.value.([]entry)
 	if len(path) == 1 && !nested {
+		if o.find(name) != nil {
+			return
+		}
 		o.entries = append(o.entries, entry{node{e.key.offset, name}, e.node})
 		return
 	}
