@@ -18,12 +18,12 @@ type Evidence uint8
 
 // The kinds of evidence.
 const (
-	ByNothing  Evidence = iota
-	ByLimits            // more calls under way took longer, in proportion
-	BySurge             // more calls came than usual, and took longer
-	ByFailures          // calls failed late
-	ByProcessor         // more calls came than usual, and what can run waits for a processor
-	ByEarlier           // as much was done as in an earlier shortage, and calls took longer
+	ByNothing   Evidence = iota
+	ByLimits             // more calls under way took longer, in proportion
+	BySurge              // more calls came than usual, and took longer
+	ByFailures           // calls failed late
+	ByProcessor          // more calls came than usual, and what can run waits for a processor
+	ByEarlier            // as much was done as in an earlier shortage, and calls took longer
 )
 
 // Shortage returns what showed last that the service is short of something.
