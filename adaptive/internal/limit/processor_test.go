@@ -112,9 +112,13 @@ func TestNoLimitIsRestoredAfterAnOverload(t *testing.T) {
 // What was known of all resources together is mostly about those that take long.
 func TestALimitIsNoMoreThanPlentyForTheResourcesThatAreLeft(t *testing.T) {
 	t.Parallel()
-	c := limitedTo(t, 50, limit.ProcessorUnknown)
+	c := limitedTo(t, 50, limit.ProcessorShort)
 	c.Usually(4)
 	assert.InDelta(t, 12, c.Limit(), 1e-9)
 	c.Usually(100)
 	assert.InDelta(t, 12, c.Limit(), 1e-9)
+
+	c = limitedTo(t, 50, limit.ProcessorUnknown) // it may be a burst, which would not be let through
+	c.Usually(4)
+	assert.InDelta(t, 50, c.Limit(), 1e-9)
 }

@@ -376,8 +376,13 @@ func (t *test) proven() float64 {
 	return t.levels[0].limit
 }
 
-// Usually is called when so many calls are usually under way of those that the limit is for.
-func (c *Control) Usually(calls float64) { c.setLimit(min(c.limit, plenty(calls))) }
+// Usually is called when so many calls are usually under way of those that the limit is for. While the process
+// is short of processors, it is no more than plenty for them.
+func (c *Control) Usually(calls float64) {
+	if c.computes {
+		c.setLimit(min(c.limit, plenty(calls)))
+	}
+}
 
 // LookAgain goes on with a test that has found a shortage until it can be told which resources are
 // short of something. It returns whether it does.
