@@ -156,9 +156,10 @@ func (g *group) observe(now clock.Instant) (slowest *class) {
 
 // surge returns how many calls of the classes that are slow came since they are; of all classes if none
 // is known to be slow. Of classes that went apart it returns none: they are slow anyway, and clients ask
-// for more of what is slow. They can wait for the experiment, as they do others no harm.
+// for more of what is slow. They can wait for the experiment, as they do others no harm, unless the process is
+// short of processors.
 func (g *group) surge(now clock.Instant) (s limit.Surge) {
-	if g.index > 0 {
+	if g.index > 0 && !g.control.ShortOfProcessors() {
 		return s
 	}
 	slow := slices.ContainsFunc(g.classes, func(c *class) bool { return c.recent.slow })
@@ -335,6 +336,7 @@ func (g *group) part(isSpared func(*class) bool, now clock.Instant) *group {
 			g.remove(c, now)
 			g.groups[0].welcome(c, now)
 		}
+		g.limitAsUsual()
 		g.countStrangers()
 		return g
 	}
@@ -354,11 +356,27 @@ func (g *group) part(isSpared func(*class) bool, now clock.Instant) *group {
 	}
 	g.countStrangers()
 	to.countStrangers()
+	to.limitAsUsual()
 	to.went, to.slowAt, to.changedAt = now, now, now
 	to.beginWindow(now)
 	to.apply(now)
 	to.publish()
 	return to
+}
+
+// limitAsUsual lowers the limit to what is plenty for the classes that are left, as far as that is known. What
+// was known of all of them was mostly about those that take long.
+func (g *group) limitAsUsual() {
+	held := 0.
+	for _, c := range g.classes {
+		if c.recent.known == 0 && c.underWay() > 0 {
+			return
+		}
+		held += c.recent.held
+	}
+	if held > 0 {
+		g.control.Usually(held)
+	}
 }
 
 // sendApart has a slow class go apart with those that are like it, if others are not.

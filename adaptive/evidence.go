@@ -107,6 +107,9 @@ func evidenceOf(s limit.Shortage) string {
 	case limit.BySurge:
 		return fmt.Sprintf("%.0f calls came in %v, where %.0f are usual, and calls took %s times as long as usual",
 			s.Calls, s.Within.Round(time.Millisecond), s.Of, times(s.Slower))
+	case limit.ByProcessor:
+		return fmt.Sprintf("goroutines wait %v for a processor, and %.0f calls came in %v, where %.0f are usual",
+			time.Duration(s.Delay*float64(time.Second)).Round(time.Millisecond), s.Calls, s.Within.Round(time.Millisecond), s.Of)
 	case limit.ByEarlier:
 		return fmt.Sprintf("as many calls ended as when it was limited before, and calls took %s times as long as usual", times(s.Slower))
 	case limit.ByFailures:

@@ -21,6 +21,9 @@ func TestEvidenceIsSaidInPlainWords(t *testing.T) {
 		"120 calls came in 85ms, where 30 are usual, and calls took 2.0 times as long as usual": {
 			By: limit.BySurge, Calls: 120, Of: 30.2, Within: 85*time.Millisecond + 300*time.Microsecond, Slower: 2.04,
 		},
+		"goroutines wait 120ms for a processor, and 120 calls came in 85ms, where 30 are usual": {
+			By: limit.ByProcessor, Delay: 0.1203, Calls: 120, Of: 30.2, Within: 85 * time.Millisecond,
+		},
 		"clients gave up: 9 of 12 calls failed after a long time":                                      {By: limit.ByFailures, Calls: 9, Of: 12},
 		"as many calls ended as when it was limited before, and calls took 1.8 times as long as usual": {By: limit.ByEarlier, Slower: 1.8},
 		"more calls under way only took longer":                                                        {},

@@ -363,6 +363,7 @@ func (g *group) test(now clock.Instant) {
 	if g.queue.total == 0 && g.turned {
 		waited = g.control.Since(now) // calls come that do not wait
 	}
+	g.readProcessor()
 	raised, short := g.control.Judge(now, waited, g.patience(), g.surge)
 	switch {
 	case short && g.isUnclear() && g.control.LookAgain(now, g.patience()):
@@ -374,6 +375,23 @@ func (g *group) test(now clock.Instant) {
 		}
 	case raised:
 		g.apply(now)
+	}
+}
+
+// readProcessor tells the control how long goroutines wait for a processor: the process is short of
+// processors if they wait as long as calls may at the rule.
+func (g *group) readProcessor() {
+	delay, known := g.delay.Load()
+	longest := g.patience().Seconds()
+	switch {
+	case !known:
+		g.control.SetProcessor(limit.ProcessorUnknown, 0)
+	case delay >= longest:
+		g.control.SetProcessor(limit.ProcessorShort, delay)
+	case delay < longest/2:
+		g.control.SetProcessor(limit.ProcessorIdle, delay)
+	default:
+		g.control.SetProcessor(limit.ProcessorBusy, delay)
 	}
 }
 

@@ -98,6 +98,7 @@ func (g *group) endWindow(now clock.Instant, w limit.Window, short bool) *group 
 	}
 	w.AtLimit, w.Over = g.isFull, g.queueLimit.over()
 	w.Slow = slices.ContainsFunc(g.classes, func(c *class) bool { return c.recent.slow })
+	g.readProcessor()
 	g.control.Close(w)
 	g.learn(w)
 	g.moveThreshold(now, w)

@@ -23,6 +23,7 @@ func Kind() *rule.Type[Rule] {
 		New:        newLimiter,
 		Adopt:      adopt,
 		Signals:    signalsOf,
+		Hints:      hintsOf,
 		Gauges:     gauges(),
 		States:     []string{Normal, Limited},
 		LimitMoves: true,

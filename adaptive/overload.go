@@ -25,6 +25,7 @@ type overload struct {
 	env     rule.Env
 	current *latencyLimiter // the version in force
 	retired bool            // current is gone; a newer version may follow
+	delay   *rule.Reading   // how long goroutines wait for a processor
 	state   string          // that was reported last
 	changes statechange.Queue
 
@@ -35,7 +36,10 @@ type overload struct {
 
 // newOverload begins with the first version of a rule.
 func newOverload(l *latencyLimiter, env rule.Env) *overload {
-	o := &overload{env: env, current: l, state: Normal}
+	o := &overload{env: env, current: l, state: Normal, delay: new(rule.Reading)}
+	if env.Signals != nil {
+		o.delay = env.Signals.Reading(rule.SignalSchedulerDelay)
+	}
 	o.others = &class{weight: 1}
 	o.groups[0] = newGroup(o, 0, env.Now)
 	if l.rule.Shared {

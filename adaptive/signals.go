@@ -17,6 +17,14 @@ func signalsOf(r Rule) (signals []rule.Signal) {
 	return signals
 }
 
+// hintsOf returns the signals that a rule reads if they are to be had.
+func hintsOf(r Rule) []rule.Signal {
+	if r.Strategy != Latency {
+		return nil
+	}
+	return []rule.Signal{rule.SignalSchedulerDelay}
+}
+
 // signalThresholds returns the signals that a rule reads, with their readings.
 func signalThresholds(r Rule, env rule.Env) []signalThreshold {
 	list := thresholdsOf(r)

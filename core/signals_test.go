@@ -315,3 +315,44 @@ func TestRefusalCarriesTheAnswerOfItsRule(t *testing.T) {
 	require.ErrorAs(t, err, &blocked)
 	require.Equal(t, rule.Answer{HTTP: 529, GRPC: "ABORTED"}, blocked.Answer)
 }
+
+// hintedKind is a kind of rules that read a signal if it is to be had.
+func hintedKind() *rule.Type[gauge] {
+	return rule.Define(rule.Spec[gauge]{
+		Kind: "hinted", Phase: rule.PhaseOverload, Reason: rule.Overloaded, Common: gaugeCommon, Fields: rule.TargetFields(gaugeCommon),
+		Hints: func(g gauge) []rule.Signal { return []rule.Signal{g.Signal} },
+		New:   func(gauge, rule.Env) rule.Limiter { return &toy{decide: func(rule.Call) rule.Decision { return rule.Pass }} },
+	})
+}
+
+// A rule that can do without a signal reads it if the engine has a source. If not, or if the source cannot
+// read it, that is no fault to be logged, unless another rule needs it.
+func TestSignalsThatRulesCanDoWithoutAreReadIfTheyAreToBeHad(t *testing.T) {
+	hinted := func(source core.SignalSource) (*core.Engine, *lines, rules.Set) {
+		log := new(lines)
+		e := core.New(core.Config{
+			Logger: slog.New(slog.NewTextHandler(log, nil)), Kinds: []rule.Definition{gaugeKind(), hintedKind()}, Signals: source, SignalInterval: -1,
+		})
+		t.Cleanup(e.Close)
+		set := rules.Set{Custom: []rule.Rule{hintedKind().Of(gauge{Resource: "r", Signal: rule.SignalCPU})}}
+		require.NoError(t, e.Load(set))
+		e.SampleSignals()
+		return e, log, set
+	}
+	e, log, _ := hinted(nil)
+	require.Empty(t, e.Status().Signals)
+	require.Zero(t, log.with(lost))
+
+	source := newReadings(map[rule.Signal]float64{rule.SignalCPU: 0.9})
+	e, log, set := hinted(source)
+	require.InDelta(t, 0.9, e.Status().Signals[0].Value, 0)
+	source.forget(rule.SignalCPU)
+	e.SampleSignals()
+	require.Error(t, e.Status().Signals[0].Err)
+	require.Zero(t, log.with(lost))
+
+	set.Custom = append(set.Custom, gaugeKind().Of(gauge{Resource: "r", Signal: rule.SignalCPU}))
+	require.NoError(t, e.Load(set))
+	e.SampleSignals()
+	require.Equal(t, 1, log.with(lost), "another rule needs it")
+}

@@ -33,6 +33,7 @@ func (e *Engine) tryRule(r rule.Rule) {
 	r.Attributes()
 	r.Lists()
 	r.Signals()
+	r.Hints()
 	r.Fleet()
 	r.Answer()
 	r.Forbids()

@@ -298,7 +298,7 @@ type Env struct {
 	// Lists are the lists that rules refer to by name. It is never nil.
 	Lists *list.Registry
 
-	// Signals has the readings of the signals that [Spec.Signals] names. It is never nil.
+	// Signals has the readings of the signals that [Spec.Signals] and [Spec.Hints] name. It is never nil.
 	// Limiters may keep the readings.
 	Signals Signals
 

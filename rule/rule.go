@@ -30,6 +30,9 @@ type Rule interface {
 	// Signals returns the signals that it reads; nil if none.
 	Signals() []Signal
 
+	// Hints returns the signals that it reads if the engine can; nil if none.
+	Hints() []Signal
+
 	// Fleet says whether its limit is one for all instances of the service.
 	Fleet() bool
 
@@ -130,6 +133,13 @@ func (r *typedRule[R]) Signals() []Signal {
 		return nil
 	}
 	return r.of.spec.Signals(r.rule)
+}
+
+func (r *typedRule[R]) Hints() []Signal {
+	if r.of.spec.Hints == nil {
+		return nil
+	}
+	return r.of.spec.Hints(r.rule)
 }
 
 func (r *typedRule[R]) Fleet() bool { return r.of.spec.Fleet != nil && r.of.spec.Fleet(r.rule) }

@@ -43,7 +43,8 @@ func KnownSignals() []Signal {
 // Signals are readings of signals.
 type Signals interface {
 	// Reading returns the reading of a signal, which is the same for the life of the
-	// engine. Only signals that a rule names in [Spec.Signals] are sampled.
+	// engine. Only signals that a rule names in [Spec.Signals] or [Spec.Hints] are
+	// sampled.
 	Reading(Signal) *Reading
 }
 

@@ -53,6 +53,10 @@ type Spec[R comparable] struct {
 	// [Env.Signals]: only these are sampled. nil for kinds that read none.
 	Signals func(R) []Signal
 
+	// Hints returns signals that the rule reads, too, if the engine has a source of signals, and does
+	// without if it has none or that cannot read them. nil for kinds that read none.
+	Hints func(R) []Signal
+
 	// Fleet says whether all instances of the service share the limit of the rule, by
 	// [Env.Fleet]. nil for kinds that have no such limits.
 	Fleet func(R) bool

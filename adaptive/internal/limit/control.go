@@ -52,6 +52,9 @@ type Control struct {
 	restored   restoredLimit
 	shortage   Shortage
 	before     earlier // of the last shortage
+	processor  Processor
+	delay      float64 // seconds that what can run waits for a processor
+	computes   bool    // the process was short of processors when the shortage was shown
 	hasSpedUp  bool    // the last probe down got much more done; if another does, too, the limit is to blame
 
 	probe probe
@@ -198,8 +201,10 @@ func (c *Control) isOutage(w Window) bool {
 	c.hopeless, c.failingFor = false, 0
 	switch {
 	case c.suspects > 0 && w.Ends-w.Failed >= 10:
-		c.restored = restoredLimit{c.now, c.limit}
-		c.setLimit(c.suspects)
+		if !c.computes { // else it was no outage that is over now
+			c.restored = restoredLimit{c.now, c.limit}
+			c.setLimit(c.suspects)
+		}
 		c.suspects = 0
 		return true
 	case w.Late > w.Ends/3: // response times would be longer if clients were more patient
@@ -227,6 +232,9 @@ func (c *Control) failing(w Window) {
 	}
 	if c.suspects == 0 {
 		c.suspects = c.limit
+		if c.phase == testing { // it is that of the test
+			c.suspects = c.test.proven()
+		}
 		if c.restored.good > 0 && c.now-c.restored.at < 5*time.Second {
 			c.suspects = c.restored.good // it was the limit that made calls fail
 		}
@@ -238,9 +246,16 @@ func (c *Control) failing(w Window) {
 func (c *Control) halve(w Window) {
 	if c.phase != limited {
 		c.shortage = Shortage{By: ByFailures, Calls: w.Late, Of: w.Ends}
+		c.computes = false
 	}
-	c.phase, c.relaxed = limited, 0
+	c.beLimited()
 	c.setLimit(c.limit / 2)
+}
+
+// beLimited has the limit be enforced.
+func (c *Control) beLimited() {
+	c.phase, c.relaxed = limited, 0
+	c.computes = c.computes || c.processor == ProcessorShort
 }
 
 // observe takes a window without a probe.
@@ -272,6 +287,8 @@ func (c *Control) observe(w Window) {
 	target := c.target()
 	r := w.response()
 	switch {
+	case c.mayDoMore() && c.now >= c.up.due:
+		c.probeUp()
 	case !c.base.verified, c.base.awaitsProbe(), w.Over && (jumped || c.now >= c.down.due):
 		c.probeDown()
 	case w.inFlight() < c.idleBelow()*c.base.mean*c.capacity:

@@ -314,6 +314,10 @@ func (c *Control) surge(now clock.Instant, since func(clock.Instant) Surge) bool
 		return false
 	}
 	s := since(now)
+	if c.processor == ProcessorShort && s.isMore() && s.Growth > 0 {
+		c.shortage = Shortage{By: ByProcessor, Calls: s.Came, Of: s.Usual, Within: s.Within, Delay: c.delay}
+		return true
+	}
 	if !s.isMore() || s.Growth <= 0 || s.Ended < asMuch*s.Usual {
 		return false // it is over, or what takes longer is not due to it: less is done than usual
 	}
@@ -351,11 +355,9 @@ func (c *Control) raiseAfter(now clock.Instant, levels int) bool {
 // Enforce puts the limit in force that the test has found: that of the service, or if its
 // response time is not known the lowest that was tested.
 func (c *Control) Enforce(now clock.Instant) {
-	c.phase, c.relaxed = limited, 0
-	harmless := c.test.levels[0].limit
-	if c.test.harmless > 0 {
-		harmless = c.test.harmless
-	}
+	c.computes = false
+	c.beLimited()
+	harmless := c.test.proven()
 	c.setLimit(harmless)
 	if c.base.verified {
 		done := c.test.present().all / max(now.Sub(c.test.present().since).Seconds(), 1e-3)
@@ -363,6 +365,22 @@ func (c *Control) Enforce(now clock.Instant) {
 	}
 	if c.suspects > 0 { // calls failed at a limit of the test, which is no limit to go back to
 		c.suspects = c.limit
+	}
+}
+
+// proven returns the highest limit of the test at which calls are not known to have taken longer.
+func (t *test) proven() float64 {
+	if t.harmless > 0 {
+		return t.harmless
+	}
+	return t.levels[0].limit
+}
+
+// Usually is called when so many calls are usually under way of those that the limit is for. While the process
+// is short of processors, it is no more than plenty for them.
+func (c *Control) Usually(calls float64) {
+	if c.computes {
+		c.setLimit(min(c.limit, plenty(calls)))
 	}
 }
 

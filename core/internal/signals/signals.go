@@ -69,7 +69,7 @@ type Set struct {
 type signal struct {
 	name     rule.Signal
 	reading  rule.Reading
-	readers  map[rule.Key]struct{}
+	readers  map[rule.Key]bool // whether they need it
 	since    clock.Instant // when a rule began to read it
 	at       clock.Instant // when it was last sampled
 	err      error
@@ -110,20 +110,14 @@ func (s *Set) Reading(name rule.Signal) *rule.Reading {
 // get returns a signal. The caller holds s.mu.
 func (s *Set) get(name rule.Signal) *signal {
 	if s.all[name] == nil {
-		s.all[name] = &signal{name: name, readers: make(map[rule.Key]struct{}), err: errNotSampled}
+		s.all[name] = &signal{name: name, readers: make(map[rule.Key]bool), err: errNotSampled}
 	}
 	return s.all[name]
 }
 
 // Replace notes that a rule comes into force in place of another one; either may be nil.
 func (s *Set) Replace(from, to rule.Rule, now clock.Instant) {
-	var before, after []rule.Signal
-	if from != nil {
-		before = from.Signals()
-	}
-	if to != nil {
-		after = to.Signals()
-	}
+	before, after := s.readBy(from), s.readBy(to)
 	if len(before)+len(after) == 0 {
 		return
 	}
@@ -141,10 +135,21 @@ func (s *Set) Replace(from, to rule.Rule, now clock.Instant) {
 			of.since = now
 		}
 		if _, known := of.readers[to.Key()]; !known {
-			of.readers[to.Key()] = struct{}{}
 			of.hasNew = true
 		}
+		of.readers[to.Key()] = slices.Contains(to.Signals(), name)
 	}
+}
+
+// readBy returns the signals that a rule reads, which may be nil.
+func (s *Set) readBy(r rule.Rule) []rule.Signal {
+	switch {
+	case r == nil:
+		return nil
+	case s.Source == nil:
+		return r.Signals()
+	}
+	return slices.Concat(r.Signals(), r.Hints())
 }
 
 // inUse says whether rules in force read any signal. The caller holds s.mu.
@@ -205,11 +210,24 @@ func (of *signal) set(value float64, err error) (changes []Change) {
 		of.reading.Fail()
 	}
 	of.err = err
+	if !of.isNeeded() {
+		return nil
+	}
 	if of.isLogged != (err != nil) || err != nil && of.hasNew {
 		changes = append(changes, Change{of.name, of.status().Rules, err})
 	}
 	of.isLogged, of.hasNew = err != nil, false
 	return changes
+}
+
+// isNeeded says whether a rule that reads the signal cannot do without. The caller holds Set.mu.
+func (of *signal) isNeeded() bool {
+	for _, needs := range of.readers {
+		if needs {
+			return true
+		}
+	}
+	return false
 }
 
 // report reports what has changed. The caller holds no lock.
