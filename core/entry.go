@@ -37,7 +37,7 @@ func (e *Engine) enter(ctx context.Context, r *resource, name string, opts []Opt
 			return Guard{}, err
 		}
 	}
-	if r == nil { // as in registry.get, whose call is 1 ns
+	if r == nil { // registry.get written out, which is a call less
 		if r = e.resources.table.Get(name); r == nil {
 			r = e.resources.getOrAdd(name)
 		}
