@@ -44,6 +44,9 @@ type callEnv struct {
 	refusalLines lines.Budget
 }
 
+// closedGeneration is the generation of an engine that was closed.
+const closedGeneration = math.MaxUint64
+
 // resourceNames finds the resources by their names.
 type resourceNames interface {
 	// getOrAdd returns the resource of a name whose resource was evicted, or belongs to the overflow.
@@ -81,9 +84,6 @@ func isForeign(c clock.Clock) bool {
 }
 
 func (e *callEnv) isClosed() bool { return e.generation.Load() == closedGeneration }
-
-// closedGeneration is the generation of an engine that was closed.
-const closedGeneration = math.MaxUint64
 
 // observesPasses says whether the observer learns of calls that pass.
 func (e *callEnv) observesPasses() bool { return e.observer.Passed != nil }

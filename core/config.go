@@ -15,6 +15,10 @@ import (
 // by default.
 const DefaultMaxResources = 10_000
 
+// Overflow is the name of the resource whose statistics the names beyond
+// [Config.MaxResources] share.
+const Overflow = rule.OtherResources
+
 // DefaultRemovalWindow is the time over which [Config.MaxRemoval] counts by
 // default.
 const DefaultRemovalWindow = time.Minute
@@ -236,7 +240,3 @@ type End struct {
 	LongLived bool // [LongLived]
 	Cancelled bool // [Guard.Cancel]: the call was not made after all
 }
-
-// Overflow is the name of the resource whose statistics the names beyond
-// [Config.MaxResources] share.
-const Overflow = rule.OtherResources

@@ -3,7 +3,7 @@
 //
 // A call: [Engine.Entry] (entry.go) finds the resource and its plan. The plan has a chain,
 // which is the rules that apply to the call (chain.go). A call that has to wait gets an
-// admission (admission.go). A call that is refused gets a [BlockError] (refusals.go), any
+// admission (admission.go). A call that is refused gets a [BlockError] (refuse.go), any
 // other a [Guard], whose Exit ends the call (guard.go).
 //
 // A rule: [Engine.Load] (load.go) takes rules from code, [Engine.Follow] (follow.go)

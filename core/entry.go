@@ -37,8 +37,10 @@ func (e *Engine) enter(ctx context.Context, r *resource, name string, opts []Opt
 			return Guard{}, err
 		}
 	}
-	if r == nil {
-		r = e.resources.get(name)
+	if r == nil { // registry.get written out, which is a call less
+		if r = e.resources.table.Get(name); r == nil {
+			r = e.resources.getOrAdd(name)
+		}
 	}
 	if s := r.plan.Load().prefetching; s != nil {
 		s.prefetch(opts)

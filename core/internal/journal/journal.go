@@ -14,10 +14,14 @@ import (
 	"github.com/penstock-go/penstock/core/internal/ruleset"
 )
 
+// Interval is how often swaps, and rejections of one document, are logged at the most.
+const Interval = time.Second
+
 const (
-	Interval     = time.Second // how often swaps, and rejections of one document, are logged at the most
-	MostNames    = 10          // documents that a line names
-	manyRemovals = 100         // rules that are always many, see Cause.isMany
+	// MostNames is how many documents a line names.
+	MostNames = 10
+
+	manyRemovals = 100 // rules that are always many, see Cause.isMany
 )
 
 // Swap is core.Swap.

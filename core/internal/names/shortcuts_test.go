@@ -95,3 +95,14 @@ func TestARoundMeetsEachValueOnce(t *testing.T) {
 		assert.Equal(t, 1, times, name)
 	}
 }
+
+func TestTablesHoldWhatBeginsWithAnEntry(t *testing.T) {
+	t.Parallel()
+	type other struct {
+		number int
+		Entry
+	}
+	assert.Panics(t, new(Table[other]).Init)
+	assert.Panics(t, new(Table[int]).Init)
+	assert.NotPanics(t, new(Table[thing]).Init)
+}

@@ -3,6 +3,7 @@ package names
 
 import (
 	"hash/maphash"
+	"reflect"
 	"sync/atomic"
 	"unsafe"
 )
@@ -47,8 +48,11 @@ type slot[T any] struct {
 	hash  uint64
 }
 
-// Init makes the table ready to use.
+// Init makes the table ready to use. It panics if values of the table do not begin with an [Entry].
 func (t *Table[T]) Init() {
+	if of := reflect.TypeFor[T](); of.Kind() != reflect.Struct || of.NumField() == 0 || of.Field(0).Type != reflect.TypeFor[Entry]() {
+		panic("names: " + of.String() + " does not begin with a names.Entry")
+	}
 	t.seed = maphash.MakeSeed()
 	empty := newPart[T](1)
 	for i := range t.parts {
