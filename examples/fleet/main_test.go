@@ -28,8 +28,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// quickShow runs a show that takes half the time. How much passes in which second depends on how busy the machine is, and is only logged: a
-// process that is stopped for a second makes its calls later.
+// quickShow runs a show that takes half the time. How much passes in which second depends on how busy the machine is,
+// and is only logged: a process that is stopped for a second makes its calls later.
 func quickShow(t *testing.T) string {
 	t.Helper()
 	var out strings.Builder
