@@ -78,11 +78,17 @@ test-oldest:
 consumers:
 	cd tools/release && GOWORK=off go test -count 1 -timeout 60m -run TestModulesWorkForOthers . -build
 
-# The same under the race detector; tests that are long and have one goroutine do less, or are left out, as simulations
-# are, suites that are tested themselves, examples and the command line. Some packages wait rather than compute, so three
-# are tested at a time. vet looks at the same files without the race detector.
+# What is not tested under the race detector: simulations, suites that are tested themselves, examples and the command
+# line, and packages that neither have nor test with a second goroutine.
+UNRACED := simulate|soak/overload|kindtest|adaptertest|(examples|tools|cmd)(/.*)?
+UNRACED := $(UNRACED)|calendar|match|recording|rule|rules|fleet/places|adaptive/internal/limit|signal/internal/(procfs|share)
+UNRACED := $(UNRACED)|datasource/(retry|etcd/store|etcd/internal/listformat)
+UNRACED := $(UNRACED)|internal/(fairqueue|longtest|openwindow|prefetch|splitmix|tenants|valuehash|waitqueue|warmup)
+
+# The same under the race detector; tests that are long and have one goroutine do less, or are left out. Some packages
+# wait rather than compute, so three are tested at a time. vet looks at the same files without the race detector.
 race:
-	go test -race -short -vet=off -timeout 30m -p 3 $$(go list work | grep -vE '/(simulate|soak/overload|kindtest|adaptertest|(examples|tools|cmd)(/.*)?)$$')
+	go test -race -short -vet=off -timeout 30m -p 3 $$(go list work | grep -vE '/($(UNRACED))$$')
 
 # Each fuzz target for FUZZTIME, some at a time: linking keeps one processor busy. Unless it is told, go would spend all
 # of the time on making its first finds shorter.

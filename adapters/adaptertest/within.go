@@ -36,13 +36,16 @@ func requireNotUnderWay(t *testing.T, timeout time.Duration, engine *core.Engine
 	t.Helper()
 	busy, err := engine.Entry(t.Context(), "pool")
 	require.NoError(t, err)
-	soon, cancel := context.WithTimeout(t.Context(), 10*interval)
-	defer cancel()
-	require.ErrorIs(t, askPool(soon, engine), context.DeadlineExceeded, "contexts of calls are linked once one has waited")
-
-	done := make(chan error, 1)
-	go func() { done <- call(t.Context()) }()
 	waits := func() bool { return engine.Resource("pool").Snapshot().Waiting == 1 }
+	done := make(chan error, 1)
+	first, leave := context.WithCancel(t.Context())
+	defer leave()
+	go func() { done <- askPool(first, engine) }() // contexts of calls are linked once one has waited
+	require.Eventually(t, waits, timeout, interval)
+	leave()
+	require.ErrorIs(t, receive(t, timeout, done), context.Canceled)
+
+	go func() { done <- call(t.Context()) }()
 	require.Eventually(t, waits, timeout, interval)
 	isUnderWay := func() bool { // a moment longer than until one waits
 		for _, r := range engine.Resource(resource).Snapshot().Rules {

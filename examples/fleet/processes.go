@@ -16,7 +16,7 @@ import (
 
 // patience is how long anything may take that is no part of the show, on a machine that is
 // very busy.
-const patience = time.Minute
+const patience = 2 * time.Minute
 
 // processes are the instances of the service.
 type processes struct {

@@ -92,7 +92,10 @@ func printSecond(out io.Writer, i int, s second) {
 // what instances owe.
 const tolerance = 0.6
 
-// summarize prints what passed before, in and after the outage, and returns an error if that
+// errSeen is that of a show in which something else was seen than the limit promises.
+var errSeen = errors.New("not what the limit promises")
+
+// summarize prints what passed before, in and after the outage, and returns an error, errSeen, if that
 // is more than the limit promises, or nothing.
 func summarize(out io.Writer, p plan, c *counts) error {
 	var all []error
@@ -106,9 +109,9 @@ func summarize(out io.Writer, p plan, c *counts) error {
 			part.name+":", passed, part.until-part.from, 100*float64(passed)/allowed)
 		switch {
 		case passed == 0:
-			all = append(all, fmt.Errorf("%s: no call passed", part.name))
+			all = append(all, fmt.Errorf("%w: %s: no call passed", errSeen, part.name))
 		case float64(passed) > allowed+tolerance*limit:
-			all = append(all, fmt.Errorf("%s: %d calls passed, more than the limit promises", part.name, passed))
+			all = append(all, fmt.Errorf("%w: %s: %d calls passed", errSeen, part.name, passed))
 		}
 	}
 	return errors.Join(all...)
