@@ -35,6 +35,7 @@ var layers = map[string]int{
 	"internal/fairqueue":  0, // waiting calls of several tenants
 	"internal/longtest":   0, // how much tests do
 	"internal/warnonce":   0, // what was warned of already
+	"internal/prepaid":    2, // balances that are only recharged
 	"internal/valuehash":  2, // hashes of the values of attributes
 	"internal/tenants":    2, // whose calls wait, of rules that share fairly between tenants
 	"internal/standalone": 2, // what limiters of several kinds need without an engine
@@ -113,6 +114,7 @@ var sameLayer = map[string][]string{
 	"metrics/prometheus": {"adapters/outgoing"},
 
 	"internal/standalone": {"rule"},
+	"internal/prepaid":    {"rule"},
 	"internal/valuehash":  {"rule"},
 	"internal/tenants":    {"rule", "internal/valuehash"},
 

@@ -27,6 +27,7 @@ const (
 	EventList      EventType = "list"      // a list came, changed or failed: Source, Document, Resource, which is its name, To, Err
 	EventSignal    EventType = "signal"    // a signal of the system: Source, which is its name, To, which is known or unknown, Err
 	EventOverflow  EventType = "overflow"  // a name found no space among MaxResources, the first to do so: Resource
+	EventRecharge  EventType = "recharge"  // tokens were added to a balance, see Engine.Recharge: Resource, Kind, Rule, By, Text
 	EventWarning   EventType = "warning"   // of a rule, or of its kind: Resource, Kind, Rule, Text or Err
 )
 

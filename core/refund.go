@@ -10,7 +10,7 @@ import (
 // how many, for who learns that they cost less and has no guard of them, as a service that decides
 // for others; [Guard.Settle] is the way for who has. Each rule gives back the tokens that have
 // counted the longest, and no more than it counts now: whatever is given back, nobody gets more
-// than the limit. A throttle gives nothing back, and rules that do not count tokens have nothing to
+// than the limit. A throttle and a prepaid balance give nothing back, and rules that do not count tokens have nothing to
 // give. Of rules with scope fleet those of the modes share and ask give tokens back, the latter a moment
 // later and not in an outage; leases do not. Statistics and recordings do not change.
 //

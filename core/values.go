@@ -2,10 +2,8 @@ package core
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/rule"
@@ -49,7 +47,7 @@ func (e *Engine) ValueStates(key rule.Key, opts ...Option) ([]ValueState, error)
 	var states []ValueState
 	for _, k := range kept {
 		s := ValueState{k.resource, call.Now, k.limiter.ValueOf(call)}
-		if len(kept) == 1 || s.Used > 0 || s.InFlight > 0 || s.Penalty > 0 || s.Instance && s.Quota != nil {
+		if len(kept) == 1 || s.Used > 0 || s.InFlight > 0 || s.Penalty > 0 || s.Instance && s.Quota != nil || isRecharged(s.Quota) {
 			states = append(states, s)
 		}
 	}
@@ -97,22 +95,11 @@ func (e *Engine) valueKeepers(key rule.Key, opts []Option) (kept []valueKeeper, 
 			kept = append(kept, valueKeeper{l.resource, keeper})
 		}
 	}
-	keys := a.Attributes()
-	if len(keys) == 0 || len(kept) < len(limiters) {
+	if len(a.Attributes()) == 0 || len(kept) < len(limiters) {
 		return nil, call, fmt.Errorf("core: rule %v has no limit for each value", key)
 	}
-	call, found := (&planned{rule: a}).callOf(context.Background(), e.clock.Now(), opts)
-	var missing []string
-	for _, attribute := range found {
-		if !attribute.Value.IsSet() {
-			missing = append(missing, attribute.Key)
-		}
-	}
-	if len(missing) > 0 {
-		return nil, call, fmt.Errorf("core: rule %v looks at %s: say which value of %s",
-			key, strings.Join(keys, ", "), strings.Join(missing, ", "))
-	}
-	return kept, call, nil
+	call, err = (&planned{rule: a}).valueCall(e.clock.Now(), opts)
+	return kept, call, err
 }
 
 // namedLimiter is a limiter of a rule, and the resource that it is for.

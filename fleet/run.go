@@ -166,6 +166,11 @@ func (m *Member) stop(now clock.Instant) *Batch {
 		batch.to.end(batch)
 		last.Requests = append(last.Requests, batch.Requests...)
 		last.Replies = append(last.Replies, batch.Replies...)
+		for _, by := range batch.askers {
+			if r, ok := by.(*recharging); ok {
+				r.unanswered(now, ErrUnavailable)
+			}
+		}
 	}
 	m.leavePlaces(now, last)
 	m.batches = nil

@@ -3,6 +3,7 @@ package flow
 import (
 	"time"
 
+	"github.com/penstock-go/penstock/fleet"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -15,9 +16,14 @@ func (r Rule) WithDefaults() Rule {
 
 // defaults fills in the fields that other kinds do not have.
 func defaults(r Rule) Rule {
-	if r.Calendar.IsSet() {
+	switch {
+	case r.Algorithm == Prepaid:
+		if r.Scope == ScopeFleet {
+			rule.SetDefault(&r.Fleet.OnOutage, fleet.OutageClosed)
+		}
+	case r.Calendar.IsSet():
 		rule.SetDefault(&r.Algorithm, FixedWindow)
-	} else {
+	default:
 		rule.SetDefault(&r.Window, DefaultWindow)
 		rule.SetDefault(&r.Algorithm, SlidingWindow)
 	}

@@ -46,13 +46,15 @@ func newAskLimiter(v *fleetVersion, env *rule.Env) *askLimiter {
 // call waits for an answer.
 func (l *askLimiter) Acquire(c rule.Call) (rule.Ticket, rule.Decision) {
 	if denied := l.asker.Denied(c.Now, c.Tokens); denied > 0 {
-		return rule.RetryTicket(denied), rule.Block
+		return rule.RetryTicket(l.version.retryAfter(denied)), rule.Block
 	}
 	return 0, rule.Wait
 }
 
 // RetryAfter returns for how long a denial holds.
-func (l *askLimiter) RetryAfter(c rule.Call) time.Duration { return l.asker.DeniedFor(c.Now, c.Tokens) }
+func (l *askLimiter) RetryAfter(c rule.Call) time.Duration {
+	return l.version.retryAfter(l.asker.DeniedFor(c.Now, c.Tokens))
+}
 
 // DecidesWithin implements [rule.Decider].
 func (l *askLimiter) DecidesWithin() time.Duration { return l.within }

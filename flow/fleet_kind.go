@@ -72,6 +72,8 @@ func (r *Rule) fleetBurst(mode fleet.Mode) float64 {
 // which calls wait is a throttle that lets a burst through.
 func (v *fleetVersion) operation() fleet.Operation {
 	switch {
+	case v.rule.Algorithm == Prepaid:
+		return fleet.AskBalance
 	case v.rule.Algorithm == FixedWindow:
 		return fleet.AskFixedWindow
 	case v.rule.Algorithm == SlidingWindow:
@@ -129,11 +131,15 @@ type fleetLimiter interface {
 
 // status returns the status of a limiter by that of its limit.
 func (v *fleetVersion) status(of *fleet.LimitStatus) rule.Status {
+	quota := &rule.Quota{
+		Limit: v.rule.Limit, Effective: of.Granted * v.terms.Window.Seconds(), Window: v.terms.Window,
+		Remaining: of.Remaining, Reset: knownRetry(of.Retry),
+	}
+	if v.rule.Algorithm == Prepaid {
+		quota = &rule.Quota{Limit: v.rule.Limit, Effective: v.rule.Limit, Prepaid: true, Remaining: of.Remaining}
+	}
 	return rule.Status{
-		Quota: &rule.Quota{
-			Limit: v.rule.Limit, Effective: of.Granted * v.terms.Window.Seconds(), Window: v.terms.Window,
-			Remaining: of.Remaining, Reset: knownRetry(of.Retry),
-		},
+		Quota: quota,
 		Fleet: &rule.FleetStatus{Granted: of.Granted, Demand: of.Demand, Outage: of.Outage},
 	}
 }

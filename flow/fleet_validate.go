@@ -10,7 +10,7 @@ import (
 // defaultMode returns how instances share the limit if the rule does not say it.
 func (r *Rule) defaultMode() fleet.Mode {
 	switch {
-	case r.Calendar.IsSet():
+	case r.Calendar.IsSet(), r.Algorithm == Prepaid:
 		return fleet.ModeAsk
 	case r.Algorithm == FixedWindow:
 		return fleet.ModeWindow
@@ -25,6 +25,10 @@ func (r *Rule) validateFleet(f *rule.Faults) {
 	}
 	if r.Calendar.IsSet() {
 		f.ValidateAsked(r.Fleet, r.Shadow)
+	}
+	if r.Algorithm == Prepaid {
+		f.ValidateAskedBalance(r.Fleet, r.Shadow)
+		return
 	}
 	if r.Fleet.Mode == fleet.ModeShare {
 		return

@@ -62,6 +62,9 @@ func newLimiterFor(r Rule, env rule.Env) rule.Limiter {
 	if isOfFleet(r) && env.Fleet != nil {
 		return newFleetLimiter(r, env)
 	}
+	if r.Algorithm == Prepaid {
+		return newPrepaid(env.Compiled.(*Compiled))
+	}
 	return newLimiter(compiledFor(env, nil), env.Now).warnBy(env.Warn).shareFairly(env.Seed).limiter()
 }
 
@@ -70,6 +73,9 @@ func newLimiterFor(r Rule, env rule.Env) rule.Limiter {
 func adopt(present rule.Limiter, r Rule, env rule.Env) rule.Limiter {
 	if isOfFleet(r) && env.Fleet != nil {
 		return adoptFleet(present, r, env)
+	}
+	if r.Algorithm == Prepaid {
+		return adoptPrepaid(present, env.Compiled.(*Compiled))
 	}
 	before := ruleLimiterOf(present)
 	if before == nil {
@@ -104,8 +110,8 @@ func fields() []rule.Field[Rule] {
 	}, rule.CalendarFields(func(r *Rule) *time.Duration { return &r.Window },
 		func(r *Rule) *rule.Calendar { return &r.Calendar }, "algorithm"), []rule.Field[Rule]{
 		rule.ChoiceField("algorithm", func(r *Rule) *Algorithm { return &r.Algorithm },
-			SlidingWindow, FixedWindow, TokenBucket, Throttle).Accepts("leakyBucket", string(Throttle)).
-			Says("slidingWindow, fixedWindow, tokenBucket, or throttle, which spaces calls evenly"),
+			SlidingWindow, FixedWindow, TokenBucket, Throttle, Prepaid).Accepts("leakyBucket", string(Throttle)).
+			Says("slidingWindow, fixedWindow, tokenBucket, throttle, which spaces calls evenly, or prepaid, a balance that is only recharged"),
 		rule.WholeField("buckets", func(r *Rule) *int { return &r.Buckets }).Given("window", "algorithm").
 			Says("the parts of a slidingWindow"),
 		rule.BooleanField("strict", func(r *Rule) *bool { return &r.Strict }).Given("algorithm").
@@ -217,6 +223,10 @@ func examples() []rule.Example[Rule] {
 			WarnAt:   0.8,
 		},
 		Fields: []string{"name", "resource", "limit", "window", "timeZone", "startsAt", "warnAt"},
+	}, {
+		About:  "A balance that is bought: nothing passes before somebody adds tokens, and nothing flows back.",
+		Rule:   Rule{Name: "prepaid-exports", Resource: "exports:make", Algorithm: Prepaid, Scope: ScopeFleet},
+		Fields: []string{"name", "resource", "limit", "algorithm", "scope"},
 	}, {
 		About:  "What is over the rate passes as the first to be shed, when an adaptive rule has to.",
 		Rule:   Rule{Name: "committed-rate", Resource: "orders:search", Limit: 100, OnExceed: ExceedDemote},

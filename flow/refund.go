@@ -76,9 +76,9 @@ func (l *RuleLimiter) refund(c rule.Call) (given int32) {
 // Refund gives back tokens of the share, and counts them no more as demand.
 func (l *shareLimiter) Refund(c rule.Call) { l.share.Count(c.Now, -l.refund(c), true) }
 
-// Refund hands tokens back to the backend.
+// Refund hands tokens back to the backend. It is not known how much calls took of a balance.
 func (l *askLimiter) Refund(c rule.Call) {
-	if l.version.operation() != fleet.AskThrottle {
+	if o := l.version.operation(); o != fleet.AskThrottle && o != fleet.AskBalance {
 		l.asker.Refund(c.Now, c.Tokens)
 	}
 }

@@ -24,6 +24,9 @@ const (
 	// Throttle spaces calls evenly, first come, first served: the leaky bucket as
 	// a queue. With MaxWait a call waits until it may pass.
 	Throttle Algorithm = "throttle"
+	// Prepaid is a balance, of which calls take and nothing flows back: Limit is what it has at
+	// first, and whoever may recharges it, see [rule.Recharger]. It has no window.
+	Prepaid Algorithm = "prepaid"
 )
 
 // OtherOrigins is the [Rule.Origin] of a rule for the callers that no other
@@ -77,7 +80,7 @@ type Rule struct {
 	// own. It is "perResource: false" in documents. Match only.
 	Shared bool
 
-	// Limit is how many tokens may pass in one window. A call takes one token
+	// Limit is how many tokens may pass in one window; of a [Prepaid] rule, in all. A call takes one token
 	// unless it says otherwise. It may be fractional: 2.5 lets 5 calls through
 	// in 2 windows, 0.5 one in 2 windows. 0 blocks all. At most [MaxLimit].
 	Limit float64
@@ -85,7 +88,7 @@ type Rule struct {
 	// Window is the time that Limit is for. Defaults to one second; from
 	// [MinWindow] to [MaxWindow], other than a sliding window from
 	// [MinFixedWindow]. A fixed window begins at a multiple of its length since
-	// the Unix epoch: one of a day at midnight UTC.
+	// the Unix epoch: one of a day at midnight UTC. Not with [Prepaid].
 	Window time.Duration
 
 	// Calendar makes the window one of the calendar, such as a month, in place of Window. It
@@ -261,7 +264,8 @@ const (
 //   - ModeWindow, the default of fixed windows: windows only.
 //   - ModeAsk: all. A shadow rule decides as with ModeLease, or ModeWindow if it has a fixed
 //     window: it does not wait for an answer.
-//   - ModeShare: all; and only there a rule may be Strict, have an Overdraft, WarmUp, Follow
+//   - ModeAsk alone, with OnOutage closed, the default, or open: Prepaid.
+//   - ModeShare: all others; and only there a rule may be Strict, have an Overdraft, WarmUp, Follow
 //     or be Related.
 type Fleet = rule.Fleet
 

@@ -15,7 +15,19 @@ const (
 	windowLimiter   limiterKind = iota // a [Window]: rules with a sliding or a fixed window
 	throttleLimiter                    // a [Queue] whose calls are evenly spaced
 	bucketLimiter                      // a [Queue] with a token bucket
+	balanceLimiter                     // a prepaidLimiter
 )
+
+// String returns what calls take tokens from.
+func (k limiterKind) String() string {
+	switch k {
+	case windowLimiter:
+		return "a window"
+	case balanceLimiter:
+		return "a balance"
+	}
+	return "a bucket"
+}
 
 // limiterKind returns what enforces the rule.
 func (r Rule) limiterKind() limiterKind {
@@ -24,6 +36,8 @@ func (r Rule) limiterKind() limiterKind {
 		return throttleLimiter
 	case TokenBucket:
 		return bucketLimiter
+	case Prepaid:
+		return balanceLimiter
 	}
 	return windowLimiter
 }

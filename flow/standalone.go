@@ -30,10 +30,10 @@ func WithClock(c clock.Clock) LimiterOption { return func(l *Limiter) { l.clock 
 
 // NewLimiter returns the limiter of a rule, which needs no name and no resource. It returns all
 // mistakes of the rule at once. Fields that say for which calls a rule is, a limit of the whole
-// fleet, and one that follows a signal, need an engine: these are mistakes.
+// fleet, one that follows a signal, and a balance, need an engine: these are mistakes.
 func NewLimiter(r Rule, options ...LimiterOption) (*Limiter, error) {
 	complete, refused, err := standalone.Check(Kind(), &r, common(&r), standalone.Without("fairBy", r.isFair()), standalone.Without("scope", r.Scope == ScopeFleet),
-		standalone.Without("follow", r.Follow != Follow{}))
+		standalone.Without("follow", r.Follow != Follow{}), standalone.Without("algorithm", r.Algorithm == Prepaid))
 	if err != nil {
 		return nil, err
 	}

@@ -18,7 +18,7 @@ func validate(r Rule) []rule.Fault {
 	if !rule.Within(r.Limit, 0, MaxLimit) {
 		f.Add("limit", "is %v: must be from 0 (blocks all) to %.0f tokens per window", r.Limit, float64(MaxLimit))
 	}
-	if shortest := r.shortestWindow(); !r.validateCalendar(&f) && !rule.Within(r.Window, shortest, MaxWindow) {
+	if shortest := r.shortestWindow(); !r.validatePrepaid(&f) && !r.validateCalendar(&f) && !rule.Within(r.Window, shortest, MaxWindow) {
 		f.Add("window", "is %v: must be from %v to %v, or days, weeks or months, such as 2d", r.Window, shortest, MaxWindow)
 	}
 	if r.validateAlgorithm(&f) {
@@ -27,8 +27,10 @@ func validate(r Rule) []rule.Fault {
 		r.validateBucket(&f)
 		r.validateFairness(&f)
 	}
-	r.validateWarmUp(&f)
-	r.validateFollow(&f)
+	if r.Algorithm != Prepaid {
+		r.validateWarmUp(&f)
+		r.validateFollow(&f)
+	}
 	r.validateRelated(&f)
 	r.validateFleet(&f)
 	f.ValidateOnExceed(r.OnExceed, r.waits())
@@ -50,10 +52,10 @@ func (r *Rule) shortestWindow() time.Duration {
 // ask which fields go with it.
 func (r *Rule) validateAlgorithm(f *rule.Faults) bool {
 	switch r.Algorithm {
-	case SlidingWindow, FixedWindow, TokenBucket, Throttle:
+	case SlidingWindow, FixedWindow, TokenBucket, Throttle, Prepaid:
 		return true
 	}
-	f.Add("algorithm", "is %q: must be %q, %q, %q or %q", r.Algorithm, SlidingWindow, FixedWindow, TokenBucket, Throttle)
+	f.Add("algorithm", "is %q: must be %q, %q, %q, %q or %q", r.Algorithm, SlidingWindow, FixedWindow, TokenBucket, Throttle, Prepaid)
 	return false
 }
 

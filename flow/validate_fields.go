@@ -8,9 +8,9 @@ import (
 
 // validateWait judges how long calls may wait.
 func (r *Rule) validateWait(f *rule.Faults) {
-	if r.limiterKind() == windowLimiter {
+	if kind := r.limiterKind(); kind == windowLimiter || kind == balanceLimiter {
 		if r.MaxWait != 0 {
-			f.Add("maxWait", "has no effect on a window: remove it, or set algorithm to %q or %q", Throttle, TokenBucket)
+			f.Add("maxWait", "has no effect on %s: remove it, or set algorithm to %q or %q", kind, Throttle, TokenBucket)
 		}
 		return
 	}
@@ -49,7 +49,7 @@ func (r *Rule) waits() string {
 		return "set algorithm to " + string(TokenBucket)
 	case r.limiterKind() == bucketLimiter && r.MaxWait != 0:
 		return "remove maxWait"
-	case isOfFleet(*r) && r.Calendar.IsSet():
+	case isOfFleet(*r) && (r.Calendar.IsSet() || r.Algorithm == Prepaid):
 		return r.Fleet.InsteadOfAsking("")
 	case isOfFleet(*r):
 		return r.Fleet.InsteadOfAsking(r.defaultMode())

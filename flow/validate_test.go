@@ -169,7 +169,7 @@ func TestFaultsSayWhatToDo(t *testing.T) {
 	}{
 		"resource":  {flow.Rule{}, "is missing: name the resource that the rule guards, or write a pattern in match"},
 		"limit":     {flow.Rule{Resource: "r", Limit: -1}, "is -1: must be from 0 (blocks all) to 1000000000 tokens per window"},
-		"algorithm": {flow.Rule{Resource: "r", Algorithm: "wait"}, `is "wait": must be "slidingWindow", "fixedWindow", "tokenBucket" or "throttle"`},
+		"algorithm": {flow.Rule{Resource: "r", Algorithm: "wait"}, `is "wait": must be "slidingWindow", "fixedWindow", "tokenBucket", "throttle" or "prepaid"`},
 		"buckets":   {flow.Rule{Resource: "r", Buckets: 7}, "is 7: does not part a window of 1s evenly; choose a divisor"},
 	} {
 		assert.Equal(t, []rule.Fault{{Field: field, Message: test.want}}, test.rule.Validate())

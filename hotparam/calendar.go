@@ -16,6 +16,10 @@ func (r *Rule) countsWhole() bool { return r.Algorithm == SlidingWindow || r.Alg
 // validateWindow judges a window that is counted.
 func (r *Rule) validateWindow(f *rule.Faults) {
 	switch {
+	case r.Algorithm == Prepaid:
+		if r.Window != 0 || r.Calendar.IsSet() {
+			f.Add("window", "has no effect with algorithm %q, of which nothing flows back: remove one of them", Prepaid)
+		}
 	case r.Calendar.IsSet() && r.Algorithm != FixedWindow:
 		f.Add("algorithm", "is %q, but window is %v, which is a window of the calendar: remove algorithm, or set it to %q",
 			r.Algorithm, r.Calendar.Period, FixedWindow)
@@ -70,7 +74,7 @@ func (r *Rule) outlasts() time.Duration {
 
 // wholeFault returns what is wrong with a limit that is to be a whole number; "" if nothing is.
 func (r *Rule) wholeFault(limit float64) string {
-	if r.countsWhole() && limit != math.Trunc(limit) {
+	if (r.countsWhole() || r.Algorithm == Prepaid) && limit != math.Trunc(limit) {
 		return `must be a whole number with algorithm "` + string(r.Algorithm) + `"`
 	}
 	return ""

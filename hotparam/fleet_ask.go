@@ -29,7 +29,7 @@ func (l *askLimiter) Acquire(c rule.Call) (rule.Ticket, rule.Decision) {
 	}
 	if v, _ := l.known(s); v != nil {
 		if denied := v.asker.Denied(c.Now, c.Tokens); denied > 0 {
-			return l.refuse(s, c, denied, false)
+			return l.refuse(s, c, l.wait(s, c), false)
 		}
 	}
 	return 0, rule.Wait
@@ -53,6 +53,10 @@ func (l *askLimiter) Join(c rule.Call, patience rule.Patience) (rule.Waiter, rul
 		v, slot := l.find(s, c)
 		if v == nil {
 			return nil, 0, rule.Stale
+		}
+		if l.rule.Algorithm == Prepaid && v.cell > 0 { // nobody can share a balance
+			l.refuse(s, c, 0, true)
+			return nil, 0, rule.Block
 		}
 		w.value, w.slot = v, slot
 		w.wait = v.asker.Wait(c.Now, c.Tokens, patience.Wake)

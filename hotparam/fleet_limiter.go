@@ -112,7 +112,7 @@ func (l *fleetLimiter) Acquire(c rule.Call) (rule.Ticket, rule.Decision) {
 // if they are not.
 func (l *fleetLimiter) withoutAsking(s subject, c rule.Call) time.Duration {
 	switch {
-	case l.limits[s.class] == 0:
+	case l.limits[s.class] == 0 && l.rule.Algorithm != Prepaid:
 		return rule.Never
 	case l.isPenalised(s, c.Now):
 		return max(l.penalties.left(s.key, c.Now), l.wait(s, c))
@@ -125,6 +125,8 @@ func (l *fleetLimiter) withoutAsking(s subject, c rule.Call) time.Duration {
 func (l *fleetLimiter) wait(s subject, c rule.Call) time.Duration {
 	switch v, _ := l.known(s); {
 	case v == nil:
+		return 0
+	case l.rule.Algorithm == Prepaid: // somebody has to recharge it
 		return 0
 	case v.asker != nil:
 		return v.asker.DeniedFor(c.Now, c.Tokens)

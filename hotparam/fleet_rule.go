@@ -27,8 +27,12 @@ func (r *Rule) validateFleet(f *rule.Faults) {
 		f.Add("scope", "is %q, but instances do not space the calls of a value together: set algorithm to %q or %q, or %s",
 			ScopeFleet, TokenBucket, SlidingWindow, onlyInstance)
 	}
-	if r.Algorithm == FixedWindow {
+	switch r.Algorithm {
+	case FixedWindow:
 		f.ValidateAsked(r.Fleet, r.Shadow)
+		return
+	case Prepaid:
+		f.ValidateAskedBalance(r.Fleet, r.Shadow)
 		return
 	}
 	if r.Fleet.Mode != fleet.ModeLease && r.Fleet.Mode != fleet.ModeAsk {
@@ -39,7 +43,7 @@ func (r *Rule) validateFleet(f *rule.Faults) {
 
 // defaultMode is how instances share the limits if the rule does not say it.
 func (r *Rule) defaultMode() fleet.Mode {
-	if r.Algorithm == FixedWindow {
+	if r.Algorithm == FixedWindow || r.Algorithm == Prepaid {
 		return fleet.ModeAsk
 	}
 	return fleet.ModeLease
@@ -71,6 +75,8 @@ func (r *Rule) operation() fleet.Operation {
 		return fleet.AskSlidingLog
 	case FixedWindow:
 		return fleet.AskFixedWindow
+	case Prepaid:
+		return fleet.AskBalance
 	}
 	return fleet.AskTokenBucket
 }

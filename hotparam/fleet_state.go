@@ -101,7 +101,7 @@ const settleMemory = 10 * time.Minute
 
 // keepFor notes whether calls settle by the version in any case.
 func (s *fleetStates) keepFor(c *compiled) {
-	if c.rule.Counts != "" {
+	if c.rule.Counts != "" || c.rule.Algorithm == Prepaid {
 		s.settles.Store(true)
 	}
 }

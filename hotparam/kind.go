@@ -77,9 +77,9 @@ func fields() []rule.Field[Rule] {
 	window := rule.CalendarFields(func(r *Rule) *time.Duration { return &r.Window },
 		func(r *Rule) *rule.Calendar { return &r.Calendar }, "algorithm", "concurrency")
 	rest := []rule.Field[Rule]{
-		rule.ChoiceField("algorithm", func(r *Rule) *Algorithm { return &r.Algorithm }, TokenBucket, SlidingWindow, FixedWindow, Throttle).
+		rule.ChoiceField("algorithm", func(r *Rule) *Algorithm { return &r.Algorithm }, TokenBucket, SlidingWindow, FixedWindow, Throttle, Prepaid).
 			Given("concurrency").
-			Says("tokenBucket, slidingWindow, fixedWindow, or throttle, which spaces the calls of a value evenly"),
+			Says("tokenBucket, slidingWindow, fixedWindow, throttle, which spaces the calls of a value evenly, or prepaid, a balance that is only recharged"),
 		rule.NumberField("burst", func(r *Rule) *float64 { return &r.Burst }).Given("limit", "algorithm", "concurrency").
 			Says("tokenBucket: how many tokens a value has at the start and can save").Otherwise("the limit, at least 1"),
 		rule.DurationField("maxWait", func(r *Rule) *time.Duration { return &r.MaxWait }).Given("algorithm", "concurrency").
@@ -178,6 +178,13 @@ func examples() []rule.Example[Rule] {
 			Calendar: rule.Calendar{Period: calendar.Period{Count: 1, Unit: calendar.Day}}, WarnAt: 0.9,
 		},
 		Fields: []string{"name", "resource", "param", "limit", "window", "warnAt"},
+	}, {
+		About: "Tokens that tenants have bought: those of whom none has added any have none, and nothing flows back.",
+		Rule: Rule{
+			Name: "credit", Match: "api:*", Shared: true, Param: rule.StringsOf("tenant"), Algorithm: Prepaid, Missing: MissingBlock,
+			Scope: ScopeFleet,
+		},
+		Fields: []string{"name", "match", "perResource", "param", "limit", "algorithm", "missing", "scope"},
 	}, {
 		About:  "A tenant over its share is served as long as there is room.",
 		Rule:   Rule{Name: "per-tenant", Match: "api:*", Shared: true, Param: rule.StringsOf("tenant"), Limit: 100, OnExceed: ExceedDemote},

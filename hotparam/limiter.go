@@ -8,14 +8,15 @@ import (
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/hotparam/internal/table"
+	"github.com/penstock-go/penstock/internal/prepaid"
 	"github.com/penstock-go/penstock/internal/valuehash"
 	"github.com/penstock-go/penstock/rule"
 )
 
 // limiter is one version of a rule on one resource. All versions share the state.
 //
-// It is the limiter of a token bucket or a window. The others are a throttle or a
-// concurrencyLimiter.
+// It is the limiter of a token bucket or a window. The others are a throttle, a
+// concurrencyLimiter or a prepaidLimiter.
 type limiter struct {
 	*compiled
 	state     *resourceState
@@ -52,7 +53,11 @@ func newLimiter(r Rule, env rule.Env) rule.Limiter {
 	if isOfFleet(r) && env.Fleet != nil {
 		return newFleetLimiter(env)
 	}
-	return c.limiter(c.statesFor(nil, env).newResource(), env)
+	state := c.statesFor(nil, env).newResource()
+	if r.Algorithm == Prepaid {
+		state.prepaid = &prepaidState{balances: prepaid.NewBalances(&state.balances)}
+	}
+	return c.limiter(state, env)
 }
 
 // adopt returns a newer version with the state of the present one, unless the rule is
@@ -79,6 +84,10 @@ func adopt(present rule.Limiter, r Rule, env rule.Env) rule.Limiter {
 // limiter returns a limiter of this version with a state.
 func (c *compiled) limiter(state *resourceState, env rule.Env) rule.Limiter {
 	switch {
+	case c.rule.Algorithm == Prepaid:
+		l := new(prepaidLimiter)
+		l.init(c, state, env)
+		return l
 	case c.rule.Algorithm == Throttle:
 		l := new(throttle)
 		l.init(c, state, env)

@@ -2,6 +2,7 @@ package hotparam
 
 import (
 	"math"
+	"time"
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/fleet"
@@ -68,6 +69,15 @@ func (l *fleetLimiter) QuotaOf(c rule.Call) *rule.Quota {
 	q := l.quota(s, c.Now)
 	v, _ := l.known(s)
 	switch isAsk := l.rule.decisionMode() == fleet.ModeAsk; {
+	case l.rule.Algorithm == Prepaid:
+		left, _, known := int64(0), time.Duration(0), false
+		if v != nil && v.cell == 0 {
+			left, _, known = v.asker.Known(c.Now)
+		}
+		if !known {
+			return nil
+		}
+		q.Prepaid, q.Remaining = true, left
 	case q.Limit == 0:
 	case v == nil && isAsk:
 		return nil

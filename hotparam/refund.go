@@ -35,7 +35,7 @@ func (l *fleetLimiter) Refund(c rule.Call) {
 	if decision != limited {
 		return
 	}
-	if v, _ := l.known(s); v != nil && v.asker != nil {
+	if v, _ := l.known(s); v != nil && v.asker != nil && l.rule.Algorithm != Prepaid {
 		v.asker.Refund(c.Now, c.Tokens)
 	}
 }

@@ -3,6 +3,7 @@ package hotparam
 import (
 	"time"
 
+	"github.com/penstock-go/penstock/fleet"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -22,6 +23,10 @@ const (
 	// Throttle spaces the calls of a value evenly. With MaxWait a call waits until it
 	// may pass.
 	Throttle Algorithm = "throttle"
+	// Prepaid is a balance of each value, of which calls take and nothing flows back: the limit is
+	// what it has at first, and whoever may recharges it, see [rule.Recharger]. It has no window.
+	// With a limit of 0, only values whose balance was recharged take space.
+	Prepaid Algorithm = "prepaid"
 )
 
 // Missing says what happens to a call that does not have the attribute.
@@ -106,7 +111,8 @@ type Rule struct {
 
 	// Limit is how many tokens each value may take in one window. A call takes one
 	// token unless it says otherwise. 0 blocks all; otherwise from [MinLimit] to
-	// [MaxLimit]. It may be fractional, but not of a [SlidingWindow] or a [FixedWindow].
+	// [MaxLimit]. It may be fractional, but not of a [SlidingWindow], a [FixedWindow] or a [Prepaid]
+	// balance, whose calls take from the Limit until it is recharged.
 	Limit float64
 
 	// Concurrency is how many calls of each value may be under way at once, in place of
@@ -275,6 +281,10 @@ func withDefaults(r Rule) Rule {
 	rule.SetDefault(&r.Missing, MissingPass)
 	switch {
 	case r.Concurrency != 0:
+	case r.Algorithm == Prepaid:
+		if isOfFleet(r) {
+			rule.SetDefault(&r.Fleet.OnOutage, fleet.OutageClosed)
+		}
 	case r.Calendar.IsSet():
 		rule.SetDefault(&r.Algorithm, FixedWindow)
 	default:

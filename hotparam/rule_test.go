@@ -69,7 +69,7 @@ func TestValidateSaysWhatIsWrong(t *testing.T) {
 		{"fractional window", func(r *hotparam.Rule) { r.Limit, r.Algorithm = 2.5, hotparam.SlidingWindow }, []string{"limit is 2.5: must be a whole number with algorithm"}},
 		{"short window", func(r *hotparam.Rule) { r.Window = time.Microsecond }, []string{"window is 1µs: must be from 1ms to 24h0m0s"}},
 		{"uneven window", func(r *hotparam.Rule) { r.Algorithm, r.Window = hotparam.SlidingWindow, time.Second+1 }, []string{"window is 1.000000001s: must be a multiple of 10ns"}},
-		{"unknown algorithm", func(r *hotparam.Rule) { r.Algorithm = "leaky" }, []string{`algorithm is "leaky": must be "tokenBucket", "slidingWindow", "fixedWindow" or "throttle"`}},
+		{"unknown algorithm", func(r *hotparam.Rule) { r.Algorithm = "leaky" }, []string{`algorithm is "leaky": must be "tokenBucket", "slidingWindow", "fixedWindow", "throttle" or "prepaid"`}},
 		{"small burst", func(r *hotparam.Rule) { r.Burst = 0.5 }, []string{"burst is 0.5: must be from 1 to"}},
 		{"burst of a throttle", func(r *hotparam.Rule) { r.Algorithm, r.Burst = hotparam.Throttle, 2 }, []string{`burst has no effect with algorithm "throttle"`}},
 		{"wait of a bucket", func(r *hotparam.Rule) { r.MaxWait = time.Second }, []string{`maxWait has no effect with algorithm "tokenBucket": remove it or set algorithm to "throttle"`}},

@@ -7,6 +7,7 @@ import (
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/hotparam/internal/table"
+	"github.com/penstock-go/penstock/internal/prepaid"
 	"github.com/penstock-go/penstock/internal/valuehash"
 	"github.com/penstock-go/penstock/internal/warnonce"
 	"github.com/penstock-go/penstock/rule"
@@ -26,6 +27,8 @@ type states struct {
 
 	quietUntil  atomic.Int64 // an instant: that places were given back is not told before
 	withoutSlot atomic.Int64 // calls whose value found no slot, up to toldAfter
+
+	balances prepaid.Bound // of rules with a balance of each value
 
 	fleetMu sync.Mutex
 	fleet   *fleetStates // nil unless the rule limits values in the fleet; fleetMu guards it
@@ -61,6 +64,8 @@ type resourceState struct {
 	// busyUntil is an instant by which the states of all values are as new. It moves on
 	// by large steps, so that most calls only read it.
 	busyUntil atomic.Int64
+
+	prepaid *prepaidState // nil unless the rule has a balance of each value
 
 	settles atomic.Bool // the program settles calls
 	warned  warnonce.Windows

@@ -43,7 +43,7 @@ func (r *Rule) waits() string {
 	switch {
 	case r.Algorithm == Throttle:
 		return "set algorithm to " + string(TokenBucket)
-	case isOfFleet(*r) && r.Algorithm == FixedWindow:
+	case isOfFleet(*r) && (r.Algorithm == FixedWindow || r.Algorithm == Prepaid):
 		return r.Fleet.InsteadOfAsking("")
 	case isOfFleet(*r):
 		return r.Fleet.InsteadOfAsking(fleet.ModeLease)
@@ -129,10 +129,10 @@ func (r *Rule) validateRate(f *rule.Faults) {
 	}
 	f.ValidateCalendar(r.Window, r.Calendar)
 	switch r.Algorithm {
-	case TokenBucket, SlidingWindow, FixedWindow, Throttle:
+	case TokenBucket, SlidingWindow, FixedWindow, Throttle, Prepaid:
 		r.validateWindow(f)
 	default:
-		f.Add("algorithm", "is %q: must be %q, %q, %q or %q", r.Algorithm, TokenBucket, SlidingWindow, FixedWindow, Throttle)
+		f.Add("algorithm", "is %q: must be %q, %q, %q, %q or %q", r.Algorithm, TokenBucket, SlidingWindow, FixedWindow, Throttle, Prepaid)
 		return
 	}
 	switch {
@@ -188,7 +188,7 @@ func (r *Rule) validateValues(f *rule.Faults) {
 	for _, fault := range faults {
 		f.Add("values", "%s", fault)
 	}
-	if len(faults) == 0 && (r.Algorithm == TokenBucket || r.Algorithm == Throttle) {
+	if len(faults) == 0 && (r.Algorithm == TokenBucket || r.Algorithm == Throttle || r.Algorithm == Prepaid) {
 		r.validateLimits(f)
 	}
 }
@@ -203,6 +203,9 @@ func (r *Rule) validateLimits(f *rule.Faults) {
 	}
 	if n := len(limits) - 1; n > MaxLimits {
 		f.Add("values", "has %d different limits: must have at most %d", n, MaxLimits)
+		return
+	}
+	if r.Algorithm == Prepaid {
 		return
 	}
 	switch _, err := compileRates(r, 1, limits); {

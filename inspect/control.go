@@ -30,6 +30,13 @@ import (
 //
 //	curl -X POST '127.0.0.1:6060/control?kind=hotParam&rule=per-user&attr=user=alice&action=reset'
 //
+// The action recharge adds tokens to a balance, of a rule with algorithm prepaid, or takes some off if the
+// number is below 0; resource says of which resource, if each that matches has one, and key is short for
+// attr with the only attribute of the rule. It is answered with [Recharged]: 0 tokens ask what is left. See
+// [core.Engine.Recharge], also for when it fails:
+//
+//	curl -X POST '127.0.0.1:6060/control?kind=hotParam&rule=credit&attr=tenant=acme&action=recharge&tokens=1000'
+//
 // With switch in place of state it switches rules off or on, so that a wrong one lets calls pass, see
 // [core.Engine.Switch]: off, on, or nothing to release them. It is for the rule, which kind tells from one
 // of the same name, for all rules of a kind, for a resource, or for all rules with engine=true:
@@ -43,7 +50,7 @@ import (
 // Without the field rule, the state of all rules of the kind is forced, those that come
 // later too. So a rule that is empty is a mistake, as are other fields and a body that is
 // no form. A state that is empty releases what was forced; see [core.Engine.Control] and
-// [core.Engine.ControlKind]. The answer is 204, or a 4xx and a [Failure]. The command line
+// [core.Engine.ControlKind]. Else the answer is 204, or a 4xx and a [Failure]. The command line
 // has "penstock control" for it.
 //
 // Whoever reaches the handler can stop a service. It is apart from [Handler] so that a
@@ -66,7 +73,7 @@ func ControlHandler(engine *core.Engine, options ...ControlOption) http.Handler 
 type control struct{ engine *core.Engine }
 
 // controlFields are the fields of a request.
-const controlFields = " kind rule state switch resource engine for by reason action attr origin "
+const controlFields = " kind rule state switch resource engine for by reason action attr origin key tokens "
 
 // maxBy is how many bytes of the field by are used, so that the address is not cut off behind them.
 const maxBy = 100
@@ -91,13 +98,17 @@ func (h control) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		answer(w, http.StatusBadRequest, Failure{"inspect: " + mistake})
 		return
 	}
-	if r.Form.Has("action") {
+	if r.Form.Has("action") && r.Form.Get("action") != recharge {
 		h.controlValue(w, r.Form)
 		return
 	}
 	order, err := orderIn(r)
 	if err != nil {
 		answer(w, http.StatusBadRequest, Failure{"inspect: " + err.Error()})
+		return
+	}
+	if r.Form.Has("action") {
+		h.recharge(w, r, order)
 		return
 	}
 	if err := h.control(r.Form, order); err != nil {
@@ -114,7 +125,7 @@ func mistakeIn(form url.Values) string {
 		switch {
 		case strings.ContainsRune(field, ' ') || !strings.Contains(controlFields, " "+field+" "):
 			return fmt.Sprintf("%s is not a field: there are kind, rule, state, for, by and reason, to switch rules off switch,"+
-				" resource and engine, and for one value action, attr and origin", rule.Quote(field))
+				" resource and engine, and for one value action, attr, origin, key and tokens", rule.Quote(field))
 		case len(form[field]) > 1 && field != "attr":
 			return fmt.Sprintf("%s is given %d times: give it once", field, len(form[field]))
 		}
@@ -122,6 +133,10 @@ func mistakeIn(form url.Values) string {
 	switch {
 	case form.Has("switch"):
 		return mistakeInSwitch(form)
+	case form.Get("action") == recharge:
+		return mistakeInRecharge(form)
+	case form.Has("tokens") || form.Has("key"):
+		return "tokens and key are for the action recharge"
 	case form.Has("resource") || form.Has("engine"):
 		return "resource and engine say what is switched: say how with switch=off, switch=on or switch="
 	case form.Get("kind") == "":
@@ -150,7 +165,7 @@ func mistakeInSwitch(form url.Values) string {
 			scopes++
 		}
 	}
-	for _, field := range []string{"state", "action", "attr", "origin"} {
+	for _, field := range []string{"state", "action", "attr", "origin", "key", "tokens"} {
 		if form.Has(field) {
 			return field + " and switch contradict each other: leave one out"
 		}

@@ -107,8 +107,11 @@ type Quota struct {
 	// the backend of the fleet it is what this instance lets pass.
 	Effective Ceiling `json:"ceiling"`
 
-	// Window is the time that the limit speaks of, in seconds.
+	// Window is the time that the limit speaks of, in seconds; 0 if Prepaid.
 	Window float64 `json:"window"`
+
+	// Prepaid says that the limit is a balance, which is only recharged; Effective is what it has at first.
+	Prepaid bool `json:"prepaid,omitempty"`
 
 	// Remaining is how many calls of one token that came now could pass, perhaps
 	// after a wait.

@@ -82,6 +82,9 @@ func QuotasOf(engine *core.Engine, query QuotaQuery) (Quotas, error) {
 		case len(of.Rule.Attributes()) > 0:
 			byValue[of.Rule.Key()] = of
 		case of.Quota != nil:
+			if of.Quota.Prepaid {
+				of.Quota = cmp.Or(balanceOf(engine, &of, resource, query), of.Quota)
+			}
 			found.add(&of, of.Quota, QuotaState{Resource: resource})
 		}
 	}
@@ -92,6 +95,7 @@ func QuotasOf(engine *core.Engine, query QuotaQuery) (Quotas, error) {
 			return Quotas{}, err
 		}
 		for _, s := range states {
+			s.Quota = cmp.Or(s.Quota, balanceOf(engine, &of, s.Resource, query))
 			if s.Quota != nil {
 				found.add(&of, s.Quota, QuotaState{
 					Resource: s.Resource, Value: s.Value, Penalty: s.PenaltyLeft(s.At).Seconds(),

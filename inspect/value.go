@@ -78,7 +78,10 @@ func quotaOf(q *rule.Quota) *Quota {
 	if q == nil {
 		return nil
 	}
-	return &Quota{Ceiling(q.Effective), q.Window.Seconds(), q.Remaining, max(0, q.Reset).Seconds()}
+	return &Quota{
+		Effective: Ceiling(q.Effective), Window: q.Window.Seconds(), Prepaid: q.Prepaid,
+		Remaining: q.Remaining, Reset: max(0, q.Reset).Seconds(),
+	}
 }
 
 func (q ValueQuery) options() []core.Option {

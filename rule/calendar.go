@@ -105,11 +105,20 @@ func (f *Faults) ValidateCalendar(window time.Duration, c Calendar) (is bool) {
 // lease nothing of its window.
 func (f *Faults) ValidateAsked(of Fleet, shadow bool) {
 	if of.Mode != fleet.ModeAsk {
-		f.Add("fleet.mode", "is %q: instances share such a window by %q; remove fleet.mode, or set it to that", of.Mode, fleet.ModeAsk)
+		f.Add("fleet.mode", "is %q: instances share such a limit by %q; remove fleet.mode, or set it to that", of.Mode, fleet.ModeAsk)
 	}
 	if shadow {
 		f.Add("shadow", "is true, but a shadow rule does not wait for answers, and only the fleet knows what is left of such "+
-			"a window: set scope to %q meanwhile", ScopeInstance)
+			"a limit: set scope to %q meanwhile", ScopeInstance)
+	}
+}
+
+// ValidateAskedBalance is ValidateAsked for a balance, of which no instance has a part in an outage.
+func (f *Faults) ValidateAskedBalance(of Fleet, shadow bool) {
+	f.ValidateAsked(of, shadow)
+	if of.OnOutage == fleet.OutageLast || of.OnOutage == fleet.OutageShare {
+		f.Add("fleet.onOutage", "is %q, but no instance has a part of a balance: remove it, or set it to %q or %q",
+			of.OnOutage, fleet.OutageClosed, fleet.OutageOpen)
 	}
 }
 

@@ -50,9 +50,13 @@ type ValueStatus struct {
 
 // Quota is the state of a limit on how much passes in a time.
 type Quota struct {
-	Limit     float64 // of the rule, tokens per window
-	Effective float64 // now, tokens per window: lower than Limit while the rule warms up or follows a signal; infinite if all may pass
-	Window    time.Duration
+	Limit     float64       // of the rule, tokens per window
+	Effective float64       // now, tokens per window: lower than Limit while the rule warms up or follows a signal; infinite if all may pass
+	Window    time.Duration // 0 if Prepaid
+
+	// Prepaid says that the limit is a balance, which is only recharged: Limit is what it has at first,
+	// and Remaining what is left. It has no window and no rate.
+	Prepaid bool
 
 	// Counted says that what passes counts in windows: what does not remain of Effective is used. It is
 	// false for buckets, queues and leases, of which more or less than the limit may remain.

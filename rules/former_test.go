@@ -44,6 +44,6 @@ func TestFormerFieldControlIsNotAdvised(t *testing.T) {
 func TestFormerFieldControlIsReportedBesideOtherMistakes(t *testing.T) {
 	_, err := rules.Parse("a.yaml", []byte("flow: [{resource: a, limit: -5, algorithm: tokn, control: thottle, burst: 5}]"))
 	assert.EqualError(t, err, `rules: a.yaml:1:29: flow rule "a": limit is -5: must be from 0 (blocks all) to 1000000000 tokens per window
-rules: a.yaml:1:44: flow rule "a": algorithm is "tokn": must be "slidingWindow", "fixedWindow", "tokenBucket" or "throttle"
+rules: a.yaml:1:44: flow rule "a": algorithm is "tokn": must be "slidingWindow", "fixedWindow", "tokenBucket", "throttle" or "prepaid"
 rules: a.yaml:1:59: flow rule "a": control is "thottle": did you mean "throttle"?`)
 }

@@ -57,7 +57,9 @@ func (s *RLS) status(c *descriptorCall) *ratelimit.RateLimitResponse_DescriptorS
 	of := &ratelimit.RateLimitResponse_DescriptorStatus{Code: ratelimit.RateLimitResponse_OK}
 	reset := time.Duration(0)
 	if tightest := c.decision.Limit(); tightest != nil {
-		of.CurrentLimit = limitOf(tightest.Name, tightest.Quota)
+		if !tightest.Quota.Prepaid { // which has no unit
+			of.CurrentLimit = limitOf(tightest.Name, tightest.Quota)
+		}
 		of.LimitRemaining = uint32(min(max(tightest.Quota.Remaining, 0), math.MaxUint32))
 		reset = tightest.Quota.Reset
 	}

@@ -158,6 +158,8 @@ func (l *quotaLimit) release(now clock.Instant) {
 	}
 }
 
+const unservablePrepaid = "rules with algorithm prepaid have a balance, and no rate that a data plane could keep to"
+
 const unservableFixedWindow = "rules with a fixed window count by the calendar, and a data plane fills a bucket evenly"
 
 // unservableQuota says why a rule is not the limit of a bucket, "" if it is. It reads on from the
@@ -172,6 +174,8 @@ func unservableQuota(r rule.Rule) string {
 	switch r := r.Value().(type) {
 	case flow.Rule:
 		switch {
+		case r.Algorithm == flow.Prepaid:
+			return unservablePrepaid
 		case r.Algorithm == flow.FixedWindow:
 			return unservableFixedWindow
 		case r.Related != "":
@@ -184,6 +188,8 @@ func unservableQuota(r rule.Rule) string {
 		switch {
 		case r.Concurrency != 0:
 			return unservableConcurrency
+		case r.Algorithm == hotparam.Prepaid:
+			return unservablePrepaid
 		case r.Algorithm == hotparam.FixedWindow:
 			return unservableFixedWindow
 		}

@@ -37,7 +37,7 @@ func sharedLimitOf(of *core.Applied, resource string) (sharedLimit, bool) {
 	if target.Shared {
 		l.resource = target.Match
 	}
-	if of.Quota != nil && len(of.Rule.Attributes()) == 0 {
+	if of.Quota != nil && !of.Quota.Prepaid && len(of.Rule.Attributes()) == 0 {
 		l.perSecond = pointerTo(of.Quota.Limit / of.Quota.Window.Seconds())
 	}
 	return l, true

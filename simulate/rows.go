@@ -75,9 +75,11 @@ func ceilings(instances []*instance, resource string, options ...core.Option) ma
 	sums := make(map[rule.Key]float64)
 	for _, i := range instances {
 		for _, of := range i.engine.Quotas(resource, options...) {
-			if of.Rule.Fleet() {
+			switch {
+			case of.Quota.Prepaid: // it has no rate
+			case of.Rule.Fleet():
 				sums[of.Rule.Key()] = of.Quota.Limit / of.Quota.Window.Seconds()
-			} else {
+			default:
 				sums[of.Rule.Key()] += of.Quota.Effective / of.Quota.Window.Seconds()
 			}
 		}

@@ -174,8 +174,12 @@ func (f Fields) nearestLimit(quotas []core.RuleSnapshot) []string {
 }
 
 func (f Fields) appendPolicy(list []byte, of *core.RuleSnapshot) []byte {
-	quota, window := wholeQuota(of.Quota.Limit, of.Quota.Window)
 	list = appendString(list, f.policyName(of.Kind, of.Name))
+	if q := of.Quota; q.Prepaid { // it has no window
+		list = strconv.AppendInt(append(list, ";q="...), min(max(int64(q.Limit), q.Remaining), maxInteger), 10)
+		return appendPartition(list, of)
+	}
+	quota, window := wholeQuota(of.Quota.Limit, of.Quota.Window)
 	list = strconv.AppendInt(append(list, ";q="...), quota, 10)
 	return appendPartition(strconv.AppendInt(append(list, ";w="...), window, 10), of)
 }

@@ -118,7 +118,7 @@ func (r *reader) rule(o metric.Observer, resource string, of *core.RuleSnapshot,
 	on := func(more ...attribute.KeyValue) metric.ObserveOption {
 		return metric.WithAttributes(append(more, ResourceKey.String(resource), kind, name)...)
 	}
-	if of.Quota != nil {
+	if of.Quota != nil && !of.Quota.Prepaid {
 		o.ObserveFloat64(r.limit, of.Quota.Effective/of.Quota.Window.Seconds(), on())
 	}
 	if target := of.Rule.Target(); target.Shared {

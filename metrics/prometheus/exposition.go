@@ -129,7 +129,7 @@ func (e *exposition) rule(resource string, of *core.RuleSnapshot) {
 	f := e.families.kinds[of.Kind]
 	name := label(of.Name)
 	both := labels(e.families.ofRule, resource, name)
-	if of.Quota != nil && f.effectiveLimit != nil {
+	if of.Quota != nil && !of.Quota.Prepaid && f.effectiveLimit != nil {
 		e.gauge(f.effectiveLimit, of.Quota.Effective/of.Quota.Window.Seconds(), both)
 	}
 	if target := of.Rule.Target(); target.Shared {

@@ -31,6 +31,10 @@ func TestFlow(t *testing.T) {
 			Rule: of(flow.Rule{Name: "bucket", Resource: "r", Limit: 10, Algorithm: flow.TokenBucket, Burst: 5}), Passes: 5, Again: time.Second,
 			Stricter: of(flow.Rule{Name: "bucket", Resource: "r", Limit: 10, Algorithm: flow.TokenBucket, Burst: 2}),
 		},
+		{
+			Rule: of(flow.Rule{Name: "balance", Resource: "r", Limit: 10, Algorithm: flow.Prepaid}), Passes: 10, Again: rule.Never,
+			Stricter: of(flow.Rule{Name: "balance", Resource: "r", Limit: 4, Algorithm: flow.Prepaid}),
+		},
 		{Rule: of(flow.Rule{Name: "pattern", Match: "orders:*", Shared: true}), Resource: "orders:create", Passes: 0, Again: rule.Never},
 	}})
 }
@@ -77,6 +81,10 @@ func TestHotParam(t *testing.T) {
 		{
 			Rule:   of(hotparam.Rule{Name: "aged", Resource: "r", Param: user, Concurrency: 8, MaxAge: 24 * time.Hour}),
 			Passes: 8, Stricter: of(hotparam.Rule{Name: "aged", Resource: "r", Param: user, Concurrency: 3, MaxAge: time.Hour}),
+		},
+		{
+			Rule: of(hotparam.Rule{Name: "balance", Resource: "r", Param: user, Limit: 10, Algorithm: hotparam.Prepaid}), Passes: 10, Again: rule.Never,
+			Stricter: of(hotparam.Rule{Name: "balance", Resource: "r", Param: user, Limit: 4, Algorithm: hotparam.Prepaid}),
 		},
 		{Rule: of(hotparam.Rule{Name: "pair", Resource: "r", Param: rule.StringsOf("user", "tenant"), Limit: 5}), Passes: 5, Again: time.Second},
 	}})

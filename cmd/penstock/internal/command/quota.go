@@ -25,6 +25,9 @@ the value that --attr names, once for each attribute that the rule looks at; wit
 they are left out. Of a limit for all instances together each service tells what it
 knows: with fleet.mode ask what the store answered last, else what it has leased.
 
+Of balances, of rules with algorithm prepaid, it shows what is left; penstock quota add
+recharges them.
+
 The services must serve the handler of the package inspect; --engine is its address, as
 host and port or as a URL. With --app the services are the instances that report an
 address to etcd (Options.Inspect).
@@ -36,6 +39,7 @@ looks at other attributes, 2 for a wrong command line, 3 when one could not be a
 
 const quotaExample = `  penstock quota --engine 127.0.0.1:6060
   penstock quota --rule plan --attr tenant=acme --app shop
+  penstock quota add --engine 10.0.0.7:6060 --rule credit --attr tenant=acme 1000
   penstock quota --rule contract --engine 10.0.0.7:6060 -o json | jq '.[0].quotas[0].remaining'`
 
 func newQuota(env Env) *cobra.Command {
@@ -54,6 +58,7 @@ func newQuota(env Env) *cobra.Command {
 	attributes := cmd.Flags().StringArray("attr", nil, "the value to show of rules with a limit for each, as `key=value`; may be repeated")
 	output := formatFlag(cmd)
 	connection.AddFlags(cmd.Flags())
+	cmd.AddCommand(newQuotaAdd(env))
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		var err error
 		if q.query.Attributes, err = inspect.ParseAttributes(*attributes); err != nil {
@@ -187,7 +192,12 @@ func usedText(s *inspect.QuotaState) string {
 
 // limitText is a limit with its window, and what is special about it.
 func limitText(s *inspect.QuotaState) string {
-	text := strconv.FormatFloat(s.Limit, 'f', -1, 64) + " per " + duration(s.Window).String()
+	text := strconv.FormatFloat(s.Limit, 'f', -1, 64)
+	if s.Prepaid {
+		text = "prepaid"
+	} else {
+		text += " per " + duration(s.Window).String()
+	}
 	switch {
 	case s.Off:
 		text += " (off)"
