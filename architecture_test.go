@@ -114,6 +114,7 @@ var sameLayer = map[string][]string{
 	"metrics/prometheus": {"adapters/outgoing"},
 
 	"internal/standalone": {"rule"},
+	"internal/prepaid":    {"rule"},
 	"internal/valuehash":  {"rule"},
 	"internal/tenants":    {"rule", "internal/valuehash"},
 

@@ -286,3 +286,19 @@ func TestDemotedCallsDoNotAllocate(t *testing.T) {
 		}), resource)
 	}
 }
+
+func TestPriorityOfADemotedCallIsHandedOn(t *testing.T) {
+	t.Parallel()
+	e, _ := newEngineOf(t, rules.Set{Flow: []flow.Rule{{Name: "rate", Resource: "r", Limit: 1, OnExceed: flow.ExceedDemote}}})
+	ctx := core.ContextWithPriority(t.Context(), rule.PriorityHigh)
+	for _, want := range []rule.Priority{rule.PriorityHigh, rule.PrioritySheddable} {
+		require.NoError(t, e.Do(ctx, "r", func(ctx context.Context) error {
+			return e.Do(ctx, "another", func(ctx context.Context) error { // as a client that is guarded
+				p, ok := core.PriorityFromContext(ctx)
+				assert.True(t, ok)
+				assert.Equal(t, want, p)
+				return nil
+			})
+		}))
+	}
+}

@@ -18,8 +18,21 @@ func ContextWithPriority(ctx context.Context, p rule.Priority) context.Context {
 }
 
 // PriorityFromContext returns the priority that [ContextWithPriority] has put into a
-// context; [PriorityNormal] and false if there is none.
+// context; [PriorityNormal] and false if there is none. Within a call that a rule has demoted, see
+// [Guard.Demoted], it is the lowest: so what is called for it, by adapters too, is the first to be shed.
 func PriorityFromContext(ctx context.Context) (p rule.Priority, ok bool) {
+	if isDemoted(ctx) {
+		return rule.PrioritySheddable, true
+	}
 	p, ok = ctx.Value(priorityKey{}).(rule.Priority)
 	return p, ok
+}
+
+// isDemoted says whether a rule has demoted one of the calls within which ctx was made.
+func isDemoted(ctx context.Context) (demoted bool) {
+	for c := callOf(ctx); c != nil && !demoted; c = callOf(ctx) {
+		demoted, ctx = c.guard.Demoted(), c.Context
+		c.mu.Unlock()
+	}
+	return demoted
 }

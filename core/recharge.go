@@ -10,9 +10,15 @@ import (
 	"github.com/penstock-go/penstock/rule"
 )
 
+// isRecharged says whether a quota, which may be nil, is that of a balance that has not what it had at first.
+func isRecharged(q *rule.Quota) bool {
+	return q != nil && q.Prepaid && float64(q.Remaining) != q.Limit
+}
+
 // Recharge adds tokens to a balance that a rule with algorithm prepaid has: to that of the value which
 // a call with these options has, if the rule has one for each value, and to that of the resource, if it
-// has one for each of several: else resource may be "". A number below 0 takes some off, however few are
+// has one for each of several: else resource may be "". The kind of the key may be "" if no rules of several
+// kinds have the name. A number below 0 takes some off, however few are
 // left, and 0 only tells what is left, which is returned: below 0 if more was taken than there was.
 //
 // Of a rule with scope fleet it is the balance of all instances together, in the backend of the fleet; it
@@ -37,7 +43,7 @@ func (e *Engine) Recharge(ctx context.Context, key rule.Key, resource string, to
 	}
 	left, err = recharge(ctx, limiter, call, tokens)
 	if err != nil {
-		return 0, fmt.Errorf("core: rule %v: %w", key, err)
+		return 0, fmt.Errorf("core: rule %v: %w", of.rule.Key(), err)
 	}
 	if tokens != 0 {
 		e.tellRecharge(of, limiter, call, tokens, left, order)
@@ -60,15 +66,11 @@ func (e *Engine) balanceOf(key rule.Key, resource string) (of *planned, limiter 
 
 // plannedFor returns a rule in force, and its limiter on a resource.
 func (e *Engine) plannedFor(key rule.Key, resource string) (*planned, error) {
-	e.rules.mu.Lock()
-	a := e.rules.active[key]
-	e.rules.mu.Unlock()
-	switch {
-	case e.isClosed():
-		return nil, ErrClosed
-	case a == nil:
-		return nil, fmt.Errorf("core: no rule %v is in force", key)
+	a, err := e.activeRule(key)
+	if err != nil {
+		return nil, err
 	}
+	key = a.key
 	target := a.rule.Target()
 	if target.Resource != "" {
 		if resource != "" && resource != target.Resource {
@@ -77,6 +79,8 @@ func (e *Engine) plannedFor(key rule.Key, resource string) (*planned, error) {
 		resource = target.Resource
 	}
 	if a.sharesLimiter {
+		e.resources.swapMu.Lock()
+		defer e.resources.swapMu.Unlock()
 		return &planned{rule: a.rule, limiter: a.shared.Limiter}, nil
 	}
 	if resource == "" {
@@ -92,6 +96,30 @@ func (e *Engine) plannedFor(key rule.Key, resource string) (*planned, error) {
 		}
 	}
 	return nil, fmt.Errorf("core: rule %v is not for the resource %s", key, rule.Quote(resource))
+}
+
+// activeRule returns the rule in force that has a key, whose kind may be "".
+func (e *Engine) activeRule(key rule.Key) (found *activeRule, err error) {
+	e.rules.mu.Lock()
+	defer e.rules.mu.Unlock()
+	if e.isClosed() {
+		return nil, ErrClosed
+	}
+	if found = e.rules.active[key]; found == nil && key.Kind == "" {
+		for of, a := range e.rules.active {
+			switch {
+			case of.Name != key.Name:
+			case found != nil:
+				return nil, fmt.Errorf("core: rules of several kinds have the name %s: say which kind", rule.Quote(key.Name))
+			default:
+				found = a
+			}
+		}
+	}
+	if found == nil {
+		return nil, fmt.Errorf("core: no rule %v is in force", key)
+	}
+	return found, nil
 }
 
 // valueCall returns a call with these options as the rule sees it. The error says which attribute they

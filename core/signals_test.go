@@ -321,7 +321,9 @@ func hintedKind() *rule.Type[gauge] {
 	return rule.Define(rule.Spec[gauge]{
 		Kind: "hinted", Phase: rule.PhaseOverload, Reason: rule.Overloaded, Common: gaugeCommon, Fields: rule.TargetFields(gaugeCommon),
 		Hints: func(g gauge) []rule.Signal { return []rule.Signal{g.Signal} },
-		New:   func(gauge, rule.Env) rule.Limiter { return &toy{decide: func(rule.Call) rule.Decision { return rule.Pass }} },
+		New: func(gauge, rule.Env) rule.Limiter {
+			return &toy{decide: func(rule.Call) rule.Decision { return rule.Pass }}
+		},
 	})
 }
 

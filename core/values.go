@@ -47,7 +47,7 @@ func (e *Engine) ValueStates(key rule.Key, opts ...Option) ([]ValueState, error)
 	var states []ValueState
 	for _, k := range kept {
 		s := ValueState{k.resource, call.Now, k.limiter.ValueOf(call)}
-		if len(kept) == 1 || s.Used > 0 || s.InFlight > 0 || s.Penalty > 0 || s.Instance && s.Quota != nil || s.Quota.IsRecharged() {
+		if len(kept) == 1 || s.Used > 0 || s.InFlight > 0 || s.Penalty > 0 || s.Instance && s.Quota != nil || isRecharged(s.Quota) {
 			states = append(states, s)
 		}
 	}

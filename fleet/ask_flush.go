@@ -118,7 +118,7 @@ func (a *Asker) correct(taken clock.Instant, n int64) {
 
 // Change has the limit go on with other terms, of the same key.
 func (a *Asker) Change(terms Terms, operation Operation, onOutage OnOutage, now clock.Instant) {
-	m := a.member
+	m, terms := a.member, terms.completed(operation)
 	m.mu.Lock()
 	defer m.unlock(now)
 	a.count(now)

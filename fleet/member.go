@@ -182,7 +182,7 @@ func (m *Member) Asker(terms Terms, operation Operation, onOutage OnOutage) *Ask
 
 func (m *Member) newAsker(g *Group, terms Terms, operation Operation, onOutage OnOutage) *Asker {
 	now := m.clock.Now()
-	a := &Asker{member: m, group: g, terms: terms, operation: operation, onOutage: onOutage}
+	a := &Asker{member: m, group: g, terms: terms.completed(operation), operation: operation, onOutage: onOutage}
 	a.passes = a.newPasses(now)
 	m.mu.Lock()
 	defer m.unlock(now)

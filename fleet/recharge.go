@@ -15,8 +15,8 @@ const (
 	// balanceKnown is for how long an answer says what a balance has, for whoever looks.
 	balanceKnown = time.Minute
 
-	// BalanceWindow is the [Terms.Window] of a balance, which has none: averages are over some time.
-	BalanceWindow = 24 * time.Hour
+	// balanceWindow is the [Terms.Window] of a balance, which has none: averages are over some time.
+	balanceWindow = 24 * time.Hour
 )
 
 // deniedBy returns for how long a reply denies calls that take as much.
@@ -25,6 +25,14 @@ func (a *Asker) deniedBy(reply *Reply) time.Duration {
 		return balanceDenial
 	}
 	return reply.Retry
+}
+
+// completed returns the terms with a window, if they are those of a balance.
+func (t Terms) completed(o Operation) Terms {
+	if o == AskBalance {
+		t.Window = balanceWindow
+	}
+	return t
 }
 
 // Recharge adds tokens to a balance, see [AskBalance], or takes some off if the number is below 0,

@@ -32,9 +32,6 @@ func newFleetVersion(r Rule, env *rule.Env) *fleetVersion {
 		Burst:  r.fleetBurst(v.mode),
 	}
 	v.terms.Calendar = r.Calendar.Compile()
-	if r.Algorithm == Prepaid {
-		v.terms.Window = fleet.BalanceWindow
-	}
 	if r.limiterKind() == windowLimiter {
 		v.terms.Buckets = max(1, r.Buckets) // a fixed window is not parted
 	}

@@ -163,9 +163,9 @@ func TestFaultsOfAlgorithmsSayWhatToDo(t *testing.T) {
 		`has no effect with warmUp, which says what the bucket holds: remove one of them`: {
 			Resource: "r", Algorithm: flow.TokenBucket, Burst: 5, WarmUp: flow.WarmUp{Period: time.Minute},
 		},
-		`is "leaky": must be "slidingWindow", "fixedWindow", "tokenBucket", "throttle" or "prepaid"`:       {Resource: "r", Algorithm: "leaky"},
-		`has no effect on a window: remove it, or set algorithm to "throttle" or "tokenBucket"`: {Resource: "r", MaxWait: 1},
-		`has no effect with algorithm "throttle": remove it or set algorithm to "tokenBucket"`:  {Resource: "r", Algorithm: flow.Throttle, Burst: 5},
+		`is "leaky": must be "slidingWindow", "fixedWindow", "tokenBucket", "throttle" or "prepaid"`: {Resource: "r", Algorithm: "leaky"},
+		`has no effect on a window: remove it, or set algorithm to "throttle" or "tokenBucket"`:      {Resource: "r", MaxWait: 1},
+		`has no effect with algorithm "throttle": remove it or set algorithm to "tokenBucket"`:       {Resource: "r", Algorithm: flow.Throttle, Burst: 5},
 		`has no effect with algorithm "throttle", which cannot count what passes elsewhere: remove it or use a window`: {
 			Resource: "r", Algorithm: flow.Throttle, Related: "s",
 		},

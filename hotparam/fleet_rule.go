@@ -75,9 +75,6 @@ func (r *Rule) decisionMode() fleet.Mode {
 // fleetTerms returns what the fleet is told of a limit.
 func (c *compiled) fleetTerms(key string, limit float64) fleet.Terms {
 	terms := fleet.Terms{Key: key, Limit: limit, Window: c.rule.Calendar.Length(c.rule.Window), Calendar: c.calendar}
-	if c.rule.Algorithm == Prepaid {
-		terms.Window = fleet.BalanceWindow
-	}
 	if c.rule.Algorithm == TokenBucket {
 		terms.Burst = c.rule.burst(limit)
 	} else {

@@ -133,10 +133,10 @@ func mistakeIn(form url.Values) string {
 	switch {
 	case form.Has("switch"):
 		return mistakeInSwitch(form)
-	case form.Get("action") == recharge && form.Get("kind") != "":
+	case form.Get("action") == recharge:
 		return mistakeInRecharge(form)
 	case form.Has("tokens") || form.Has("key"):
-		return "tokens and key are for the action recharge of a rule of a kind"
+		return "tokens and key are for the action recharge"
 	case form.Has("resource") || form.Has("engine"):
 		return "resource and engine say what is switched: say how with switch=off, switch=on or switch="
 	case form.Get("kind") == "":

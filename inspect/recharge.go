@@ -27,6 +27,8 @@ func mistakeInRecharge(form url.Values) string {
 		return "state and action contradict each other: leave one out"
 	case form.Get("rule") == "":
 		return "rule is missing: name the one that has the balance"
+	case form.Has("kind") && form.Get("kind") == "":
+		return "kind is empty: name one, or leave the field out"
 	case form.Has("resource") && form.Get("resource") == "":
 		return "resource is empty: name one, or leave the field out"
 	case !form.Has("tokens"):
@@ -35,24 +37,27 @@ func mistakeInRecharge(form url.Values) string {
 		return fmt.Sprintf("tokens is %s: it is a whole number, below 0 to take some off", rule.Quote(form.Get("tokens")))
 	case form.Has("engine") || form.Has("for"):
 		return "engine and for are not for recharging"
+	case form.Has("key") && (form.Get("key") == "" || form.Has("attr")):
+		return "key is empty, or stands beside attr, which names the same: give one of them"
 	}
 	return ""
 }
 
 // recharge adds tokens to a balance.
 func (h control) recharge(w http.ResponseWriter, r *http.Request, order core.Order) {
-	query, err := parseValueQuery(r.Form)
+	call := Call{Resource: "any", Origin: r.Form.Get("origin")}
+	var err error
+	if call.Attributes, err = ParseAttributes(r.Form["attr"]); err == nil {
+		err = call.Validate()
+	}
 	if err != nil {
 		answer(w, http.StatusBadRequest, Failure{err.Error()})
 		return
 	}
-	key := rule.Key{Kind: query.Kind, Name: query.Rule}
-	options := query.options()
-	if value := r.Form.Get("key"); value != "" {
-		of, err := h.engine.Rule(key)
-		if keys := of.Attributes(); err == nil && len(keys) == 1 {
-			options = append(options, core.Value(keys[0], rule.ParseAttribute(value)))
-		}
+	key := rule.Key{Kind: rule.Kind(r.Form.Get("kind")), Name: r.Form.Get("rule")}
+	options := call.options()
+	if r.Form.Has("key") {
+		options = append(options, core.Attributes((*onlyValue).of, &onlyValue{value: r.Form.Get("key")}))
 	}
 	tokens, _ := strconv.ParseInt(r.Form.Get("tokens"), 10, 64) // mistakeIn has found the mistakes
 	left, err := h.engine.Recharge(r.Context(), key, r.Form.Get("resource"), tokens, order, options...)
@@ -61,6 +66,20 @@ func (h control) recharge(w http.ResponseWriter, r *http.Request, order core.Ord
 		return
 	}
 	answer(w, http.StatusOK, Recharged{left})
+}
+
+// onlyValue is the value of the only attribute that a rule looks at, whichever that is.
+type onlyValue struct{ value, key string }
+
+// of returns the value of the attribute that is asked for first; others have none.
+func (o *onlyValue) of(key string) rule.Attribute {
+	if o.key == "" {
+		o.key = key
+	}
+	if o.key != key {
+		return rule.Attribute{}
+	}
+	return rule.ParseAttribute(o.value)
 }
 
 // balanceOf returns the state of a balance of the fleet as the store tells it; nil if the rule has none, or

@@ -50,8 +50,8 @@ type ValueStatus struct {
 
 // Quota is the state of a limit on how much passes in a time.
 type Quota struct {
-	Limit     float64 // of the rule, tokens per window
-	Effective float64 // now, tokens per window: lower than Limit while the rule warms up or follows a signal; infinite if all may pass
+	Limit     float64       // of the rule, tokens per window
+	Effective float64       // now, tokens per window: lower than Limit while the rule warms up or follows a signal; infinite if all may pass
 	Window    time.Duration // 0 if Prepaid
 
 	// Prepaid says that the limit is a balance, which is only recharged: Limit is what it has at first,
@@ -70,11 +70,6 @@ type Quota struct {
 	// Reset is how long it takes, if no other call comes, until Remaining grows; 0 if it
 	// never does: it is at its highest, or nothing may pass at all.
 	Reset time.Duration
-}
-
-// IsRecharged says whether it is that of a balance which has not what it had at first. It may be nil.
-func (q *Quota) IsRecharged() bool {
-	return q != nil && q.Prepaid && float64(q.Remaining) != q.Limit
 }
 
 // FleetStatus is the recent share of this instance in a limit of the fleet.

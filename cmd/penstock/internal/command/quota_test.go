@@ -67,3 +67,31 @@ func TestQuotaShowsWhatIsLeft(t *testing.T) {
 	}
 	assert.Equal(t, command.ExitUsage, user{}.run(t, "quota").code)
 }
+
+func TestQuotaAddRechargesABalance(t *testing.T) {
+	s := newService(t)
+	require.NoError(t, s.engine.Load(rules.Set{
+		Flow:     []flow.Rule{{Name: "all", Resource: "search", Algorithm: flow.Prepaid}},
+		HotParam: []hotparam.Rule{{Name: "credit", Resource: "search", Param: rule.StringsOf("tenant"), Algorithm: hotparam.Prepaid}},
+	}))
+	add := func(args ...string) answer {
+		return user{}.run(t, append([]string{"quota", "add", "--engine", s.address}, args...)...)
+	}
+	assert.Equal(t, "10 left\n", add("--rule", "all", "10").out)
+	assert.Equal(t, "1000 left\n", add("--rule", "credit", "--attr", "tenant=acme", "1000").out)
+	assert.Equal(t, "950 left\n", add("--rule", "credit", "--key", "acme", "--reason", "invoice", "--", "-50").out)
+	assert.JSONEq(t, `{"left": 950}`, add("--rule", "credit", "--key", "acme", "-o", "json", "0").out)
+	got := user{}.run(t, "quota", "--engine", s.address, "--rule", "credit", "--attr", "tenant=acme")
+	assert.Contains(t, got.out, "prepaid")
+	assert.Contains(t, got.out, "950")
+	for want, args := range map[int][]string{
+		command.ExitNo:    {"--rule", "nothing", "1"},
+		command.ExitUsage: {"--rule", "credit", "--key", "acme", "many"},
+	} {
+		assert.Equal(t, want, add(args...).code, args)
+	}
+	assert.Equal(t, command.ExitFailed, user{}.run(t, "quota", "add", "--engine", "127.0.0.1:1", "--rule", "all", "1").code)
+	for _, args := range [][]string{{"1"}, {"--rule", "credit", "--key", "a", "--attr", "tenant=a", "1"}, {"--rule", "credit"}} {
+		assert.Equal(t, command.ExitUsage, add(args...).code, args)
+	}
+}

@@ -51,7 +51,7 @@ func newQuotaAdd(env Env) *cobra.Command {
 	var a quotaAddition
 	cmd.Flags().StringVar(&a.engine, "engine", "", "the `address` of a running service")
 	cmd.Flags().StringVar(&a.rule, "rule", "", "the `name` of the rule")
-	cmd.Flags().StringVar(&a.kind, "kind", "", "the `kind` of the rule: by default flow, or hotParam with --attr, --key or --origin")
+	cmd.Flags().StringVar(&a.kind, "kind", "", "the `kind` of the rule, if rules of several kinds have its name")
 	cmd.Flags().StringArrayVar(&a.attributes, "attr", nil, "the value whose balance it is, as `key=value`; once for each key of the rule")
 	cmd.Flags().StringVar(&a.key, "key", "", "the `value` whose balance it is, of a rule that looks at one attribute")
 	cmd.Flags().StringVar(&a.origin, "origin", "", "the `caller`, if the rule looks at the origin")
@@ -97,11 +97,6 @@ func (a *quotaAddition) read(tokens string) (err error) {
 	case a.key != "" && len(a.attributes) > 0:
 		return errors.New("--key and --attr name the same: leave one out")
 	}
-	if a.kind == "" {
-		if a.kind = "flow"; a.key != "" || len(a.attributes) > 0 || a.origin != "" {
-			a.kind = "hotParam"
-		}
-	}
 	if _, err := inspect.ParseAttributes(a.attributes); err != nil {
 		return fmt.Errorf("--attr: %w", err)
 	}
@@ -112,7 +107,8 @@ func (a *quotaAddition) read(tokens string) (err error) {
 // form returns the request as the control handler takes it.
 func (a *quotaAddition) form() url.Values {
 	attributes, _ := inspect.ParseAttributes(a.attributes) // read has found the mistakes
-	form := inspect.ValueQuery{Kind: rule.Kind(a.kind), Rule: a.rule, Origin: a.origin, Attributes: attributes}.Query()
+	form := inspect.Call{Origin: a.origin, Attributes: attributes}.Query()
+	form.Set("rule", a.rule)
 	form.Set("action", "recharge")
 	form.Set("tokens", strconv.FormatInt(a.tokens, 10))
 	for field, text := range map[string]string{"by": a.by, "reason": a.reason} {
@@ -120,8 +116,8 @@ func (a *quotaAddition) form() url.Values {
 			form.Set(field, text[:min(len(text), maxControlText)])
 		}
 	}
-	for field, text := range map[string]string{"resource": a.resource, "key": a.key} {
-		if text != "" {
+	for field, text := range map[string]string{"resource": a.resource, "key": a.key, "kind": a.kind} {
+		if form.Del(field); text != "" {
 			form.Set(field, text)
 		}
 	}
