@@ -54,6 +54,9 @@ func (a *Asker) newOutage(now clock.Instant, err error) *outage {
 	fraction, isKnown := a.portion.fraction()
 	if o.fair, o.isNew = fraction*a.terms.PerSecond(), !isKnown; a.passes.isOff() {
 		o.fair = a.passed.perSecond()
+		if a.group == nil && a.member.count > 0 && a.demand.perSecond() > o.fair { // else it has all that it wants
+			o.fair = evened(o.fair, a.terms.PerSecond()/float64(a.member.count), rateMemoryOf(&a.terms, a.member.count))
+		}
 	}
 	if a.group != nil && a.passed.perSecond() == 0 && a.demand.perSecond() == 0 {
 		o.isNew = true

@@ -88,6 +88,39 @@ func TestInstancesWithEvenDemandPassTheSameOfAWindow(t *testing.T) {
 	}
 }
 
+// Of a small limit, too, instances with even demand pass the same while the backend is down: what chance made
+// of their rates when it failed does not stay.
+func TestInstancesWithEvenDemandPassTheSameOfASmallLimitInAnOutage(t *testing.T) {
+	t.Parallel()
+	skipLong(t)
+	const limit, lasts = 140, 30 * time.Second
+	for name, join := range map[string]func(w *world, rates ...float64){
+		"lease": func(w *world, rates ...float64) { w.join(bucketOf(limit), fleet.ModeLease, fleet.OutageLast, rates...) },
+		"ask": func(w *world, rates ...float64) {
+			w.joinAsking(bucketOf(limit), fleet.AskTokenBucket, fleet.OutageLast, rates...)
+		},
+	} {
+		for _, load := range []float64{2, 6} {
+			t.Run(fmt.Sprintf("%s/load %.0f", name, load), func(t *testing.T) {
+				t.Parallel()
+				var ratios []float64
+				for seed := range uint64(5) {
+					w := newWorld(7+seed, 2*ms)
+					join(w, even(7, load*limit)...)
+					w.run(5 * time.Second)
+					w.isDown = true
+					w.run(lasts)
+					passed := w.shares(5*time.Second, 5*time.Second+lasts)
+					ratios = append(ratios, float64(slices.Max(passed))/float64(slices.Min(passed)))
+					assert.InEpsilon(t, limit, 1000*w.rate(6*time.Second, 5*time.Second+lasts), .06) // the rate is of a thousand
+				}
+				slices.Sort(ratios)
+				assert.LessOrEqual(t, ratios[2], 1.2, "%v", ratios)
+			})
+		}
+	}
+}
+
 // An instance that has most of the demand is not held to its even share.
 func TestInstanceWithMostOfTheDemandPassesMost(t *testing.T) {
 	t.Parallel()

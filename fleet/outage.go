@@ -274,8 +274,17 @@ func (b *Budget) fair(now clock.Instant) (perSecond float64, isNew bool) {
 		passed *= surplus
 	} else { // tokens are used as soon as they come, and the average is highest then
 		passed -= passed / (4 * b.requestRate() * b.rateMemory().Seconds())
+		passed = evened(passed, b.even(), b.rateMemory())
 	}
 	return passed, !isKnown && b.group == nil
+}
+
+// evened returns a rate that was measured over a memory, as far as its difference from an even share is
+// not by chance: in an outage it would stay. All instances together pass the same.
+func evened(rate, even float64, memory time.Duration) float64 {
+	difference := rate - even
+	chance := even / memory.Seconds() // twice the variance of a rate, of tokens that come at random
+	return even + difference*max(0, 1-chance/max(chance, difference*difference))
 }
 
 // isAsleep says whether nothing happens to the budget until a call wakes it, which may pass what

@@ -146,8 +146,8 @@ func (l *placesLimiter) callOf(s subject, value rule.Attribute) fleet.ValueCall 
 	c := fleet.ValueCall{ID: fleet.ValueID(d), Limit: int64(l.limits[s.class])}
 	copy(c.Cell[:], "cell")
 	binary.LittleEndian.PutUint64(c.Cell[4:], math.Float64bits(cell.limit))
-	binary.LittleEndian.PutUint32(c.Cell[12:], uint32(cell.index)) //nolint:gosec // below [cells]
-	c.Cell[0] ^= byte(cell.index)                                  // cells are on several nodes of a cluster, too
+	binary.LittleEndian.PutUint32(c.Cell[12:], uint32(cell.index))
+	c.Cell[0] ^= byte(cell.index) // cells are on several nodes of a cluster, too
 	return c
 }
 

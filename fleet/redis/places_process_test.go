@@ -108,11 +108,11 @@ func TestPlacesOfAKilledProcessAreFreeAgain(t *testing.T) {
 }
 
 // takeAll takes all places of a resource, and returns the calls.
-func takeAll(t *testing.T, engine *core.Engine, resource string) (calls []core.Guard) {
+func takeAll(t *testing.T, engine *core.Engine, resource string) (calls []*core.Guard) {
 	t.Helper()
 	require.Eventually(t, func() bool {
 		if guard, err := enter(t, engine, resource); err == nil {
-			calls = append(calls, guard)
+			calls = append(calls, &guard)
 		}
 		return len(calls) == poolLimit
 	}, patience, time.Millisecond, "not all places are free again")

@@ -80,7 +80,7 @@ for i = 1, #fields, 2 do
     end
     had = true
   else
-    local ends = redis.call('HGET', KEYS[2], fields[i])
+    local ends = redis.call('HMGET', KEYS[2], fields[i])[1] -- the permissions that are documented have no HGET
     if ends and tonumber(ends) > now then
       others = others + held
       limit = math.min(limit, tonumber(by))
