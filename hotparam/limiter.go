@@ -420,6 +420,9 @@ func (l *limiter) Settle(now, start clock.Instant, ticket rule.Ticket, tokens in
 // Settle does nothing: a call takes one place, whatever its tokens.
 func (*concurrencyLimiter) Settle(_, _ clock.Instant, _ rule.Ticket, _ int32) {}
 
+// MaxAge returns after how long a place counts as given back.
+func (l *concurrencyLimiter) MaxAge() time.Duration { return l.rule.MaxAge }
+
 // Done ends a call.
 func (l *concurrencyLimiter) Done(ticket rule.Ticket, e rule.Exit) { l.GiveBack(e.Now, ticket, 1) }
 

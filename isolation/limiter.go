@@ -188,6 +188,9 @@ func (l *limiter) full(now clock.Instant) (rule.Ticket, rule.Decision) {
 // GiveBack frees the place.
 func (l *limiter) GiveBack(now clock.Instant, t rule.Ticket, _ int32) { l.pool.release(now, 0, t) }
 
+// MaxAge returns after how long a place counts as given back.
+func (l *limiter) MaxAge() time.Duration { return l.rule.MaxAge }
+
 // Done frees the place, unless that was given back because of its age.
 func (l *limiter) Done(t rule.Ticket, exit rule.Exit) { l.pool.release(exit.Now, exit.Start, t) }
 

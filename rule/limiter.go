@@ -15,7 +15,7 @@ import (
 // on; Done of the others is called too.
 //
 // A limiter that can do more has the methods of [Queue], [Decider], [Forecaster], [Finisher],
-// [Watcher], [Placed], [Settler], [Balancer], [Refunder], [Suspender], [LateReader], [SourceReader], [Prefetcher],
+// [Watcher], [Aged], [Placed], [Settler], [Balancer], [Refunder], [Suspender], [LateReader], [SourceReader], [Prefetcher],
 // [Activator], [Retirer], [Inheritor], [PassCounter], [Divided] or [Controllable] too.
 type Limiter interface {
 	// Acquire decides on a call. On Pass it has taken what the call needs, in one atomic
@@ -127,6 +127,15 @@ type Finisher interface {
 	// Done is called once for every call that passed all of its rules, when it ends,
 	// with the ticket that it got here.
 	Done(Ticket, Exit)
+}
+
+// Aged is a limiter of calls under way that takes a call for ended after a time, though nobody has said
+// so.
+type Aged interface {
+	Finisher
+
+	// MaxAge returns that time, 0 if it waits for the end however long that takes.
+	MaxAge() time.Duration
 }
 
 // Placed is a limiter of calls under way whose places may be those of the whole fleet.

@@ -42,7 +42,7 @@ func TestParseSaysWhatIsWrongWithDomains(t *testing.T) {
 		{"no domain", "serve: {}", []string{"1:8 serve.domain is missing: name the domain"}},
 		{"an empty domain", `serve: {domain: ""}`, []string{`1:17 serve.domain is "": write something`}},
 		{"a number", "serve: {domain: 12}", []string{`1:17 serve.domain is 12: must be text; put it in quotes, "12"`}},
-		{"an unknown field", "serve:\n  domain: shop\n  resouce: a\n", []string{`3:3 unknown field "serve.resouce": did you mean "serve.resource"?`}},
+		{"an unknown field", "serve:\n  domain: shop\n  attribute: all\n", []string{`3:3 unknown field "serve.attribute": did you mean "serve.attributes"?`}},
 		{"twice", "serve: {domain: a, domain: b}", []string{"1:20 serve.domain is given twice, first on line 1: remove one"}},
 		{"one domain twice", "serve: [{domain: a}, {domain: a}]", []string{`1:31 serve.domain is "a", as at 1:9: remove one`}},
 		{"a mapping in place of text", "serve: {domain: a, resource: {generic_key}}", []string{"1:30 serve.resource is a mapping: must be text; if it begins with a brace"}},

@@ -6,6 +6,9 @@ import (
 
 	ratelimit "github.com/envoyproxy/go-control-plane/envoy/extensions/common/ratelimit/v3"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
 	"github.com/penstock-go/penstock/adapters/attribute"
 	"github.com/penstock-go/penstock/adapters/clientip"
 	"github.com/penstock-go/penstock/core"
@@ -26,7 +29,8 @@ type descriptorCall struct {
 	tokens   int  // 0 only asks
 	refunds  bool // gives the tokens back rather than to take them
 	opts     []core.Option
-	guard    core.Guard
+	guard    *core.Guard
+	held     *hold // under way until a proxy ends it; nil if it is not
 	decision core.Decision
 }
 
@@ -54,15 +58,54 @@ func (c *descriptorCall) enter(ctx context.Context) (err error) {
 	if c.refunds {
 		return nil
 	}
-	c.guard, c.decision, err = c.rls.engine.Decide(ctx, c.resource, c.opts...)
+	c.guard = new(core.Guard)
+	*c.guard, c.decision, err = c.rls.engine.Decide(ctx, c.resource, c.opts...)
 	if c.tokens == 0 {
 		c.giveBack()
 	}
 	return err
 }
 
+// hold keeps the call under way if rules count it until it ends.
+func (c *descriptorCall) hold() error {
+	within := c.guard.MaxAge()
+	if within == 0 || c.tokens == 0 {
+		return nil
+	}
+	if c.held = c.rls.holds.hold(c.keyOf(), c.guard, c.rls.engine.Clock().Now(), within); c.held == nil {
+		return status.Errorf(codes.Unavailable, "%d calls are under way, which is the most that may be", c.rls.options.MaxHolds)
+	}
+	return nil
+}
+
+// refund ends a call, or gives tokens back, if the hits are negative.
+func (c *descriptorCall) refund() error {
+	switch engine := c.rls.engine; {
+	case !c.refunds || c.tokens == 0:
+		return nil
+	case engine.MaxAge(c.resource, c.opts...) > 0:
+		c.rls.holds.end(c.keyOf(), engine.Clock().Now())
+		return nil
+	default:
+		if err := engine.Refund(c.resource, c.opts...); err != nil {
+			return statusOf(err)
+		}
+		return nil
+	}
+}
+
+// exit ends the call, unless it goes on.
+func (c *descriptorCall) exit() {
+	if c.held == nil {
+		c.guard.Exit()
+	}
+}
+
 // giveBack gives back what the call took, if it passed.
 func (c *descriptorCall) giveBack() {
+	if c.held != nil {
+		c.rls.holds.drop(c.held)
+	}
 	c.guard.Cancel()
 	c.readLimits()
 }

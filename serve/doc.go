@@ -18,7 +18,8 @@
 // # Calls without an end
 //
 // These protocols ask whether a call may begin and never say how it ended. So rules that
-// need to know that, such as circuit breakers and limits of calls under way, cannot be in
-// force here: [Source] rejects documents that have such rules, each with its line, and
-// [Check] says so of a set.
+// need to know that, such as circuit breakers, cannot be in force here: [Source] rejects
+// documents that have such rules, each with its line, and [Check] says so of a set. By a [RLS] a
+// client can say that a call has ended, so limits of calls under way can be served if they have
+// a maxAge; where there is no RLS, [SourceHTTP] and [CheckHTTP] reject them, too.
 package serve

@@ -9,6 +9,7 @@ import (
 
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/hotparam"
+	"github.com/penstock-go/penstock/isolation"
 	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
 )
@@ -17,7 +18,9 @@ import (
 const (
 	instead               = "guard the call where it is made, with an adapter, or let the proxy do it"
 	unservableConcurrency = "rules with concurrency count the calls under way, and the proxy does not say when a call has ended: " + instead
-	unservableCounts      = "rules with counts depend on how calls end, and the proxy does not say that: " + instead
+	unservableAge         = "rules count the calls under way, and a proxy that does not say when a call has ended would keep its place: add maxAge, and have " +
+		"the proxy end calls by is_negative_hits, or " + instead
+	unservableCounts = "rules with counts depend on how calls end, and the proxy does not say that: " + instead
 )
 
 // Unservable says why rules of a kind cannot be in force in a server of this package, "" if
@@ -34,8 +37,9 @@ func Unservable(kind rule.Definition) string {
 	return "rules judge how calls end, and the proxy does not say that: " + instead
 }
 
-// Check returns the rules of a set that cannot be in force in a server of this package, as
-// [rules.Problems] with their places; nil if there are none. custom are kinds that the set has
+// Check returns the rules of a set that cannot be in force in a server that has a [RLS], as
+// [rules.Problems] with their places; nil if there are none. Those that count the calls under way can,
+// if they have a maxAge: by a [RLS] proxies can say when calls have ended. custom are kinds that the set has
 // beside those that come with Penstock.
 func Check(set rules.Set, custom ...rule.Definition) error {
 	return check(set, func(r rule.Rule) string { return cannot(r, unservableRule(r)) }, custom)
@@ -56,8 +60,32 @@ func cannot(r rule.Rule, why string) string {
 	return "cannot be served: " + string(r.Key().Kind) + " " + why
 }
 
-// unservableRule is [Unservable] of a rule.
+// CheckHTTP is [Check] for a server that has no [RLS]: calls have no end there.
+func CheckHTTP(set rules.Set, custom ...rule.Definition) error {
+	return check(set, func(r rule.Rule) string { return cannot(r, unservableWithoutEnd(r)) }, custom)
+}
+
+// unservableRule is [Unservable] of a rule where proxies can say when calls have ended.
 func unservableRule(r rule.Rule) string {
+	switch of := r.Value().(type) {
+	case hotparam.Rule:
+		if of.Concurrency != 0 && of.MaxAge == 0 {
+			return unservableAge
+		}
+	case isolation.Rule:
+		if of.MaxAge == 0 {
+			return unservableAge
+		}
+		return ""
+	}
+	if r.Counts() != "" {
+		return unservableCounts
+	}
+	return Unservable(r.Type())
+}
+
+// unservableWithoutEnd is [Unservable] of a rule where proxies cannot say that.
+func unservableWithoutEnd(r rule.Rule) string {
 	if of, ok := r.Value().(hotparam.Rule); ok && of.Concurrency != 0 {
 		return unservableConcurrency
 	}
@@ -92,14 +120,19 @@ func check(set rules.Set, judge func(rule.Rule) string, custom []rule.Definition
 // package: a document with a rule that cannot be served, see [Check], is rejected as one that
 // has a mistake is. What was in force of it stays. custom are the kinds of core.Config.Kinds.
 func Source(source core.Source, custom ...rule.Definition) core.Source {
-	return checkedSource{source, rules.NewTable(custom...), custom}
+	return checkedSource{source, rules.NewTable(custom...), custom, Check}
+}
+
+// SourceHTTP is [Source] for an engine that decides for no [RLS], see [CheckHTTP].
+func SourceHTTP(source core.Source, custom ...rule.Definition) core.Source {
+	return checkedSource{source, rules.NewTable(custom...), custom, CheckHTTP}
 }
 
 // LogNoQuotas wraps a source of rule documents for an engine that decides for an [RLQS], too: it
 // logs the rules of documents that set no quota, see [CheckQuotas], whenever a document comes. They
 // are in force for other services.
 func LogNoQuotas(source core.Source, logger *slog.Logger, custom ...rule.Definition) core.Source {
-	return quotaSource{checkedSource{source, rules.NewTable(custom...), custom}, logger}
+	return quotaSource{checkedSource{source, rules.NewTable(custom...), custom, Check}, logger}
 }
 
 type quotaSource struct {
@@ -127,7 +160,7 @@ func (s quotaSink) Apply(change core.Change) {
 			continue // the engine says it
 		}
 		for r := range s.source.table.All(set) {
-			if why := unservableQuota(r); why != "" && Unservable(r.Type()) == "" {
+			if why := unservableQuota(r); why != "" && unservableRule(r) == "" {
 				at, _ := set.Position(r.Key().Kind, r.Key().Name)
 				s.source.logger.Warn("penstock: a rule sets no quota", slog.String("rule", r.Key().String()),
 					slog.String("at", fmt.Sprintf("%s:%d", at.Document, at.Line)), slog.String("why", string(r.Key().Kind)+" "+why))
@@ -141,6 +174,7 @@ type checkedSource struct {
 	core.Source
 	table  *rules.Table
 	custom []rule.Definition
+	judge  func(rules.Set, ...rule.Definition) error
 }
 
 func (s checkedSource) Run(ctx context.Context, sink core.Sink) error {
@@ -169,5 +203,5 @@ func (s checkedSource) check(name string, data []byte) error {
 	if problems := rules.Problems(nil); errors.As(err, &problems) {
 		return nil
 	}
-	return Check(set, s.custom...)
+	return s.judge(set, s.custom...)
 }

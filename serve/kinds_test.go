@@ -53,7 +53,17 @@ hotParam: [{resource: a, param: user, limit: 1}]
 access: [{resource: a, deny: [192.0.2.0/24]}]
 `))
 	require.NoError(t, err)
-	assert.NoError(t, serve.Check(served))
+	require.NoError(t, serve.Check(served))
+	require.NoError(t, serve.CheckHTTP(served))
+	aged, err := rules.Parse("a.yaml", []byte(`
+isolation: [{resource: a, limit: 1, maxAge: 10s}]
+hotParam: [{resource: a, param: user, concurrency: 1, maxAge: 10s}]
+`))
+	require.NoError(t, err)
+	require.NoError(t, serve.Check(aged), "a client of the rate limit service can end calls")
+	var problems rules.Problems
+	require.ErrorAs(t, serve.CheckHTTP(aged), &problems)
+	assert.Len(t, problems, 2)
 }
 
 func TestRulesThatAreNoRateSetNoQuota(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 const (
 	DefaultMaxDescriptors = 32
 	DefaultMaxEntries     = 32
+	DefaultMaxHolds       = 100_000
 )
 
 // RLSOptions configure a [RLS]. The zero value is ready to use. Which domains are served, and which
@@ -24,6 +25,10 @@ type RLSOptions struct {
 	// descriptor. A request that has more ends with INVALID_ARGUMENT and takes nothing.
 	// Default to [DefaultMaxDescriptors] and [DefaultMaxEntries].
 	MaxDescriptors, MaxEntries int
+
+	// MaxHolds bounds the calls under way that proxies have to end, see [RLS]. A request that needs
+	// more ends with UNAVAILABLE and takes nothing. Defaults to [DefaultMaxHolds].
+	MaxHolds int
 
 	// Fields selects the answers with RateLimit fields, and whether what clients get to see
 	// names rules at all. Defaults to nethttp.FieldsOnRefusal.
@@ -47,6 +52,9 @@ func (o *RLSOptions) setDefaults() {
 	}
 	if o.MaxEntries <= 0 {
 		o.MaxEntries = DefaultMaxEntries
+	}
+	if o.MaxHolds <= 0 {
+		o.MaxHolds = DefaultMaxHolds
 	}
 }
 

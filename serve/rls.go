@@ -27,6 +27,10 @@ import (
 // A descriptor with is_negative_hits gives back so many tokens, which calls like it took before,
 // once all others have passed: see [core.Engine.Refund]. It is never refused.
 //
+// A call that has passed rules which count the calls under way is under way until a request has a
+// descriptor with the same entries and is_negative_hits: that ends the one that has passed first, and
+// gives no tokens back. A call that nobody ends is taken for ended at the maxAge of its rules.
+//
 // A request passes only if all of its descriptors do. If one is refused, the others give back
 // what they took, and are not counted, except for what a throttle lets pass: its next call is as
 // far away as if the request had passed.
@@ -43,6 +47,7 @@ type RLS struct {
 	ratelimit.UnimplementedRateLimitServiceServer
 	engine    *core.Engine
 	options   RLSOptions
+	holds     holds
 	answers   *nethttp.Answers
 	clients   *clientip.Resolver
 	attribute func(*descriptorCall, string) rule.Attribute // a method
@@ -55,7 +60,7 @@ func NewRLS(engine *core.Engine, options RLSOptions) *RLS {
 		engine: engine, options: options, answers: nethttp.NewAnswers(engine, options.Fields).WithSpread(options.Spread),
 		clients: clientip.New(clientip.Options{IPv6Prefix: options.IPv6Prefix}),
 	}
-	s.attribute = s.attributeOf
+	s.attribute, s.holds.most = s.attributeOf, options.MaxHolds
 	return s
 }
 
@@ -68,7 +73,7 @@ func (s *RLS) ShouldRateLimit(ctx context.Context, request *ratelimit.RateLimitR
 	calls := make([]descriptorCall, len(request.GetDescriptors()))
 	defer func() {
 		for i := range calls {
-			calls[i].guard.Exit()
+			calls[i].exit()
 		}
 	}()
 	refused := -1
@@ -84,22 +89,26 @@ func (s *RLS) ShouldRateLimit(ctx context.Context, request *ratelimit.RateLimitR
 	}
 	if refused >= 0 {
 		giveBack(calls)
-	} else if err := s.refund(calls); err != nil {
+	} else if err := s.take(calls); err != nil {
+		giveBack(calls)
 		return nil, err
 	}
 	return s.answer(calls, refused), nil
 }
 
-// refund gives back what calls with negative hits say.
-func (s *RLS) refund(calls []descriptorCall) error {
+// take does what a request that has passed asks for: it holds calls under way, and gives back what
+// calls with negative hits say. An error is that there are too many of the former, or of the latter.
+func (s *RLS) take(calls []descriptorCall) error {
+	for i := range calls {
+		if err := calls[i].hold(); err != nil {
+			return err
+		}
+	}
 	refunded := false
 	for i := range calls {
 		refunded = refunded || calls[i].refunds
-		if c := &calls[i]; c.refunds && c.tokens > 0 {
-			if err := s.engine.Refund(c.resource, c.opts...); err != nil {
-				giveBack(calls)
-				return statusOf(err)
-			}
+		if err := calls[i].refund(); err != nil {
+			return err
 		}
 	}
 	for i := range calls {

@@ -33,8 +33,10 @@ docs/serve.md has the configurations of proxies.
 The rules are those of the documents at --rules, which are followed, or else those
 in etcd. These say which domains are served, and which calls the requests are:
 serve: {domain: shop, resource: "{resource|generic_key}", attributes: all}; if none
-does, all are served like that. Rules that need to know how a call ends, such as limits of calls under
-way, cannot be served: a document that has one is rejected, with the line. penstock validate --for rls says so before.
+does, all are served like that. Rules that need to know how a call ends, such as
+circuit breakers, cannot be served: a document that has one is rejected, with the
+line. penstock validate --for rls says so before. Limits of calls under way can, with
+a maxAge: by is_negative_hits a client of the rate limit service ends a call.
 
 The server listens on loopback only, unless it is told otherwise, and for proxies
 only when the rules of all sources are in force. At --admin are metrics for
@@ -192,6 +194,9 @@ func (s *serving) messageSize() int {
 func (s *serving) source(env Env, of core.Source, logger *slog.Logger) core.Source {
 	if s.rlqs {
 		of = serve.LogNoQuotas(of, logger, env.Kinds...)
+	}
+	if s.grpc == "" {
+		return serve.SourceHTTP(of, env.Kinds...)
 	}
 	return serve.Source(of, env.Kinds...)
 }

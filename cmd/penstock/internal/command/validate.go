@@ -62,8 +62,11 @@ func newValidate(env Env) *cobra.Command {
 			return fmt.Errorf("--for is %q: must be rls, rlqs, ext-authz or forward-auth", *target)
 		}
 		check := serve.Check
-		if *target == "rlqs" {
+		switch *target {
+		case "rlqs":
 			check = serve.CheckQuotas
+		case "ext-authz", "forward-auth":
+			check = serve.CheckHTTP
 		}
 		var read []documents.Document
 		var ignored []string
