@@ -23,8 +23,8 @@ import (
 func useAllThatWaits(t *testing.T, e *core.Engine, second time.Duration) {
 	t.Helper()
 	require.NoError(t, e.Load(rules.Set{
-		Flow:      []flow.Rule{{Resource: "queue", Limit: 2, Window: second, Algorithm: flow.Throttle, MaxWait: 10 * second}},
-		Isolation: []isolation.Rule{{Resource: "places", Limit: 1, MaxWait: 3 * second}},
+		Flow:      []flow.Rule{{Resource: "queue", Limit: 2, Window: second, Algorithm: flow.Throttle, MaxWait: time.Hour}},
+		Isolation: []isolation.Rule{{Resource: "places", Limit: 1, MaxWait: time.Hour}},
 		Breaker:   []breaker.Rule{{Name: "b", Resource: "b", Threshold: 0.5}},
 	}))
 	for range 3 { // more than may be logged in a second

@@ -2,6 +2,7 @@ package core_test
 
 import (
 	"math"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -20,10 +21,12 @@ import (
 // setSystem is the system's clock in a bubble, with a wall clock that is set.
 type setSystem struct {
 	clock.Clock
-	set time.Duration // how much later it is by the wall clock than when the clock was made
+	set atomic.Int64 // how much later it is by the wall clock than when the clock was made, in nanoseconds
 }
 
-func (c *setSystem) Until(t time.Time) time.Duration { return c.Clock.Until(t) - c.set }
+func (c *setSystem) Until(t time.Time) time.Duration {
+	return c.Clock.Until(t) - time.Duration(c.set.Load())
+}
 
 // What an operator forces for ten minutes ends after ten minutes, whatever is done to the wall clock, and
 // at the latest when ten minutes are over by that, also if the machine was suspended.
@@ -52,7 +55,7 @@ func TestForcedStateEndsByWhicheverHandIsFirst(t *testing.T) {
 				order := core.Order{For: 10 * time.Minute}
 				require.NoError(t, e.Switch(core.Scope{Kind: "flow", Rule: "a"}, core.SwitchOff, order))
 				require.NoError(t, e.Control(rule.Key{Kind: "breaker", Name: "b"}, breaker.Open, order))
-				c.set = steps.set
+				c.set.Store(int64(steps.set))
 				time.Sleep(steps.passes + time.Millisecond)
 				synctest.Wait()
 				if steps.set > 0 { // nobody tells of it: it is looked at once in a minute

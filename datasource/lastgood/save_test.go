@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -128,10 +129,12 @@ func TestTimeOfTheCopyIsUpdatedWhileTheSourceCanBeRead(t *testing.T) {
 // twoHands is a clock whose wall clock is set while time goes on.
 type twoHands struct {
 	*clock.Virtual
-	set *time.Duration // how much later it is by the wall clock
+	set *atomic.Int64 // how much later it is by the wall clock, in nanoseconds
 }
 
-func (c twoHands) Until(t time.Time) time.Duration { return c.Virtual.Until(t) - *c.set }
+func (c twoHands) Until(t time.Time) time.Duration {
+	return c.Virtual.Until(t) - time.Duration(c.set.Load())
+}
 
 // The copy is read by another process, which knows nothing of when this one began.
 func TestTimeOfTheCopyFollowsTheWallClock(t *testing.T) {
@@ -142,23 +145,24 @@ func TestTimeOfTheCopyFollowsTheWallClock(t *testing.T) {
 		return c.CopiedAt.Time().Sub(begin())
 	}
 	synctest.Test(t, func(t *testing.T) {
-		var set time.Duration
+		var set atomic.Int64
 		s := start(t, path, begin(), func(o *lastgood.Options) { o.Clock = twoHands{o.Clock.(*clock.Virtual), &set} })
 		s.deliver(all(1, rule("a", "1", 1)))
 		s.pass(time.Second)
 		require.Equal(t, time.Second, at())
-		set = 7 * time.Hour // the machine was suspended
+		set.Store(int64(7 * time.Hour)) // the machine was suspended
 		s.deliver(all(2, rule("a", "2", 2)))
 		s.pass(time.Second)
 		require.Equal(t, 7*time.Hour+2*time.Second, at())
-		set = -5 * time.Hour
+		set.Store(-int64(5 * time.Hour))
 		s.pass(time.Hour)
 		require.Equal(t, -4*time.Hour+2*time.Second, at(), "its time is another one although nothing has changed")
 		s.lose("no route")
 		s.drain()
 	})
 	synctest.Test(t, func(t *testing.T) {
-		set := 24 * time.Hour
+		var set atomic.Int64
+		set.Store(int64(24 * time.Hour))
 		s := start(t, path, begin(), func(o *lastgood.Options) { o.Clock = twoHands{o.Clock.(*clock.Virtual), &set} })
 		s.lose("no route")
 		s.pass(2 * time.Hour)

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -71,10 +72,12 @@ func kept(t *testing.T) string {
 // twoHands is a clock whose wall clock is set while time goes on.
 type twoHands struct {
 	clock.Clock
-	set time.Duration // how much later it is by the wall clock
+	set atomic.Int64 // how much later it is by the wall clock, in nanoseconds
 }
 
-func (c *twoHands) Until(t time.Time) time.Duration { return c.Clock.Until(t) - c.set }
+func (c *twoHands) Until(t time.Time) time.Duration {
+	return c.Clock.Until(t) - time.Duration(c.set.Load())
+}
 
 func TestCopiesOfListsHaveTheTimeOfTheWallClock(t *testing.T) {
 	directory := filepath.Join(t.TempDir(), "copies")
@@ -85,11 +88,11 @@ func TestCopiesOfListsHaveTheTimeOfTheWallClock(t *testing.T) {
 		return found.ModTime()
 	}
 	process(t, directory, func(t *testing.T, f *fixture) {
-		c.set = 30 * time.Hour // the machine was suspended
+		c.set.Store(int64(30 * time.Hour)) // the machine was suspended
 		f.holds("l", "a\n")
 		f.apply(complete(document("l", "a\n")))
 		require.WithinDuration(t, f.clock.Now().Time().Add(30*time.Hour), modified(), 0)
-		c.set = -time.Hour
+		c.set.Store(-int64(time.Hour))
 		f.clock.Advance(time.Hour)
 		synctest.Wait()
 		require.WithinDuration(t, f.clock.Now().Time().Add(-time.Hour), modified(), 0)

@@ -213,7 +213,8 @@ resilience4j.bulkhead.instances:
 `)
 	assert.Empty(t, hasKind(c, convert.LeftOut))
 	assert.Equal(t, []isolation.Rule{
-		{Resource: "größe", Limit: 900, MaxWait: 20 * time.Millisecond}, {Resource: "two", Limit: 70, MaxWait: 20 * time.Millisecond},
+		{Resource: "größe", Limit: 900, MaxWait: 20 * time.Millisecond},
+		{Resource: "two", Limit: 70, MaxWait: 20 * time.Millisecond},
 		{Resource: "three", Limit: 900, MaxWait: 20 * time.Millisecond},
 	}, c.Rules.Isolation)
 	for _, file := range []string{
@@ -243,7 +244,8 @@ resilience4j:
 `)
 	assert.Empty(t, hasKind(c, convert.LeftOut))
 	assert.ElementsMatch(t, []isolation.Rule{
-		{Resource: "a", Limit: 50, MaxWait: 7 * time.Millisecond}, {Resource: "b", Limit: 6},
+		{Resource: "a", Limit: 50, MaxWait: 7 * time.Millisecond},
+		{Resource: "b", Limit: 6},
 	}, c.Rules.Isolation)
 	for _, profile := range []string{"spring.config.activate.on-profile: test", "spring: {profiles: test}", "spring: {config: {activate: {onProfile: [a, b]}}}"} {
 		document := profile + "\nresilience4j.bulkhead.instances: {a: {maxConcurrentCalls: 1}}\n"
