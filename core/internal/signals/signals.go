@@ -70,8 +70,8 @@ type signal struct {
 	name     rule.Signal
 	reading  rule.Reading
 	readers  map[rule.Key]bool // whether they need it
-	since    clock.Instant // when a rule began to read it
-	at       clock.Instant // when it was last sampled
+	since    clock.Instant     // when a rule began to read it
+	at       clock.Instant     // when it was last sampled
 	err      error
 	isLogged bool // that it cannot be read
 	hasNew   bool // a rule reads it that did not when it was sampled last
