@@ -100,6 +100,9 @@ func (g *group) endWindow(now clock.Instant, w limit.Window, short bool) *group 
 	w.Slow = slices.ContainsFunc(g.classes, func(c *class) bool { return c.recent.slow })
 	g.readProcessor()
 	g.control.Close(w)
+	if g.control.ShortOfProcessors() {
+		g.limitAsUsual()
+	}
 	g.learn(w)
 	g.moveThreshold(now, w)
 	if short {

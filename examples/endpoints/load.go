@@ -36,6 +36,7 @@ type load struct {
 	url    string
 	client *http.Client
 	result *result
+	share  float64 // of the requests
 	calls  sync.WaitGroup
 }
 
@@ -50,7 +51,7 @@ func (l *load) run(ctx context.Context, index int, p phase) error {
 	start := time.Now()
 	var all sync.WaitGroup
 	for _, e := range endpoints() {
-		rate := e.rate
+		rate := e.rate * l.share
 		if e.computes > 0 && e.path != "/export" {
 			rate *= p.computing
 		}

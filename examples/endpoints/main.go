@@ -6,6 +6,9 @@
 //
 //	go run ./examples/endpoints           # a minute and a half
 //	go run ./examples/endpoints -quick    # half a minute
+//	go run ./examples/endpoints -compute  # the service really computes, in a process of its own on one processor
+//
+// Without -compute it imitates two processors, so that the figures hardly depend on the machine.
 //
 // It prints which share of the requests to each endpoint was answered in time. It exits with status
 // 1 if the rule refused healthy endpoints anything while nothing was short.
@@ -58,25 +61,38 @@ func phases(scale float64) []phase {
 
 func main() {
 	quick := flag.Bool("quick", false, "show a third of it")
+	compute := flag.Bool("compute", false, "compute rather than imitate it, in a process of its own on one processor, with half of the requests")
+	document := flag.String("serve", "", "be that process, under these `rules`: -compute starts it")
 	flag.Parse()
+	if *document != "" {
+		if err := serveProcess(*document); err != nil {
+			fmt.Fprintln(os.Stderr, "endpoints:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	scale := 1.0
 	if *quick {
 		scale = 1. / 3
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, os.Stdout, loopback(), phases(scale)); err != nil {
+	on := imitating(loopback())
+	if *compute {
+		on = computing()
+	}
+	if err := run(ctx, os.Stdout, on, phases(scale)); err != nil {
 		fmt.Fprintln(os.Stderr, "endpoints:", err)
 		stop()
 		os.Exit(1) //nolint:gocritic // stop has been called
 	}
 }
 
-func run(ctx context.Context, out io.Writer, network network, phases []phase) error {
+func run(ctx context.Context, out io.Writer, on stage, phases []phase) error {
 	var results []*result
 	for _, p := range protections() {
 		fmt.Fprintf(out, "running: %s\n", p.name)
-		r, err := show(ctx, network, p, phases)
+		r, err := show(ctx, on, p, phases)
 		if err != nil {
 			return err
 		}
@@ -86,22 +102,44 @@ func run(ctx context.Context, out io.Writer, network network, phases []phase) er
 }
 
 // show runs the load against a service under a protection.
-func show(ctx context.Context, network network, p protection, phases []phase) (*result, error) {
-	s, err := startService(network, p.document)
+func show(ctx context.Context, on stage, p protection, phases []phase) (*result, error) {
+	s, err := on.start(ctx, p.document)
 	if err != nil {
 		return nil, err
 	}
 	defer s.close()
 	r := newResult(len(phases))
-	l := newLoad(network, s.listener.Addr().String(), r)
+	l := newLoad(on.network, s.address(), r)
+	l.share = on.requests
 	defer l.close()
 	for i, phase := range phases {
-		s.pay.Store(int64(phase.pay))
+		s.setPay(phase.pay)
 		if err := l.run(ctx, i, phase); err != nil {
 			return nil, err
 		}
 	}
 	return r, nil
+}
+
+// stage is where the show runs.
+type stage struct {
+	network  network
+	requests float64 // which share of the requests come
+	start    func(ctx context.Context, document string) (running, error)
+}
+
+// running is a service under the rules of a document.
+type running interface {
+	address() string
+	setPay(time.Duration) // how long payments take
+	close()
+}
+
+// imitating is a service in this process that imitates two processors.
+func imitating(n network) stage {
+	return stage{n, 1, func(_ context.Context, document string) (running, error) {
+		return startService(n, document, newImitated())
+	}}
 }
 
 // network is how clients reach the service.

@@ -17,7 +17,7 @@ import (
 func TestShowTellsOfEachEndpoint(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out strings.Builder
-		if err := run(t.Context(), &out, inMemory(), phases(0.2)); err != nil {
+		if err := run(t.Context(), &out, imitating(inMemory()), phases(0.2)); err != nil {
 			t.Log(err)
 		}
 		for _, e := range endpoints() {
@@ -32,7 +32,7 @@ func TestInterruptedShowEnds(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		var out strings.Builder
-		require.ErrorIs(t, run(ctx, &out, inMemory(), phases(1)), context.Canceled)
+		require.ErrorIs(t, run(ctx, &out, imitating(inMemory()), phases(1)), context.Canceled)
 	})
 }
 

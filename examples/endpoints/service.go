@@ -10,11 +10,20 @@ import (
 	"github.com/penstock-go/penstock/adapters/nethttp"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/rules"
+	"github.com/penstock-go/penstock/signal"
 )
 
-// processors is how much of the service can compute at once. What computes takes one of them for
-// its time and does nothing: so the figures do not depend on the machine.
-const processors = 2
+// imitated is two processors: what computes takes one of them for its time and does nothing. So the
+// figures do not depend on the machine.
+type imitated chan struct{}
+
+func newImitated() func(time.Duration) { return make(imitated, 2).compute }
+
+func (p imitated) compute(d time.Duration) {
+	p <- struct{}{}
+	time.Sleep(d)
+	<-p
+}
 
 // endpoint is one of the endpoints of the service, and the requests to it.
 type endpoint struct {
@@ -44,23 +53,24 @@ func endpoints() []endpoint {
 
 // service is the HTTP service.
 type service struct {
-	engine     *core.Engine
-	server     *http.Server
-	listener   net.Listener
-	processors chan struct{}
-	pay        atomic.Int64 // how long payments take
-	closed     chan struct{}
+	engine   *core.Engine
+	server   *http.Server
+	listener net.Listener
+	compute  func(time.Duration)
+	pay      atomic.Int64 // how long payments take
+	closed   chan struct{}
 }
 
 // startService starts a service under the rules of a document.
-func startService(network network, document string) (*service, error) {
+func startService(network network, document string, compute func(time.Duration)) (*service, error) {
 	set, err := rules.Parse("endpoints.yaml", []byte(document))
 	if err != nil {
 		return nil, err
 	}
 	quiet := slog.New(slog.DiscardHandler)
 	s := &service{
-		engine: core.New(core.Config{Logger: quiet}), processors: make(chan struct{}, processors), closed: make(chan struct{}),
+		engine:  core.New(core.Config{Logger: quiet, Signals: signal.System()}),
+		compute: compute, closed: make(chan struct{}),
 	}
 	if err := s.engine.Load(set); err != nil {
 		return nil, err
@@ -83,9 +93,7 @@ func startService(network network, document string) (*service, error) {
 // serve does what an endpoint does. Like most handlers it computes also if its client has left.
 func (s *service) serve(w http.ResponseWriter, r *http.Request, e endpoint) {
 	if e.computes > 0 {
-		s.processors <- struct{}{}
-		time.Sleep(e.computes)
-		<-s.processors
+		s.compute(e.computes)
 	}
 	switch e.path {
 	case "/pay":
@@ -105,6 +113,10 @@ func (s *service) serve(w http.ResponseWriter, r *http.Request, e endpoint) {
 	s.wait(e.waits)
 	w.WriteHeader(http.StatusOK)
 }
+
+func (s *service) address() string { return s.listener.Addr().String() }
+
+func (s *service) setPay(d time.Duration) { s.pay.Store(int64(d)) }
 
 // wait waits for something else, or for the end of the program.
 func (s *service) wait(d time.Duration) {

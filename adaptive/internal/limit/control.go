@@ -282,6 +282,7 @@ func (c *Control) observe(w Window) {
 		return
 	}
 	c.relaxed = 0
+	c.computes = c.computes || c.processor == ProcessorShort
 	c.last = w
 	jumped := c.follow(w)
 	target := c.target()

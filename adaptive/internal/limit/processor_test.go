@@ -122,3 +122,13 @@ func TestALimitIsNoMoreThanPlentyForTheResourcesThatAreLeft(t *testing.T) {
 	c.Usually(4)
 	assert.InDelta(t, 50, c.Limit(), 1e-9)
 }
+
+// What was limited for another reason may be short of processors later: then the limit is too high.
+func TestALimitAtWhichTheProcessIsShortOfProcessorsIsLowered(t *testing.T) {
+	t.Parallel()
+	c := limitedTo(t, 50, limit.ProcessorUnknown)
+	c.SetProcessor(limit.ProcessorShort, 0.12)
+	c.Close(service{workers: 8, time: 0.01}.window(c, time.Second, 1))
+	c.Usually(4)
+	assert.InDelta(t, 12, c.Limit(), 1e-9)
+}

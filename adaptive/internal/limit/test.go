@@ -379,8 +379,9 @@ func (t *test) proven() float64 {
 // Usually is called when so many calls are usually under way of those that the limit is for. While the process
 // is short of processors, it is no more than plenty for them.
 func (c *Control) Usually(calls float64) {
-	if c.computes {
-		c.setLimit(min(c.limit, plenty(calls)))
+	if most := plenty(calls); c.computes && c.phase == limited && c.limit > most {
+		c.endProbe(false) // it would set a limit of its own
+		c.setLimit(most)
 	}
 }
 
