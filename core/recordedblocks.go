@@ -23,7 +23,7 @@ import (
 // A word is read and written as a whole, see store and load in recordedwords.go.
 const (
 	blockPairs = 256 // 4 KiB
-	pairShift  = 8 // of the index of a block in that of a pair
+	pairShift  = 8   // of the index of a block in that of a pair
 	blockBytes = 16 * blockPairs
 
 	minShards, maxShards = 8, 256
