@@ -21,29 +21,45 @@ type asset struct {
 	kind, tag     string
 }
 
-// readAssets returns the files of the page by name.
-func readAssets() map[string]asset {
+// assets are the files of the page by name. Those in a directory that is named after the release, the hash of
+// all of them, never change: a browser asks for each once.
+type assets struct {
+	files   map[string]asset
+	release string
+}
+
+// readAssets returns the files of the page.
+func readAssets() assets {
 	entries, err := files.ReadDir("assets")
 	if err != nil {
 		panic(err) // they are part of the program
 	}
-	assets := make(map[string]asset, len(entries))
+	all := assets{files: make(map[string]asset, len(entries))}
+	sums := sha256.New()
 	for _, entry := range entries {
 		plain, err := files.ReadFile("assets/" + entry.Name())
 		if err != nil {
 			panic(err)
 		}
 		plain = lean(plain, path.Ext(entry.Name()))
-		sum := sha256.Sum256(plain)
-		assets[entry.Name()] = asset{plain, zip(plain), kindOf(entry.Name()), `"` + hex.EncodeToString(sum[:12]) + `"`}
+		_, _ = sums.Write(plain)
+		all.files[entry.Name()] = newAsset(entry.Name(), plain)
 	}
-	return assets
+	all.release = hex.EncodeToString(sums.Sum(nil)[:8])
+	page := strings.ReplaceAll(string(all.files["index.html"].plain), `"assets/`, `"assets/`+all.release+"/")
+	all.files["index.html"] = newAsset("index.html", []byte(page))
+	return all
 }
 
-// lean returns a script or a style without its indentation and its lines of comments, which are for those who
+func newAsset(name string, plain []byte) asset {
+	sum := sha256.Sum256(plain)
+	return asset{plain, zip(plain), kindOf(name), `"` + hex.EncodeToString(sum[:12]) + `"`}
+}
+
+// lean returns a script, a style or the page without its indentation and its lines of comments, which are for those who
 // read the source.
 func lean(text []byte, extension string) []byte {
-	if extension != ".js" && extension != ".css" {
+	if extension != ".js" && extension != ".css" && extension != ".html" {
 		return text
 	}
 	kept := make([]byte, 0, len(text))
@@ -79,8 +95,9 @@ func zip(plain []byte) []byte {
 	return zipped.Bytes()
 }
 
-func (h *handler) serveAsset(w http.ResponseWriter, r *http.Request, name string) {
-	a, ok := h.assets[name]
+// serveAsset serves a file, which the client keeps for good if the path has the release.
+func (h *handler) serveAsset(w http.ResponseWriter, r *http.Request, release, name string) {
+	a, ok := h.assets.files[name]
 	switch {
 	case !ok:
 		fail(w, http.StatusNotFound, "there is no such file")
@@ -91,7 +108,11 @@ func (h *handler) serveAsset(w http.ResponseWriter, r *http.Request, name string
 		return
 	}
 	header := w.Header()
-	header.Set("Cache-Control", "no-cache") // ask whether it is still the same
+	if release == h.assets.release {
+		header.Set("Cache-Control", "public, max-age=31536000, immutable")
+	} else {
+		header.Set("Cache-Control", "no-cache") // ask whether it is still the same
+	}
 	header.Set("ETag", a.tag)
 	header.Set("Vary", "Accept-Encoding")
 	header.Set("Content-Type", a.kind)

@@ -20,7 +20,7 @@ const maxBody = 8 << 20
 type handler struct {
 	Options
 	fleet  *instances
-	assets map[string]asset
+	assets assets
 	topics *topics
 
 	statuses *statuses
@@ -75,11 +75,14 @@ func actions() map[string]action {
 // look. The last parts of a path say what is asked for.
 func (h *handler) route(w http.ResponseWriter, r *http.Request) {
 	directory, name := path.Split(r.URL.Path)
+	above, release := path.Split(strings.TrimSuffix(directory, "/"))
 	switch {
 	case name == "" && !strings.HasSuffix(directory, "//"):
-		h.serveAsset(w, r, "index.html")
-	case path.Base(directory) == "assets":
-		h.serveAsset(w, r, name)
+		h.serveAsset(w, r, "", "index.html")
+	case release == "assets":
+		h.serveAsset(w, r, "", name)
+	case path.Base(above) == "assets":
+		h.serveAsset(w, r, release, name)
 	case path.Base(directory) == "api":
 		h.api(w, r, name)
 	default:

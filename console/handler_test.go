@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -166,4 +167,24 @@ func asJSON(r *http.Request) { r.Header.Set("Content-Type", "application/json") 
 
 func everybody(role console.Role) func(*http.Request) (console.Identity, console.Role) {
 	return func(*http.Request) (console.Identity, console.Role) { return "alice", role }
+}
+
+// The page names its files by their content, so that a browser keeps them for good, and asks for none twice.
+func TestFilesOfThePageAreKeptForGood(t *testing.T) {
+	url := serve(t, console.Options{Engine: newEngine(t, ordersRule)})
+	none := func(*http.Request) {}
+	_, _, page := send(t, http.MethodGet, url+"/", "", none)
+	names := regexp.MustCompile(`"(/?assets/[0-9a-f]{16}/[a-z.]+)"`).FindAllStringSubmatch(page, -1)
+	assert.GreaterOrEqual(t, len(names), 8)
+	assert.Len(t, names, strings.Count(page, `"assets/`))
+	for _, name := range names {
+		code, header, _ := send(t, http.MethodGet, url+"/"+name[1], "", none)
+		assert.Equal(t, http.StatusOK, code, name)
+		assert.Contains(t, header.Get("Cache-Control"), "immutable", name)
+	}
+	for _, path := range []string{"/", "/assets/app.js", "/assets/0123456789abcdef/app.js"} {
+		code, header, _ := send(t, http.MethodGet, url+path, "", none)
+		assert.Equal(t, http.StatusOK, code, path)
+		assert.Equal(t, "no-cache", header.Get("Cache-Control"), path)
+	}
 }

@@ -2,6 +2,7 @@ package core_test
 
 import (
 	"context"
+	"errors"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -173,6 +174,35 @@ func TestWhatALaterRuleRefusesIsGivenBackAndStaysDemoted(t *testing.T) {
 		order = append(order, of.Name)
 	}
 	assert.Equal(t, []string{"rate", "hard"}, order)
+}
+
+// A call that was demoted, and then refused by another rule, says so.
+func TestRefusalsSayWhetherTheCallWasDemoted(t *testing.T) {
+	e, _ := newEngine(t,
+		flow.Rule{Name: "rate", Resource: "a", Limit: 2, OnExceed: flow.ExceedDemote},
+		flow.Rule{Name: "hard", Resource: "a", Limit: 3},
+		flow.Rule{Name: "closed", Resource: "a", Limit: 0, Origin: "nobody"},
+	)
+	refusal := func(opts ...core.Option) (refused core.BlockError) {
+		guard, err := e.Entry(t.Context(), "a", opts...)
+		if of := (*core.BlockError)(nil); errors.As(err, &of) {
+			return *of
+		}
+		guard.Exit()
+		return core.BlockError{}
+	}
+	assert.Equal(t, "closed", refusal(core.Origin("nobody")).Rule)
+	assert.False(t, refusal(core.Origin("nobody")).Demoted)
+	for range 3 {
+		assert.Empty(t, refusal().Rule)
+	}
+	for range 2 { // made, and from the cache
+		assert.Equal(t, "hard", refusal().Rule)
+		assert.True(t, refusal().Demoted)
+	}
+	if !raceEnabled {
+		assert.Zero(t, testing.AllocsPerRun(100, func() { _, _ = e.Entry(t.Context(), "a") }))
+	}
 }
 
 func TestShadowsDemoteNobody(t *testing.T) {

@@ -48,6 +48,10 @@ type BlockError struct {
 	// that is unknown, and [Never] when such a call cannot pass under the
 	// present rules.
 	RetryAfter time.Duration
+
+	// Demoted says that another rule had given the call the lowest priority before, see
+	// [Guard.Demoted].
+	Demoted bool
 }
 
 // Never is the [BlockError.RetryAfter] of a call that cannot pass however long it

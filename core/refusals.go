@@ -41,6 +41,18 @@ type refusals struct {
 	denial atomic.Pointer[refusal]      // of calls that are forbidden; nil until the first
 
 	recorded atomic.Pointer[recordedName] // of the rule
+
+	demoted  atomic.Pointer[refusals] // of calls that another rule had demoted; nil until the first
+	demotees bool                     // these are those
+}
+
+// ofDemoted returns the refusals of calls that another rule had demoted before.
+func (r *refusals) ofDemoted() *refusals {
+	if r.demoted.Load() == nil {
+		made := &refusals{resource: r.resource, key: r.key, reason: r.reason, answers: r.answers, tally: r.tally, demotees: true}
+		r.demoted.CompareAndSwap(nil, made) // unless another goroutine was quicker
+	}
+	return r.demoted.Load()
 }
 
 // answers are what a rule answers to calls that it refuses, and to those that are forbidden.
@@ -103,6 +115,7 @@ func (r *refusals) forbidden() *refusal {
 	}
 	made := &refusal{err: BlockError{
 		Resource: r.resource, Kind: r.key.Kind, Rule: r.key.Name, Reason: rule.Denied, Answer: r.answers.orNone().forbidden,
+		Demoted: r.demotees,
 	}}
 	made.extras.wouldBlock = &made.err
 	if !r.denial.CompareAndSwap(nil, made) { // another goroutine was quicker
@@ -125,6 +138,7 @@ func (r *refusals) find(retryAfter time.Duration) *refusal {
 	}
 	next := &refusal{above: retryAfter - unit, err: BlockError{
 		Resource: r.resource, Kind: r.key.Kind, Rule: r.key.Name, Reason: r.reason, Answer: r.answers.orNone().refused, RetryAfter: retryAfter,
+		Demoted: r.demotees,
 	}}
 	next.extras.wouldBlock = &next.err
 	slot.Store(next)

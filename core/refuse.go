@@ -121,6 +121,10 @@ func endOfSecond(now clock.Instant) int64 {
 
 // refuseBy refuses a call that holds some tickets by the step whose answer that is.
 func (r *resource) refuseBy(ctx context.Context, q *request, opts []Option, c *chain, said answer, held *heldTickets) error {
+	by := c.steps[said.which].refusals
+	if q.demotedBy != nil {
+		by = by.ofDemoted()
+	}
 	q.countDemotion()
-	return r.refuse(ctx, q.Now, q.Tokens, c.steps[said.which].refusals, c.retryAfter(said, q, opts, held))
+	return r.refuse(ctx, q.Now, q.Tokens, by, c.retryAfter(said, q, opts, held))
 }

@@ -284,7 +284,7 @@ func (s *simulation) report(c *call, blocked *core.BlockError, failed bool) {
 		Instance: s.label(c.instance),
 	}
 	if blocked != nil {
-		e.Outcome, e.Rule, e.Kind = Block, blocked.Rule, string(blocked.Kind)
+		e.Outcome, e.Rule, e.Kind, e.Demoted = Block, blocked.Rule, string(blocked.Kind), blocked.Demoted
 	} else {
 		e.End, e.Demoted = pointerTo(seconds(s.now)), c.demoted
 	}

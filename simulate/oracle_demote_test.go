@@ -54,7 +54,7 @@ func decideDemotions(rules []flow.Rule, offers []offer) (demoted []bool, refused
 				o.counter(r, call.resource).count(call.at, call.tokens)
 			}
 		}
-		demoted, refusedBy = append(demoted, isDemoted && refused == ""), append(refusedBy, refused)
+		demoted, refusedBy = append(demoted, isDemoted), append(refusedBy, refused)
 	}
 	return demoted, refusedBy
 }

@@ -89,7 +89,7 @@ type Event struct {
 	Value    any        `json:"value"`
 	Attrs    AttrValues `json:"attrs,omitempty"`   // all attributes of the call
 	Priority string     `json:"priority"`          // [PriorityNormal], if the load does not say
-	Demoted  bool       `json:"demoted,omitempty"` // a rule gave it the lowest priority, and it passed
+	Demoted  bool       `json:"demoted,omitempty"` // a rule gave it the lowest priority
 	Retry    int        `json:"retry,omitempty"`   // 1 for the first retry of a call
 
 	// Instance is the number of the instance that the call went to, from 1; 0 if there is

@@ -3,11 +3,11 @@ package main
 import (
 	"context"
 	"fmt"
-	"math"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -287,13 +287,15 @@ func TestPageConnectsAgainAfterARestart(t *testing.T) {
 // is on it: a tenth of a second, and a second and a half at the most, if the machine has nothing else to do.
 func TestPageAsksNobodyElseAndTellsEventsSoon(t *testing.T) {
 	page, address, s := openBrowser(t)
-	painted := math.Inf(1)
-	for range 5 { // the least: a busy machine does other things, too
-		do(page, t, open("about:blank"), open(address+"/"), shows("POST:/orders"), until(`performance.getEntriesByName("first-contentful-paint").length`))
+	var painted []float64
+	do(page, t, open(address+"/"), shows("POST:/orders"))
+	for range 10 { // in a browser that has its files, as an operator opens it
+		do(page, t, open(address+"/"), shows("POST:/orders"), until(`performance.getEntriesByName("first-contentful-paint").length`))
 		after, err := chromedp.Run(page, chromedp.Evaluate[float64](`performance.getEntriesByName("first-contentful-paint")[0].startTime`))
 		require.NoError(t, err)
-		painted = min(painted, after)
+		painted = append(painted, after)
 	}
+	slices.Sort(painted)
 	foreign, err := chromedp.Run(page, chromedp.Evaluate[string](`performance.getEntriesByType("resource").map((e) => e.name).filter((n) => !n.startsWith(location.origin)).join(" ")`))
 	require.NoError(t, err)
 	require.Empty(t, foreign, "requests to other places")
@@ -311,7 +313,8 @@ func TestPageAsksNobodyElseAndTellsEventsSoon(t *testing.T) {
 		require.NoError(t, err)
 		longest = max(longest, time.UnixMilli(int64(at)).Sub(began))
 	}
-	t.Logf("first paint after %.0f ms, an event on the page after %v at the most", painted, longest.Round(time.Millisecond))
+	t.Logf("first paint after %.0f ms (%.0f to %.0f), an event on the page after %v at the most",
+		painted[len(painted)/2], painted[0], painted[len(painted)-1], longest.Round(time.Millisecond))
 }
 
 // TestEveryScreenIsShownWithoutErrors opens all screens, also on a narrow display.
