@@ -3,7 +3,6 @@ package core_test
 import (
 	"context"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -182,7 +181,7 @@ func TestOnlyBalancesAreRecharged(t *testing.T) {
 	} {
 		_, err := try()
 		require.Error(t, err, want)
-		assert.True(t, strings.Contains(err.Error(), want), "%v: %v", want, err)
+		assert.ErrorContains(t, err, want)
 	}
 }
 

@@ -99,7 +99,7 @@ func TestARoundMeetsEachValueOnce(t *testing.T) {
 func TestTablesHoldWhatBeginsWithAnEntry(t *testing.T) {
 	t.Parallel()
 	type other struct {
-		number int
+		_ int
 		Entry
 	}
 	assert.Panics(t, new(Table[other]).Init)

@@ -118,11 +118,12 @@ func describeState(s inspect.State) string {
 	}
 	if q := s.Quota; q != nil {
 		part := fmt.Sprintf("%s per %v, %d remaining", decimal(float64(q.Effective)), duration(q.Window), q.Remaining)
-		if q.Prepaid {
+		switch {
+		case q.Prepaid:
 			part = fmt.Sprintf("a balance, %d left", q.Remaining)
-		} else if q.Effective.IsInfinite() {
+		case q.Effective.IsInfinite():
 			part = "all calls pass"
-		} else if q.Reset > 0 {
+		case q.Reset > 0:
 			part += fmt.Sprintf(", more in %v", duration(q.Reset))
 		}
 		parts = append(parts, part)
