@@ -33,6 +33,7 @@ type refusals struct {
 	resource string
 	key      rule.Key
 	reason   rule.Reason
+	demotees bool     // of calls that another rule had demoted
 	answers  *answers // nil unless the rule has answers of its own
 
 	tally  *tally
@@ -42,8 +43,7 @@ type refusals struct {
 
 	recorded atomic.Pointer[recordedName] // of the rule
 
-	demoted  atomic.Pointer[refusals] // of calls that another rule had demoted; nil until the first
-	demotees bool                     // these are those
+	demoted atomic.Pointer[refusals] // of calls that another rule had demoted; nil until the first
 }
 
 // ofDemoted returns the refusals of calls that another rule had demoted before.
