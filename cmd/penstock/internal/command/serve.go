@@ -41,8 +41,9 @@ a maxAge: by is_negative_hits a client of the rate limit service ends a call.
 The server listens on loopback only, unless it is told otherwise, and for proxies
 only when the rules of all sources are in force. At --admin are metrics for
 Prometheus (/metrics), a probe (/ready), and what penstock status --engine and
-penstock explain --engine show. --fleet-redis is where all servers count together
-the limits of rules with scope fleet; its password is in PENSTOCK_REDIS_PASSWORD.
+penstock explain --engine show; with --control-token-file also what penstock control
+and penstock quota add do. --fleet-redis is where all servers count together the
+limits of rules with scope fleet; its password is in PENSTOCK_REDIS_PASSWORD.
 
 Certificates are read again when their files change. --copy is a directory for
 copies of the rules and lists in force, with which a server starts while etcd is away.
@@ -60,6 +61,7 @@ type serving struct {
 	rules                []string
 	lists                string
 	grpc, http, admin    string
+	controlToken         string // the file
 	routes, proxies      []string
 	resourceHeader       string
 	originHeader         string
@@ -102,6 +104,7 @@ func newServe(env Env) *cobra.Command {
 	flags.StringVar(&s.grpc, "grpc", "127.0.0.1:8081", "the `address` for gRPC; empty for none")
 	flags.StringVar(&s.http, "http", "", "the `address` for proxies that ask over HTTP (default none)")
 	flags.StringVar(&s.admin, "admin", "127.0.0.1:6060", "the `address` for operators; empty for none")
+	flags.StringVar(&s.controlToken, "control-token-file", "", "the `file` with the token with which operators may act on rules at --admin (default nobody may)")
 	flags.StringArrayVar(&s.routes, "route", nil, "a `pattern` of HTTP requests, such as \"GET /orders/{id}\", which are the resource GET:/orders/{id}; may be repeated")
 	flags.StringArrayVar(&s.proxies, "trusted-proxy", nil, "the `network` of proxies that may ask over HTTP, and whose X-Forwarded-For is believed; may be repeated (default loopback)")
 	flags.StringVar(&s.resourceHeader, "resource-header", "", "the header `field` in which proxies over HTTP name the resource; they have to set it always")
@@ -142,6 +145,8 @@ func (s *serving) check() error {
 		return errors.New("--copy is of the rules in etcd: leave it out with --rules")
 	case (s.priorityHeader == "") != (s.priorityCallers == nil):
 		return errors.New("--priority-header is believed of nobody without --priority-caller: set both")
+	case s.controlToken != "" && s.admin == "":
+		return errors.New("--control-token-file is for --admin: set both")
 	case s.drain < 0:
 		return errors.New("--drain must not be negative")
 	}
@@ -210,6 +215,10 @@ func (s *serving) run(cmd *cobra.Command, env Env) error {
 	if err != nil {
 		return err
 	}
+	token, err := readToken("--control-token-file", s.controlToken)
+	if err != nil {
+		return err
+	}
 	logger := slog.New(slog.NewTextHandler(env.Err, nil))
 	if s.json {
 		logger = slog.New(slog.NewJSONHandler(env.Err, nil))
@@ -238,7 +247,7 @@ func (s *serving) run(cmd *cobra.Command, env Env) error {
 	}
 	defer ends()
 	err = server.Run(ctx, server.Config{
-		Engine: engine, Logger: logger, GRPC: s.grpc, HTTP: s.http, Admin: s.admin, TLS: tls,
+		Engine: engine, Logger: logger, GRPC: s.grpc, HTTP: s.http, Admin: s.admin, ControlToken: token, TLS: tls,
 		ExtAuthz: options, RLQS: s.quotaOptions(),
 		ForwardAuth: serve.ForwardAuthOptions{HTTPOptions: options, ResourceHeader: s.resourceHeader},
 		MaxMessage:  s.messageSize(), MaxStreams: s.maxStreams, MaxRequests: s.maxRequests, Drain: s.drain,

@@ -243,6 +243,7 @@ func TestServeSaysWhatIsWrongWithItsFlags(t *testing.T) {
 		"no message":                {[]string{"--rules=x", "--max-message=-1"}, "at least 1", command.ExitUsage},
 		"no requests":               {[]string{"--rules=x", "--max-requests=0"}, "at least 1", command.ExitUsage},
 		"quotas of nobody":          {[]string{"--rules=x", "--grpc=", "--http=:0", "--rlqs"}, "over gRPC", command.ExitUsage},
+		"a token for nobody":        {[]string{"--rules=x", "--admin=", "--control-token-file=x"}, "--admin", command.ExitUsage},
 		"a copy of files":           {[]string{"--rules=x", "--copy=x"}, "rules in etcd", command.ExitUsage},
 		"priorities of nobody":      {[]string{"--rules=x", "--priority-header=P"}, "--priority-caller", command.ExitUsage},
 		"a priority of no name": {

@@ -55,11 +55,15 @@ func (s *server) registerQuotas() error {
 	return nil
 }
 
-// adminHandler is for operators: what the engine holds, metrics, and the probes.
+// adminHandler is for operators: what the engine holds, metrics, and the probes; with a token also what they
+// may do.
 func (s *server) adminHandler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(s.registry, promhttp.HandlerOpts{Registry: s.registry}))
 	mux.HandleFunc("GET /healthz", func(http.ResponseWriter, *http.Request) {})
 	mux.Handle("/", inspect.Handler(s.Engine)) // among others "ready"
+	if s.ControlToken != "" {
+		mux.Handle("/control", inspect.ControlHandler(s.Engine, inspect.ControlToken(s.ControlToken)))
+	}
 	return mux
 }

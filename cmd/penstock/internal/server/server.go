@@ -35,6 +35,10 @@ type Config struct {
 	// GRPC, HTTP and Admin are the addresses to listen at, as host and port; "" for none.
 	GRPC, HTTP, Admin string
 
+	// ControlToken is what operators have to say at Admin to act on rules, see [inspect.ControlHandler]; "" if
+	// nobody may.
+	ControlToken string
+
 	// TLS is for GRPC and HTTP; nil for connections that are not encrypted.
 	TLS *tls.Config
 
