@@ -142,7 +142,7 @@ func TestControlErrors(t *testing.T) {
 		{[]string{"fault", "off", "--all", "--engine", s.address, "--engine", "http://"}, command.ExitUsage, "must be HOST:PORT or a URL"},
 		{[]string{"fault", "open", "--all", "--engine", s.address}, command.ExitNo, `cannot be forced to be "open"`},
 		{[]string{"fault", "off", "--rule", "nobody", "--engine", s.address}, command.ExitNo, `no such rule is in force: fault "nobody"`},
-		{[]string{"fault", "off", "--all", "--engine", s.address + "/status"}, command.ExitFailed, "inspect: only GET is answered"},
+		{[]string{"fault", "off", "--all", "--engine", s.address + "/status"}, command.ExitFailed, "does it serve the control handler"},
 	} {
 		stdout, stderr, code := execute(t, "", append([]string{"control"}, c.args...)...)
 		assert.Equal(t, c.code, code, c.args)

@@ -89,6 +89,9 @@ func exchange(ctx context.Context, method string, at *url.URL, token string, for
 		if decoder.Decode(&why) != nil || why.Error == "" { // it may be another service
 			why.Error = "does it serve the handler of the package inspect, and under that path?"
 		}
+		if response.StatusCode == http.StatusMethodNotAllowed && request.Method == http.MethodPost {
+			why.Error = "operators only look there: does it serve the control handler of the package inspect under that path?"
+		}
 		return refusedError{response.StatusCode, fmt.Sprintf("it answers %s to %s", response.Status, at.Redacted()), why.Error}
 	}
 	if answer == nil {

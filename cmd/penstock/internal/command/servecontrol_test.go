@@ -49,4 +49,5 @@ func TestNobodyActsOnTheRulesOfServeWithoutAToken(t *testing.T) {
 	got := user{}.run(t, "quota", "add", "--engine", s.address("admin"), "--rule", "credit", "1")
 	assert.NotEqual(t, command.ExitDone, got.code)
 	assert.Contains(t, got.err, "405 Method Not Allowed")
+	assert.Contains(t, got.err, "does it serve the control handler")
 }
