@@ -3,13 +3,13 @@ package command
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/penstock-go/penstock/cmd/penstock/internal/documents"
 	"github.com/penstock-go/penstock/cmd/penstock/internal/wording"
+	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
 	"github.com/penstock-go/penstock/serve"
 )
@@ -58,19 +58,12 @@ func newValidate(env Env) *cobra.Command {
 	target := cmd.Flags().String("for", "", "the `protocol` of penstock serve that is to enforce the rules: rls, rlqs, ext-authz or forward-auth")
 	output := formatFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, paths []string) error {
-		if *target != "" && !slices.Contains([]string{"rls", "rlqs", "ext-authz", "forward-auth"}, *target) {
-			return fmt.Errorf("--for is %q: must be rls, rlqs, ext-authz or forward-auth", *target)
-		}
-		check := serve.Check
-		switch *target {
-		case "rlqs":
-			check = serve.CheckQuotas
-		case "ext-authz", "forward-auth":
-			check = serve.CheckHTTP
+		check, err := checkFor(*target)
+		if err != nil {
+			return err
 		}
 		var read []documents.Document
 		var ignored []string
-		var err error
 		if *recursive {
 			read, err = documents.Read(cmd.Context(), env.input(), paths...)
 		} else {
@@ -88,7 +81,7 @@ func newValidate(env Env) *cobra.Command {
 			return err
 		}
 		judged := documents.Judge(env.table(), read, unknown)
-		if problems, ok := errors.AsType[rules.Problems](check(judged.Rules, env.Kinds...)); *target != "" && ok {
+		if problems, ok := errors.AsType[rules.Problems](check(judged.Rules, env.Kinds...)); ok {
 			judged.Problems = append(judged.Problems, problems...)
 		}
 		warnings := append(unknownKinds(judged.Unknown), endedRules(judged.Rules, time.Now())...)
@@ -101,6 +94,21 @@ func newValidate(env Env) *cobra.Command {
 		return env.printMistakes(judged, ignored, warnings, *output)
 	}
 	return cmd
+}
+
+// checkFor returns what says which rules penstock serve cannot have in force for a protocol; "" is for none.
+func checkFor(protocol string) (check func(rules.Set, ...rule.Definition) error, err error) {
+	switch protocol {
+	case "":
+		return func(rules.Set, ...rule.Definition) error { return nil }, nil
+	case "rls":
+		return serve.Check, nil
+	case "rlqs":
+		return serve.CheckQuotas, nil
+	case "ext-authz", "forward-auth":
+		return serve.CheckHTTP, nil
+	}
+	return nil, fmt.Errorf("--for is %q: must be rls, rlqs, ext-authz or forward-auth", protocol)
 }
 
 // unreached warns of rules that no request of a proxy reaches.
