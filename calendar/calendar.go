@@ -13,11 +13,13 @@ type Calendar struct {
 	zone   *time.Location
 	start  civil // of one of the windows
 	first  int64 // the number, counted from that one, of the window that was open in 1970
+
+	every time.Duration // the length of all windows, in place of what is above; 0: of a period
 }
 
 // Equal says whether two calendars have the same windows, with the same numbers.
 func (c *Calendar) Equal(other *Calendar) bool {
-	return c.period == other.period && c.start == other.start && c.zone.String() == other.zone.String()
+	return c.period == other.period && c.start == other.start && c.zone.String() == other.zone.String() && c.every == other.every
 }
 
 // civil is what calendar and clock on a wall show.
@@ -52,6 +54,10 @@ func New(p Period, zone, start string) (*Calendar, error) {
 	c.first = c.Number(time.Unix(0, 0))
 	return c, nil
 }
+
+// Every returns the calendar of windows that are all as long, more than 0, and begin at multiples of
+// that since 1970 began in UTC. It has no period.
+func Every(length time.Duration) *Calendar { return &Calendar{zone: time.UTC, every: length} }
 
 // CheckStart returns what is wrong with the start of a calendar, see [New]; nil if nothing is.
 func CheckStart(text string) error {
@@ -97,9 +103,20 @@ func civilOf(t time.Time) civil {
 // Period returns the period of the windows.
 func (c *Calendar) Period() Period { return c.period }
 
+// Length returns how long the windows are, about that if their lengths differ: see [Period.Length].
+func (c *Calendar) Length() time.Duration {
+	if c.every > 0 {
+		return c.every
+	}
+	return c.period.Length()
+}
+
 // Start returns when a window begins, in the time zone of the calendar. A time that clocks show
 // twice is the first one; one that they leave out is as much later as they are put forward.
 func (c *Calendar) Start(number int64) time.Time {
+	if c.every > 0 {
+		return time.Unix(0, number*int64(c.every)).UTC()
+	}
 	at, n := c.start, int(number+c.first)*c.period.Count
 	switch c.period.Unit {
 	case Week:
@@ -135,6 +152,9 @@ func (c *Calendar) offset(t time.Time) time.Duration {
 
 // Number returns the number of the window that is open at a time.
 func (c *Calendar) Number(t time.Time) int64 {
+	if c.every > 0 {
+		return floorDiv(t.UnixNano(), int64(c.every))
+	}
 	shown := civilOf(t.In(c.zone))
 	days := int64(shown.date().Sub(c.start.date()) / (24 * time.Hour))
 	number := floorDiv(days, int64(c.period.Count))

@@ -47,6 +47,22 @@ func calendarOf(t require.TestingT, period, zone, start string) *calendar.Calend
 	return c
 }
 
+func TestWindowsOfOneLength(t *testing.T) {
+	t.Parallel()
+	for _, length := range []time.Duration{time.Hour, 90 * time.Minute, 24 * time.Hour, 7*time.Hour + 1} {
+		c := calendar.Every(length)
+		assert.Equal(t, length, c.Length())
+		for _, number := range []int64{-2, -1, 0, 1, 100_000} {
+			assert.Equal(t, number*int64(length), c.Start(number).UnixNano())
+			assert.Equal(t, number, c.Number(c.Start(number)))
+			assert.Equal(t, number, c.Number(c.Start(number+1).Add(-1)))
+		}
+		assert.True(t, c.Equal(calendar.Every(length)))
+		assert.False(t, c.Equal(calendar.Every(2*length)))
+		assert.False(t, c.Equal(calendarOf(t, "1d", "", "")))
+	}
+}
+
 // Whatever the calendar, its windows follow each other, and each instant is in one of them.
 func TestWindowsPartTime(t *testing.T) {
 	t.Parallel()

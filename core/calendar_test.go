@@ -10,6 +10,9 @@ import (
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/fault"
+	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/hotparam"
+	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
 )
 
@@ -68,6 +71,39 @@ func TestDelayEndsWithItsRuleByTheWallClock(t *testing.T) {
 	c.set = time.Minute
 	_, done = a.Proceed()
 	assert.True(t, done)
+}
+
+// By a window of an hour people mean the hour that the clock shows.
+func TestFixedWindowsOfHoursFollowTheWallClock(t *testing.T) {
+	for name, set := range map[string]rules.Set{
+		"flow": {Flow: []flow.Rule{{Name: "hourly", Resource: "r", Limit: 3, Algorithm: flow.FixedWindow, Window: 2 * time.Hour}}},
+		"hotParam": {HotParam: []hotparam.Rule{{
+			Name: "hourly", Resource: "r", Param: rule.StringsOf("user"), Limit: 3, Algorithm: hotparam.FixedWindow, Window: 2 * time.Hour,
+		}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := &twoHands{Virtual: clock.NewVirtual(begin.Truncate(2 * time.Hour).Add(10 * time.Minute))}
+			e := core.New(core.Config{Clock: c, Logger: quiet})
+			defer e.Close()
+			require.NoError(t, e.Load(set))
+			user := core.String("user", "ann")
+			require.Equal(t, 3, enter(e, "r", 5, user))
+
+			c.set = 100 * time.Minute // ten minutes are left
+			c.Advance(time.Second)
+			assert.Zero(t, enter(e, "r", 5, user))
+			c.Advance(10 * time.Minute)
+			assert.Equal(t, 3, enter(e, "r", 5, user), "the clock shows the next window")
+
+			c.set = 0 // it was an error: the clock has yet to come to the window that is open
+			c.Advance(time.Second)
+			assert.Zero(t, enter(e, "r", 5, user))
+			c.Advance(c.Until(begin.Truncate(2 * time.Hour).Add(4*time.Hour - 1)))
+			assert.Zero(t, enter(e, "r", 5, user))
+			c.Advance(1)
+			assert.Equal(t, 3, enter(e, "r", 5, user))
+		})
+	}
 }
 
 // What is measured does not move with the wall clock.

@@ -22,7 +22,7 @@ type Compiled struct {
 	most    int64               // the tokens of the largest call that can ever pass a window
 	bucket  time.Duration       // windows: the length of a bucket, about that if it is one of the calendar
 	span    int                 // windows: the number of buckets that the limit holds over
-	windows *openwindow.Windows // nil unless they are those of a calendar
+	windows *openwindow.Windows // nil unless they follow the calendar
 
 	*warmUpCurves // nil unless the rule warms up
 }
@@ -36,12 +36,18 @@ type warmUpCurves struct {
 // Compile compiles a rule, which must be valid and complete: see [Rule.Validate] and
 // [Rule.WithDefaults]. Limiters tell versions of their rule apart by version: the
 // higher one is newer.
-func Compile(rule Rule, version uint64) *Compiled { return compile(&rule, version) }
+func Compile(rule Rule, version uint64) *Compiled {
+	r := compile(&rule, version)
+	if r.windows != nil {
+		r.windows.Keep(nil, 0, nil)
+	}
+	return r
+}
 
 // compile is Compile for a rule that never changes, which it keeps.
 func compile(rule *Rule, version uint64) *Compiled {
 	window := rule.Calendar.Length(rule.Window)
-	r := &Compiled{rule: rule, version: version, seconds: window.Seconds(), windows: openwindow.New(rule.Calendar.Compile())}
+	r := &Compiled{rule: rule, version: version, seconds: window.Seconds(), windows: openwindow.New(rule.calendar())}
 	if rule.limiterKind() == windowLimiter {
 		parts := max(1, rule.Buckets) // a fixed window is not parted
 		r.bucket, r.span = window/time.Duration(parts), parts

@@ -152,7 +152,8 @@ func (r *Compiled) fromNow(wait time.Duration, now clock.Instant) time.Duration 
 
 // sameBuckets says whether both versions of a rule have the same buckets.
 func (r *Compiled) sameBuckets(other *Compiled) bool {
-	return r.bucket == other.bucket && r.span == other.span && r.rule.Calendar == other.rule.Calendar
+	return r.bucket == other.bucket && r.span == other.span && r.rule.Calendar == other.rule.Calendar &&
+		(r.windows == nil) == (other.windows == nil)
 }
 
 func (r *Compiled) bucketOf(now clock.Instant) int64 {

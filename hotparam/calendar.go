@@ -4,6 +4,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/penstock-go/penstock/calendar"
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/hotparam/internal/table"
 	"github.com/penstock-go/penstock/internal/openwindow"
@@ -36,6 +37,8 @@ func (c *compiled) compileWindow() {
 	switch {
 	case c.calendar != nil:
 		c.terms = table.CompileCalendar(c.version, openwindow.New(c.calendar))
+	case c.rule.Algorithm == FixedWindow && c.rule.Window >= openwindow.Shortest && !isOfFleet(c.rule):
+		c.terms = table.CompileCalendar(c.version, openwindow.New(calendar.Every(c.rule.Window)))
 	case c.rule.Algorithm == FixedWindow:
 		c.terms = table.CompileFixedWindow(c.version, c.rule.Window)
 	case c.rule.Algorithm == SlidingWindow:
@@ -43,10 +46,10 @@ func (c *compiled) compileWindow() {
 	}
 }
 
-// keepCalendar has windows of the calendar follow the wall clock of the engine, and go on from
+// keepCalendar has windows that follow the calendar go by the wall clock of the engine, and go on from
 // those of the present limiter; nil if there is none.
 func (c *compiled) keepCalendar(env rule.Env, present rule.Limiter) {
-	if c.calendar == nil {
+	if c.terms == nil || c.terms.Calendar() == nil {
 		return
 	}
 	var before *openwindow.Windows
@@ -58,7 +61,7 @@ func (c *compiled) keepCalendar(env rule.Env, present rule.Limiter) {
 
 // windowAt returns the length of the window that is open at now.
 func (c *compiled) windowAt(now clock.Instant) time.Duration {
-	if c.calendar == nil {
+	if c.terms == nil || c.terms.Calendar() == nil {
 		return c.rule.Window
 	}
 	return c.terms.Calendar().LengthAt(now)

@@ -128,7 +128,8 @@ type Rule struct {
 
 	// Window is the time that Limit is for. Defaults to one second; from [MinWindow] to
 	// [MaxWindow]. A [SlidingWindow] is at least [MinSliding] long and a multiple of ten
-	// nanoseconds, and so is a [FixedWindow]. Not with Concurrency.
+	// nanoseconds, and so is a [FixedWindow], which goes by the wall clock if it is an hour or
+	// more. Not with Concurrency.
 	Window time.Duration
 
 	// Calendar makes the window one of the calendar, such as a month, in place of Window: a

@@ -31,8 +31,8 @@ func (l *limiter) noteUse(s subject, now clock.Instant, value rule.Attribute) {
 
 // windowNumber tells windows apart. Of a sliding window it changes once in each time of its length.
 func (l *limiter) windowNumber(now clock.Instant) int64 {
-	if l.calendar != nil {
-		return l.terms.Calendar().Number(now)
+	if windows := l.terms.Calendar(); windows != nil {
+		return windows.Number(now)
 	}
 	return int64(now) / int64(l.rule.Window)
 }

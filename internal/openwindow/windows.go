@@ -35,6 +35,11 @@ type window struct {
 	apart      time.Duration // how much later it is by the wall clock
 }
 
+// Shortest is from which length on windows that are all as long follow the wall clock as those of a
+// calendar do. People mean the hour that the clock shows by a window of one; shorter windows are
+// measured, and begin with the hours of the calendar only until the clock is set.
+const Shortest = time.Hour
+
 // lookEvery is how often the wall clock is looked at.
 const lookEvery = time.Second
 

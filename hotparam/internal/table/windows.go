@@ -41,7 +41,7 @@ func CompileFixedWindow(version uint64, window time.Duration) *WindowTerms {
 
 // CompileCalendar compiles windows of a calendar.
 func CompileCalendar(version uint64, windows *openwindow.Windows) *WindowTerms {
-	t := CompileFixedWindow(version, windows.Calendar().Period().Length())
+	t := CompileFixedWindow(version, windows.Calendar().Length())
 	t.windows = windows
 	return t
 }
