@@ -17,7 +17,8 @@ import (
 )
 
 // The file has when windows begin, as Python's zoneinfo tells it: for each change of the clocks of
-// twelve years some, and others at random.
+// twelve years some, others at random, and some of windows that start at odd times: on a day or at a time of the
+// day that not all months and days have, or that clocks show twice.
 func TestWindowsBeginAsPythonSays(t *testing.T) {
 	t.Parallel()
 	file, err := os.Open("testdata/starts.txt")

@@ -38,6 +38,7 @@ type Asker struct {
 	bucket     int64         // the last [Reply.Bucket]
 	bucketFrom clock.Instant // when it was first known
 	leftUntil  clock.Instant // when the fixed window ends of which the last reply told
+	told       windowUse
 }
 
 // Answer is the answer to one call.

@@ -52,6 +52,7 @@ func (a *Asker) learn(now clock.Instant, reply *Reply) {
 		return
 	}
 	a.balance.left.Store(reply.Remaining - a.owed + a.back)
+	a.learnUse(now, reply)
 	until := now.Add(longestBalance)
 	if a.operation == AskFixedWindow && reply.Reset > 0 {
 		a.leftUntil = now.Add(reply.Reset)

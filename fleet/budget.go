@@ -20,6 +20,7 @@ type Budget struct {
 	nextAt atomic.Int64  // the instant at which tokens may arrive; 0 if that is not known
 	rate   atomic.Uint64 // the bits of a float64, see Rate
 	notify atomic.Pointer[func()]
+	watch  atomic.Pointer[func()]
 	_      [64]byte
 
 	// What was refused since the member looked last: calls that are refused write here, and

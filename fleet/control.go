@@ -77,6 +77,7 @@ type control struct {
 	shortAt      clock.Instant // when the store granted less than was asked for
 	seen         string        // the last [Reply.State]
 	tells        bool          // the store is to learn from it
+	told         windowUse
 	left         float64       // of a window, tokens that it had left when the store last answered
 	bucketTokens float64       // of a window, tokens that a bucket has if the others are like the last ones
 	free         float64       // how much more that is than the last ones had

@@ -20,7 +20,8 @@ type askLimiter struct {
 
 // askedLimit is what all versions of a rule share.
 type askedLimit struct {
-	asker *fleet.Asker
+	asker   *fleet.Asker
+	warning fleetWarning
 
 	mu       sync.Mutex // guards what follows
 	versions versions
@@ -39,6 +40,7 @@ func newAskLimiter(v *fleetVersion, env *rule.Env) *askLimiter {
 		asker:    env.Fleet.Asker(v.terms, v.operation(), v.rule.Fleet.OnOutage),
 		versions: versions{latest: v.number, inForce: v.number}, version: v, waiters: make(map[*askWaiter]struct{}),
 	}
+	l.warning.change(v)
 	return &askLimiter{l, l.asker, v, env.Fleet.Timeout()}
 }
 
@@ -134,6 +136,7 @@ func (l *askedLimit) change(v *fleetVersion, now clock.Instant) {
 		l.releaseAll()
 	}
 	l.version = v
+	l.warning.change(v)
 	l.asker.Change(v.terms, v.operation(), v.rule.Fleet.OnOutage, now)
 }
 
@@ -181,6 +184,9 @@ func (w *askWaiter) Poll(now clock.Instant) (rule.Ticket, time.Duration, rule.De
 		return 0, 0, rule.Stale
 	}
 	after, state := w.wait.Poll(now)
+	if state != fleet.WaitPending {
+		w.limit.warning.note(w.limit.asker.Used)
+	}
 	switch {
 	case state == fleet.WaitAllowed:
 		w.limit.leave(w)

@@ -20,11 +20,14 @@ type fleetVersion struct {
 	number uint64
 	mode   fleet.Mode // by which the limiter decides
 	terms  fleet.Terms
+
+	warning *warning // nil if it has none
 }
 
 // newFleetVersion returns the version of a rule that a limiter of env is for.
 func newFleetVersion(r Rule, env *rule.Env) *fleetVersion {
 	v := &fleetVersion{rule: r, number: env.Version, mode: r.decisionMode()}
+	v.warning = newWarning(&v.rule, env.Warn)
 	v.terms = fleet.Terms{
 		Key:    env.FleetKey(rule.Key{Kind: kindName, Name: r.Name}, r.Match != ""),
 		Limit:  r.Limit,

@@ -45,7 +45,8 @@ func (s *versions) retire(number uint64) bool {
 // leasedLimit is what all versions of a rule of mode lease or window share: what the instance
 // has leased, and the calls that wait for it.
 type leasedLimit struct {
-	budget *fleet.Budget
+	budget  *fleet.Budget
+	warning fleetWarning
 
 	mu       sync.Mutex // guards what follows
 	versions versions
@@ -57,6 +58,8 @@ func newLeasedLimit(v *fleetVersion, env *rule.Env) *leasedLimit {
 	l.versions = versions{latest: v.number, inForce: v.number}
 	l.queue.init(v, l.budget)
 	l.budget.Notify(l.queue.wakeHead)
+	l.warning.change(v)
+	l.budget.Watch(func() { l.warning.note(l.budget.Used) })
 	return l
 }
 
@@ -74,5 +77,6 @@ func (l *leasedLimit) change(v *fleetVersion, now clock.Instant) {
 	if l.versions.activate(v.number) {
 		l.budget.Change(v.terms, v.rule.Fleet.OnOutage, now)
 		l.queue.change(v, now)
+		l.warning.change(v)
 	}
 }

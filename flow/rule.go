@@ -192,7 +192,8 @@ type Rule struct {
 	// WarnAt is the share of the limit from which on the rule warns: greater than 0, at most 1. There is
 	// one event and one line of the log in a window, and for a limit of each value one for each value
 	// of the window, up to about a thousand of them. Of a sliding window it is one in each time of its
-	// length. The default, zero, never warns. Windows only, of this instance.
+	// length. The default, zero, never warns. Windows only; of those of the whole fleet by
+	// [fleet.ModeAsk] or [fleet.ModeWindow].
 	WarnAt float64
 
 	// Shadow makes the rule decide and count, but let every call through.

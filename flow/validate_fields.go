@@ -3,6 +3,7 @@ package flow
 import (
 	"time"
 
+	"github.com/penstock-go/penstock/fleet"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -72,13 +73,21 @@ func (r *Rule) keepsTokens() string {
 	return ""
 }
 
+// knowsUseBy says by which mode instances know how much of the limit of a window all of them have used.
+func (r *Rule) knowsUseBy() string {
+	if r.Shadow {
+		return "set fleet.mode to " + string(fleet.ModeWindow)
+	}
+	return "set fleet.mode to " + string(fleet.ModeWindow) + " or " + string(fleet.ModeAsk)
+}
+
 // hidesUse says what to change so that it is known how much of the limit is used; "" if it is.
 func (r *Rule) hidesUse() string {
 	switch {
 	case r.limiterKind() != windowLimiter:
 		return "set algorithm to " + string(FixedWindow)
-	case isOfFleet(*r):
-		return "remove scope"
+	case isOfFleet(*r) && r.decisionMode() != fleet.ModeWindow && r.decisionMode() != fleet.ModeAsk:
+		return r.knowsUseBy()
 	case r.WarmUp != (WarmUp{}):
 		return "remove warmUp"
 	case r.Follow != (Follow{}):

@@ -2,21 +2,42 @@ package flow
 
 import (
 	"fmt"
+	"sync/atomic"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/internal/warnonce"
 	"github.com/penstock-go/penstock/rule"
 )
 
 // warning is the warning of a version of a rule that has one.
 type warning struct {
+	rule *Rule
 	from int64 // tokens of the window
 	warn func(string)
 }
 
+// newWarning returns the warning of a rule, nil if it has none.
+func newWarning(r *Rule, warn func(string)) *warning {
+	if r.WarnAt == 0 || warn == nil {
+		return nil
+	}
+	return &warning{rule: r, from: rule.WarnFrom(r.WarnAt, r.Limit), warn: warn}
+}
+
+// tell warns of a window of which so many tokens are used, if those are as many as the rule says and
+// nobody has warned of it before.
+func (w *warning) tell(used, window int64, told *warnonce.Latest) {
+	if used < w.from || !told.First(warnonce.Window{Length: w.rule.Calendar.Length(w.rule.Window), Number: window}) {
+		return
+	}
+	w.warn(fmt.Sprintf("%d of %v tokens of the window are used, of which the rule says to warn (warnAt %v)",
+		used, w.rule.Limit, w.rule.WarnAt))
+}
+
 // warnBy has the limiter warn as its rule says.
 func (l *RuleLimiter) warnBy(warn func(string)) *RuleLimiter {
-	if r := l.compiled.rule; r.WarnAt > 0 && l.window != nil && warn != nil {
-		l.warning = &warning{from: rule.WarnFrom(r.WarnAt, r.Limit), warn: warn}
+	if l.window != nil {
+		l.warning = newWarning(l.compiled.rule, warn)
 	}
 	return l
 }
@@ -24,12 +45,26 @@ func (l *RuleLimiter) warnBy(warn func(string)) *RuleLimiter {
 // noteUse warns once in each window of which so much is used as the rule says.
 func (l *RuleLimiter) noteUse(now clock.Instant) {
 	r := l.compiled
-	used := r.most - l.window.counts.Remaining()
-	if used < l.warning.from {
+	l.warning.tell(r.most-l.window.counts.Remaining(), r.bucketOf(now)/int64(max(1, r.rule.Buckets)), &l.window.warned)
+}
+
+// fleetWarning is the warning of a limit of the fleet, of the version that is in force, and of which
+// windows it has told.
+type fleetWarning struct {
+	present atomic.Pointer[warning]
+	told    warnonce.Latest
+}
+
+// change goes over to a version. What it is told with the answers of the backend, used has.
+func (w *fleetWarning) change(v *fleetVersion) { w.present.Store(v.warning) }
+
+// note warns if so much is used as the rule says.
+func (w *fleetWarning) note(used func() (tokens, window int64, known bool)) {
+	present := w.present.Load()
+	if present == nil {
 		return
 	}
-	if first, _ := l.window.warned.First(r.bucketOf(now)/int64(max(1, r.rule.Buckets)), 0); first {
-		l.warning.warn(fmt.Sprintf("%d of %v tokens of the window are used, of which the rule says to warn (warnAt %v)",
-			used, r.rule.Limit, r.rule.WarnAt))
+	if tokens, window, known := used(); known {
+		present.tell(tokens, window, &w.told)
 	}
 }

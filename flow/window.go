@@ -26,7 +26,7 @@ type Window struct {
 	overdrawn atomic.Int64 // what remained when the bucket was opened if that is below zero
 	refused   atomic.Int32 // the largest call refused in it, tokens; see noteRefused
 	large     largeCalls   // see there
-	warned    warnonce.Windows
+	warned    warnonce.Latest
 
 	mu       sync.Mutex     // guards what follows, and opening and closing buckets
 	warming  *windowWarming // nil unless the rule warms up

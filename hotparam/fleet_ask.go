@@ -96,12 +96,14 @@ func (w *askWaiter) Poll(now clock.Instant) (rule.Ticket, time.Duration, rule.De
 	case fleet.WaitReleased:
 		return 0, 0, rule.Stale
 	case fleet.WaitDenied:
+		w.noteUse()
 		if l.penalties != nil && w.value.cell == 0 {
 			l.penalties.refused(w.subject.key, now)
 		}
 		l.count(w, now, false)
 		return 0, 0, rule.Block
 	}
+	w.noteUse()
 	l.count(w, now, true)
 	return l.fleet.ticket(w.value, w.slot, w.subject.isOwn), 0, rule.Pass
 }

@@ -62,6 +62,14 @@ func (r *Rule) keepsTokens() string {
 	return ""
 }
 
+// knowsUseBy says what makes known how much of the window of a value all instances have used.
+func (r *Rule) knowsUseBy() string {
+	if r.Shadow { // it does not wait for answers
+		return "remove scope"
+	}
+	return "set fleet.mode to " + string(fleet.ModeAsk)
+}
+
 // hidesUse says what to change so that it is known how much of a limit is used; "" if it is.
 func (r *Rule) hidesUse() string {
 	switch {
@@ -69,8 +77,8 @@ func (r *Rule) hidesUse() string {
 		return "set limit in place of concurrency"
 	case !r.countsWhole():
 		return "set algorithm to " + string(FixedWindow)
-	case isOfFleet(*r):
-		return "remove scope"
+	case isOfFleet(*r) && r.decisionMode() != fleet.ModeAsk:
+		return r.knowsUseBy()
 	}
 	return ""
 }

@@ -15,7 +15,7 @@
 // # Resources and attributes
 //
 // Tokens are taken from the resource "llm:tokens", millionths of the money that a call costs from
-// "llm:cost", if [Options.Prices] has a price of its model. A call enters each of them twice: for
+// "llm:cost", if rule documents, see [PriceKind], or [Options.Prices] have a price of its model. A call enters each of them twice: for
 // its prompt, and for the estimate. Limits of calls belong to another resource, such as that of
 // nethttp.Transport or nethttp.Middleware around or below it.
 //

@@ -15,7 +15,7 @@ import (
 // It is safe for concurrent use.
 type Meter struct {
 	options Options
-	prices  priceTable
+	prices  prices
 	learnt  *learnt
 
 	warned sync.Map // reasons why something could not be read
@@ -28,7 +28,7 @@ func New(options Options) (*Meter, error) {
 		return nil, err
 	}
 	return &Meter{
-		options: options, prices: newPriceTable(options.Prices),
+		options: options, prices: prices{engine: options.Engine, resource: options.CostResource, code: newPriceTable(options.Prices)},
 		learnt: newLearnt(options.Quantile, options.FirstAnswer, options.MaxLearnt),
 	}, nil
 }
@@ -48,6 +48,7 @@ type call struct {
 	report   Report
 	cached   int // tokens that were in a cache
 	inPrompt int // how many of them are among those of the prompt
+	written  int // tokens of the prompt that were put into a cache
 	tokens   account
 	money    account
 	counted  int  // bytes of the answer
@@ -55,6 +56,7 @@ type call struct {
 	base     int  // tokens of the answer that were reported, when
 	baseAt   int  // so many bytes,
 	baseBy   int  // or so many tokens, were counted
+	reckoned bool // the provider has reported tokens of the answer
 	finished bool // the answer came to its natural end
 	ended    bool
 }
@@ -95,7 +97,7 @@ func (c *call) openMoney(ctx context.Context, opts []core.Option) error {
 			c.tokens.undo()
 		}
 	}()
-	of, prompt, answer := &c.meter.options, c.price.of(c.report.Prompt, 0, 0), c.price.of(0, 0, c.report.Estimated)
+	of, prompt, answer := &c.meter.options, c.price.of(usedTokens{prompt: c.report.Prompt}), c.price.of(usedTokens{answer: c.report.Estimated})
 	err := c.money.open(ctx, of.Engine, of.CostResource, whole(prompt), whole(answer), opts)
 	opened = err == nil
 	return err
@@ -231,9 +233,10 @@ func (c *call) reported(u *usage) {
 	if n, ok := u.promptTokens(); ok {
 		c.report.Prompt, c.report.Reported = n, true
 		c.cached, c.inPrompt = u.cachedTokens()
+		c.written = u.writtenTokens()
 	}
 	if n, ok := u.answerTokens(); ok {
-		c.report.Reported = true
+		c.report.Reported, c.reckoned = true, true
 		c.base, c.baseAt, c.baseBy = n, c.counted, c.byCount
 	}
 }
@@ -258,7 +261,7 @@ func (c *call) take(end bool) (usedUp bool) {
 	}
 	usedUp = c.tokens.settle(c.report.Prompt+answer, held)
 	if c.priced {
-		if c.money.settle(whole(c.cost(answer)), whole(c.price.of(0, 0, held))) {
+		if c.money.settle(whole(c.cost(answer)), whole(c.price.of(usedTokens{answer: held}))) {
 			usedUp = true
 		}
 	}
@@ -267,7 +270,8 @@ func (c *call) take(end bool) (usedUp bool) {
 
 // cost returns what the call costs with so many tokens of the answer, in millionths.
 func (c *call) cost(answer int) float64 {
-	return c.price.of(max(0, c.report.Prompt-c.inPrompt), c.cached, answer)
+	prompt := max(0, c.report.Prompt-c.inPrompt-c.written)
+	return c.price.of(usedTokens{prompt: prompt, cached: c.cached, written: c.written, answer: answer})
 }
 
 // finish notes that the answer came to its natural end.
@@ -324,7 +328,7 @@ func (c *call) exit(failed bool) (of ending, first bool) {
 	defer c.money.close(failed)
 	defer c.tokens.close(failed)
 	answer := c.answerTokens()
-	if c.report.Unread != "" && answer == 0 && !failed {
+	if c.report.Unread != "" && answer == 0 && !c.reckoned && !failed {
 		answer = c.report.Estimated // nobody knows
 		c.base = answer
 	}
@@ -346,7 +350,7 @@ const millionths = 1e6
 // refuse ends a call that the provider has not served: it has cost nothing.
 func (c *call) refuse(failed bool) {
 	c.mu.Lock()
-	c.report.Prompt, c.report.Estimated, c.cached, c.inPrompt = 0, 0, 0, 0
+	c.report.Prompt, c.report.Estimated, c.cached, c.inPrompt, c.written = 0, 0, 0, 0, 0
 	c.base, c.baseAt, c.baseBy = 0, c.counted, c.byCount
 	c.mu.Unlock()
 	c.end(failed)

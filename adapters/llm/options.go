@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math"
 	"net/http"
 
 	"github.com/penstock-go/penstock"
@@ -30,7 +29,8 @@ type Options struct {
 	CostResource string
 
 	// Prices are what tokens cost, by model. A name that ends in "*" is that of all models that
-	// begin so; the longest name counts. Calls of other models cost nothing.
+	// begin so; the longest name counts. Calls of other models cost nothing. Prices of rule documents,
+	// see [PriceKind], come first: a model that they name has no price here.
 	Prices map[string]Price
 
 	// Tenant returns on whose behalf a request is made, "" if that is unknown. Defaults to nobody.
@@ -91,8 +91,9 @@ type Options struct {
 }
 
 // Price is what a million tokens cost, in whatever money the limits are in. Cached is the price of
-// tokens of a prompt that the provider had in a cache, and defaults to Prompt.
-type Price struct{ Prompt, Cached, Answer float64 }
+// tokens of a prompt that the provider had in a cache, CacheWrite of those that it has put into one and
+// bills as such, as Anthropic does. Both default to Prompt.
+type Price struct{ Prompt, Cached, CacheWrite, Answer float64 }
 
 // Call is what is known of a call before it is sent.
 type Call struct {
@@ -108,7 +109,7 @@ type Report struct {
 
 	Prompt, Answer int     // tokens
 	Estimated      int     // tokens of the answer that were taken in advance
-	Cost           float64 // by Options.Prices
+	Cost           float64 // by the price of its model; 0 if it has none
 	Reported       bool    // the provider has reported the usage; else it was counted
 	Stopped        bool    // the stream was ended by StopStreams
 	Unread         string  // why the request or the answer could not be read; "" if it could
@@ -166,9 +167,9 @@ func (o *Options) validate() error {
 		check(o.MaxEvent > 0, "Options.MaxEvent is %d: must be 1 or more", o.MaxEvent),
 	}
 	for model, p := range o.Prices {
-		for _, price := range []float64{p.Prompt, p.Cached, p.Answer} {
-			errs = append(errs, check(price >= 0 && price <= maxPrice && !math.IsNaN(price),
-				"Options.Prices: a price of %q is %v: must be from 0 to %g for a million tokens", model, price, maxPrice))
+		for _, price := range []float64{p.Prompt, p.Cached, p.CacheWrite, p.Answer} {
+			fault := priceFault(price)
+			errs = append(errs, check(fault == "", "Options.Prices: a price of %q %s", model, fault))
 		}
 	}
 	return errors.Join(errs...)

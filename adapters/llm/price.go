@@ -2,6 +2,7 @@ package llm
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 )
@@ -45,8 +46,19 @@ func (t *priceTable) of(model string) (Price, bool) {
 	return Price{}, false
 }
 
-// of returns what a call costs in millionths: the price of a million tokens is what a token costs in
-// them. cached are tokens that were read from a cache.
-func (p Price) of(prompt, cached, answer int) float64 {
-	return float64(prompt)*p.Prompt + float64(cached)*cmp.Or(p.Cached, p.Prompt) + float64(answer)*p.Answer
+// usedTokens is what a call uses, by what it costs. None is in two of them.
+type usedTokens struct{ prompt, cached, written, answer int }
+
+// of returns what tokens cost in millionths: the price of a million tokens is what a token costs in them.
+func (p Price) of(n usedTokens) float64 {
+	return float64(n.prompt)*p.Prompt + float64(n.cached)*cmp.Or(p.Cached, p.Prompt) +
+		float64(n.written)*cmp.Or(p.CacheWrite, p.Prompt) + float64(n.answer)*p.Answer
+}
+
+// priceFault says what is wrong with a price of a million tokens; "" if nothing is.
+func priceFault(price float64) string {
+	if price >= 0 && price <= maxPrice {
+		return ""
+	}
+	return fmt.Sprintf("is %v: must be from 0 to %g for a million tokens", price, maxPrice)
 }

@@ -34,7 +34,7 @@ func (u *usage) promptTokens() (n int, ok bool) {
 	case u.PromptTokens != nil:
 		return reportedTokens(*u.PromptTokens), true
 	case u.InputTokens != nil:
-		return reportedTokens(*u.InputTokens) + reportedTokens(u.CacheCreation), true
+		return reportedTokens(*u.InputTokens) + u.writtenTokens(), true
 	}
 	return 0, false
 }
@@ -48,6 +48,14 @@ func (u *usage) cachedTokens() (cached, inPrompt int) {
 		}
 	}
 	return reportedTokens(u.CacheRead) + inPrompt, inPrompt
+}
+
+// writtenTokens returns the tokens of the prompt that were put into a cache, as Anthropic bills them.
+func (u *usage) writtenTokens() int {
+	if u.PromptTokens != nil {
+		return 0
+	}
+	return reportedTokens(u.CacheCreation)
 }
 
 func (u *usage) answerTokens() (n int, ok bool) {

@@ -5,6 +5,7 @@ go 1.26.0 // etcd 3.7 needs it; commands have the newest versions
 require (
 	github.com/envoyproxy/go-control-plane/envoy v1.40.0
 	github.com/penstock-go/penstock v0.2.0
+	github.com/penstock-go/penstock/adapters/llm v0.2.0
 	github.com/penstock-go/penstock/console v0.2.0
 	github.com/penstock-go/penstock/datasource/etcd v0.2.0
 	github.com/penstock-go/penstock/datasource/etcd/etcdtest v0.2.0

@@ -7,7 +7,9 @@ import (
 	"os"
 	_ "time/tzdata" // rules with windows of the calendar name time zones, whatever the machine knows
 
+	"github.com/penstock-go/penstock/adapters/llm"
 	"github.com/penstock-go/penstock/cmd/penstock/cli"
 )
 
-func main() { os.Exit(cli.Main()) }
+// It knows prices of language models, so that it judges documents that have some.
+func main() { os.Exit(cli.Main(llm.PriceKind())) }
