@@ -217,7 +217,7 @@ func (e *Engine) keepForcedTime(f *Forced) {
 	case f == nil || f.Until.IsZero():
 	case !e.rules.timesForced:
 		e.rules.timesForced = true
-		e.running.Go(e.endForcedInTime)
+		e.keepRunning(e.endForcedInTime)
 	default:
 		e.sleepers.wakeAll() // the goroutine, and calls that wait, which does no harm
 	}
@@ -239,10 +239,10 @@ func (e *Engine) endForced() (left time.Duration, goesOn bool) {
 	var changes []ForcedChange
 	var limiters limiterChanges
 	defer func() {
-		limiters.finish(e.clock.Now())
-		for i := range changes {
-			e.reportForced(&changes[i])
+		for i := range changes { // the last one first: each is reported, whatever becomes of the others
+			defer e.reportForced(&changes[len(changes)-1-i])
 		}
+		limiters.finish(e.clock.Now())
 	}()
 	e.rules.mu.Lock()
 	defer e.rules.mu.Unlock()

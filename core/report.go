@@ -54,7 +54,7 @@ func (e *Engine) flushLater() {
 		return
 	}
 	at := e.clock.Now().Add(journal.Interval)
-	e.running.Go(func() {
+	e.keepRunning(func() {
 		for s := newSleeper(); ; at = e.clock.Now().Add(journal.Interval) {
 			if e.sleepUntil(context.Background(), at, s) != nil {
 				return // Close logs the rest
@@ -80,7 +80,7 @@ func (e *Engine) flushAfter(afterFunc func(time.Duration, func())) {
 		if e.isClosed() {
 			return // Close logs the rest
 		}
-		e.running.Go(func() { // Close waits for it
+		e.keepRunning(func() { // Close waits for it
 			if e.flushNow() {
 				e.flushAfter(afterFunc)
 			}

@@ -47,10 +47,10 @@ func (e *Engine) Switch(scope Scope, state string, order ...Order) error {
 	if err != nil {
 		return err
 	}
-	limiters.finish(e.clock.Now())
 	if change != nil {
-		e.reportForced(change)
+		defer e.reportForced(change)
 	}
+	limiters.finish(e.clock.Now())
 	return nil
 }
 

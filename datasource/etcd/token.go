@@ -38,7 +38,12 @@ func withToken(config clientv3.Config, token func() (string, error)) clientv3.Co
 // tokenCredentials call the function for the token of each request.
 type tokenCredentials func() (string, error)
 
-func (t tokenCredentials) GetRequestMetadata(context.Context, ...string) (map[string]string, error) {
+func (t tokenCredentials) GetRequestMetadata(context.Context, ...string) (fields map[string]string, err error) {
+	defer func() {
+		if value := recover(); value != nil { // in a goroutine of the client, where it would end the program
+			err = fmt.Errorf("etcd: Options.Token has panicked: %v", value)
+		}
+	}()
 	token, err := t()
 	if err != nil {
 		return nil, err

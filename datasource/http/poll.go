@@ -10,6 +10,7 @@ import (
 	"path"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/datasource/retry"
@@ -137,38 +138,37 @@ func (f *follower) pollIndex(ctx context.Context) ([]result, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	results := make([]result, len(f.index.entries))
-	next := make(chan int)
+	for i, e := range f.index.entries {
+		results[i] = result{name: e.name, err: errNotReturned} // until it is read
+	}
 	var readers sync.WaitGroup
-	var mu sync.Mutex // guards unanswered
-	unanswered := 0
+	var next, unanswered atomic.Int32
 	for range min(parallelRequests, len(results)) {
 		readers.Go(func() {
-			for i := range next {
+			for i := next.Add(1) - 1; int(i) < len(results) && ctx.Err() == nil; i = next.Add(1) - 1 {
 				results[i] = f.readEntry(ctx, f.index.entries[i])
-				if err := results[i].err; errors.Is(err, errUnanswered) {
-					mu.Lock()
-					if unanswered++; unanswered > maxUnanswered {
-						cancel(err)
-					}
-					mu.Unlock()
+				if err := results[i].err; errors.Is(err, errUnanswered) && unanswered.Add(1) > maxUnanswered {
+					cancel(err)
 				}
 			}
 		})
 	}
-	for i := range results {
-		if ctx.Err() != nil {
-			break
-		}
-		next <- i
-	}
-	close(next)
 	readers.Wait()
 	return results, context.Cause(ctx)
 }
 
+// errNotReturned is the error of documents that were not read, since a function of the options, or the transport,
+// has ended the goroutines that were to read them.
+var errNotReturned = errors.New("httpsource: it was not read: a function of the options has ended its goroutine")
+
 // readEntry reads a document of the index, unless the index says that it has not changed.
-func (f *follower) readEntry(ctx context.Context, e entry) result {
-	r := result{name: e.name}
+func (f *follower) readEntry(ctx context.Context, e entry) (r result) {
+	defer func() {
+		if value := recover(); value != nil { // in a goroutine that would end the program
+			r = result{name: e.name, err: fmt.Errorf("httpsource: reading it has panicked: %v", value)}
+		}
+	}()
+	r = result{name: e.name}
 	known := f.known(e.name)
 	if known != nil && bytes.Equal(e.digest, known.digest[:]) {
 		r.answer = answer{unchanged: true, version: *known}

@@ -199,22 +199,42 @@ type mistakeError struct{ error }
 func (e *mistakeError) Unwrap() error { return e.error }
 
 // open opens and parses the text of a document. The copy that is made meanwhile is nil if
-// the text is not right.
-func (w *Watch) open(ctx context.Context, next job) (built, *draft, error) {
+// the text is not right. Code of the program reads the text: one that does not return has failed
+// to read it, and the goroutine that builds lists goes on.
+func (w *Watch) open(ctx context.Context, next job) (b built, copied *draft, err error) {
+	err = errEndedGoroutine // unless it returns
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer func() {
+			if value := recover(); value != nil {
+				err = w.panicked(value)
+			}
+		}()
+		b, copied, err = w.openText(ctx, next)
+	}()
+	<-done
+	return b, copied, err
+}
+
+func (w *Watch) openText(ctx context.Context, next job) (b built, copied *draft, err error) {
 	text, err := w.config.Open(ctx, Document{next.name, next.wanted})
 	if err != nil {
 		return built{}, nil, err
 	}
 	defer text.Close()
-	var copied *draft
 	if w.copies != nil {
 		copied = w.copies.begin(next.document, next.revision, text.Digest)
 	}
-	b, err := parseText(ctx, text, copied)
-	if err != nil {
-		copied.discard()
-		copied = nil
-	}
+	isRight := false
+	defer func() {
+		if !isRight {
+			copied.discard()
+			copied = nil
+		}
+	}()
+	b, err = parseText(ctx, text, copied)
+	isRight = err == nil
 	return b, copied, err
 }
 

@@ -89,16 +89,7 @@ func Start(ctx context.Context, config Config) (*Watch, error) {
 		}
 		w.running.Go(func() { w.copies.run(ctx) })
 	}
-	w.running.Go(func() {
-		err := config.Source.Run(ctx, sink{w})
-		switch {
-		case ctx.Err() != nil:
-		case err == nil:
-			w.disconnected(errors.New("lists: the source has ended"))
-		default:
-			w.disconnected(fmt.Errorf("lists: the source has ended: %w", err))
-		}
-	})
+	w.running.Go(func() { w.follow(ctx) })
 	w.running.Go(func() {
 		w.build(ctx)
 		if w.copies != nil {
