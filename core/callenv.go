@@ -13,6 +13,7 @@ import (
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core/internal/journal"
 	"github.com/penstock-go/penstock/core/internal/lines"
+	"github.com/penstock-go/penstock/core/internal/recorder"
 )
 
 // callEnv is what calls need of their engine, whatever their resource. All that an engine has points to
@@ -24,9 +25,9 @@ type callEnv struct {
 	observer   Observer
 	isFailure  func(error) bool
 
-	recorder    atomic.Pointer[recorder] // nil unless calls are recorded
-	records     sync.Pool                // of *guardRecord
-	ticketLists sync.Pool                // of *[]rule.Ticket, for calls of many rules
+	recorder    atomic.Pointer[recorder.Recorder] // nil unless calls are recorded
+	records     sync.Pool                         // of *guardRecord
+	ticketLists sync.Pool                         // of *[]rule.Ticket, for calls of many rules
 
 	// generation numbers the rule set in force; a call acts by one generation
 	// throughout. It is what swaps a set as a whole: see plan.

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/core/internal/recorder"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -29,7 +30,7 @@ type chain struct {
 	steps    []step
 	shadows  []step
 	counters []rule.PassCounter // of rules on other resources that count the passes
-	recorded []*recordedKey     // attributes of calls that are recorded
+	recorded []*recorder.Key    // attributes of calls that are recorded
 	named    *namedOrigin       // nil unless the chain is for one origin
 }
 

@@ -61,7 +61,7 @@ func (e *Engine) enter(ctx context.Context, r *resource, name string, opts []Opt
 	}
 	record := uint32(0)
 	if rec := r.env.recorder.Load(); rec != nil {
-		record = rec.atOnce(ctx, r, c, now, tokens, opts, nil)
+		record = r.recordAtOnce(ctx, rec, c, now, tokens, opts, nil)
 	}
 	if longLived {
 		return c.longLivedGuard(r, now, tokens, record), nil
@@ -89,12 +89,12 @@ func (r *resource) enterChain(
 	switch said, decision := r.tryPass(&q, opts, c, tickets[:]); decision {
 	case rule.Pass:
 		if rec := r.env.recorder.Load(); rec != nil {
-			q.recordedAt = rec.atOnce(ctx, r, c, q.Now, tokens, opts, nil)
+			q.recordedAt = r.recordAtOnce(ctx, rec, c, q.Now, tokens, opts, nil)
 		}
 		return c.guard(r, &q, opts, tickets[:len(c.steps)]), nil
 	case rule.Block:
 		if rec := r.env.recorder.Load(); rec != nil {
-			rec.atOnce(ctx, r, c, q.Now, tokens, opts, c.steps[said.which].refusals)
+			r.recordAtOnce(ctx, rec, c, q.Now, tokens, opts, c.steps[said.which].refusals)
 		}
 		return Guard{}, r.refuseBy(ctx, &q, opts, c, said, nil)
 	}
@@ -128,14 +128,14 @@ func (r *resource) enterLongChain(ctx context.Context, q *request, opts []Option
 		}()
 		r.env.reportPass(ctx, q)
 		if rec := r.env.recorder.Load(); rec != nil {
-			q.recordedAt = rec.atOnce(ctx, r, c, q.Now, q.Tokens, opts, nil)
+			q.recordedAt = r.recordAtOnce(ctx, rec, c, q.Now, q.Tokens, opts, nil)
 		}
 		g = c.guard(r, q, opts, tickets[:len(c.steps)])
 		handed = true
 		return
 	case rule.Block:
 		if rec := r.env.recorder.Load(); rec != nil {
-			rec.atOnce(ctx, r, c, q.Now, q.Tokens, opts, c.steps[said.which].refusals)
+			r.recordAtOnce(ctx, rec, c, q.Now, q.Tokens, opts, c.steps[said.which].refusals)
 		}
 		return Guard{}, r.refuseBy(ctx, q, opts, c, said, nil)
 	}
@@ -156,12 +156,12 @@ func (r *resource) enterStep(
 	case decision == rule.Pass && r.pass(now, tokens):
 		record := uint32(0)
 		if rec := r.env.recorder.Load(); rec != nil {
-			record = rec.atOnce(ctx, r, c, now, tokens, opts, nil)
+			record = r.recordAtOnce(ctx, rec, c, now, tokens, opts, nil)
 		}
 		return c.stepGuard(r, now, tokens, opts, ticket, record), nil
 	case decision == rule.Block && ticket != 0 && !s.denies && s.pending == nil:
 		if rec := r.env.recorder.Load(); rec != nil {
-			rec.atOnce(ctx, r, c, now, tokens, opts, s.refusals)
+			r.recordAtOnce(ctx, rec, c, now, tokens, opts, s.refusals)
 		}
 		return Guard{}, r.refuse(ctx, now, tokens, s.refusals, ticket.RetryTime())
 	default:
@@ -190,7 +190,7 @@ func (r *resource) enterStepWith(
 	switch {
 	case decision == rule.Pass && r.pass(now, tokens):
 		if rec := r.env.recorder.Load(); rec != nil {
-			q.recordedAt = rec.atOnce(ctx, r, c, now, tokens, opts, nil)
+			q.recordedAt = r.recordAtOnce(ctx, rec, c, now, tokens, opts, nil)
 		}
 		if call.LongLived() {
 			return c.recordedGuard(r, &q, opts, []rule.Ticket{ticket}), nil
@@ -198,7 +198,7 @@ func (r *resource) enterStepWith(
 		return c.stepGuard(r, now, tokens, opts, ticket, q.recordedAt), nil
 	case decision == rule.Block && ticket != 0 && !s.denies && s.pending == nil:
 		if rec := r.env.recorder.Load(); rec != nil {
-			rec.atOnce(ctx, r, c, now, tokens, opts, s.refusals)
+			r.recordAtOnce(ctx, rec, c, now, tokens, opts, s.refusals)
 		}
 		return Guard{}, r.refuse(ctx, now, tokens, s.refusals, ticket.RetryTime())
 	}
@@ -215,7 +215,7 @@ func (r *resource) stopAtStep(ctx context.Context, q *request, opts []Option, c 
 	case said.decision == rule.Block && s.mayGetBack(q): // ask again
 	case said.decision == rule.Block, said.decision == rule.Wait && !s.waits(q):
 		if rec := r.env.recorder.Load(); rec != nil {
-			rec.atOnce(ctx, r, c, q.Now, q.Tokens, opts, s.refusals)
+			r.recordAtOnce(ctx, rec, c, q.Now, q.Tokens, opts, s.refusals)
 		}
 		return Guard{}, r.refuseBy(ctx, q, opts, c, said, nil)
 	}

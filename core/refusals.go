@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/penstock-go/penstock/core/internal/recorder"
 	"github.com/penstock-go/penstock/internal/splitmix"
 	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/stat"
@@ -41,7 +42,7 @@ type refusals struct {
 	made   atomic.Pointer[madeRefusals] // nil until the first
 	denial atomic.Pointer[refusal]      // of calls that are forbidden; nil until the first
 
-	recorded atomic.Pointer[recordedName] // of the rule
+	recorded recorder.Place // of the rule
 
 	demoted atomic.Pointer[refusals] // of calls that another rule had demoted; nil until the first
 }

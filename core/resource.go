@@ -9,6 +9,7 @@ import (
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core/internal/load"
 	"github.com/penstock-go/penstock/core/internal/names"
+	"github.com/penstock-go/penstock/core/internal/recorder"
 	"github.com/penstock-go/penstock/internal/splitmix"
 	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/stat"
@@ -22,7 +23,7 @@ type resource struct {
 	plan atomic.Pointer[plan] // never nil
 
 	patterns *patternSet // of a name in the overflow: where its rules come from
-	recorded atomic.Pointer[recordedName]
+	recorded recorder.Place
 	load     atomic.Pointer[load.Meter] // nil until a guard is asked for the load
 
 	// registry.swapMu guards what follows, once others can find the resource.

@@ -1,4 +1,4 @@
-package core
+package recorder
 
 import (
 	"math/bits"
@@ -29,7 +29,7 @@ const (
 	tagBits       = 7
 	tagMask       = 1<<tagBits - 1
 	resourceShift = tagShift + tagBits
-	instantShift  = resourceShift + recordedNameBits
+	instantShift  = resourceShift + nameBits
 
 	maxPairs = lengthMask // of a record
 )
@@ -69,7 +69,7 @@ func loadWord(word *uint64) uint64 {
 func empty(words []uint64) { clear(words) }
 
 // write writes the record of one pair. The second word of a call that passed is written when it ends.
-func (r *recordedBlocks) write(at claimedPairs, first, second uint64, now clock.Instant) {
+func (r *ring) write(at claimedPairs, first, second uint64, now clock.Instant) {
 	words := r.words[2*uint64(at.index):][:2]
 	if first&recordTypes != uint64(recording.Passed) {
 		storeWord(&words[1], second|at.tag)
@@ -79,7 +79,7 @@ func (r *recordedBlocks) write(at claimedPairs, first, second uint64, now clock.
 
 // writeMore writes a record of several pairs. What more there is, without its tag, is the first word after the
 // first pair; the second one is for the sum. They are an even number.
-func (r *recordedBlocks) writeMore(at claimedPairs, first, second uint64, more []uint64, now clock.Instant) {
+func (r *ring) writeMore(at claimedPairs, first, second uint64, more []uint64, now clock.Instant) {
 	words := r.words[2*uint64(at.index):][:2+len(more)]
 	more[0] |= at.tag
 	more[1] = sumOf(at.index, more)
@@ -103,7 +103,7 @@ func sumOf(index uint32, more []uint64) uint64 {
 }
 
 // end writes how a call ended that passed at an instant, if its record is still there.
-func (r *recordedBlocks) end(index uint32, resource uint64, start clock.Instant, end uint64) {
+func (r *ring) end(index uint32, resource uint64, start clock.Instant, end uint64) {
 	if 2*uint64(index) >= uint64(len(r.words)) {
 		return // it is that of another recorder
 	}
@@ -116,8 +116,8 @@ func (r *recordedBlocks) end(index uint32, resource uint64, start clock.Instant,
 }
 
 // each calls fn with the words of each block that has any, without those that are no records.
-func (r *recordedBlocks) each(fn func(base clock.Instant, words []uint64)) {
-	var words [2 * blockPairs]uint64
+func (r *ring) each(fn func(base clock.Instant, words []uint64)) {
+	var words [2 * pairsOfBlock]uint64
 	for i := range r.blocks {
 		b := &r.blocks[i]
 		for !b.lock.CompareAndSwap(0, 1) {
@@ -132,9 +132,9 @@ func (r *recordedBlocks) each(fn func(base clock.Instant, words []uint64)) {
 }
 
 // copyOf appends a copy of the records of a block whose lock the caller has.
-func (r *recordedBlocks) copyOf(b *recordedBlock, to []uint64) []uint64 {
+func (r *ring) copyOf(b *block, to []uint64) []uint64 {
 	state := b.state.Load()
-	claimed, tag := min(state>>claimShift, blockPairs), state&tagMask
+	claimed, tag := min(state>>claimShift, pairsOfBlock), state&tagMask
 	if tag == 0 {
 		return to // it was not used yet
 	}

@@ -1,4 +1,4 @@
-package core
+package recorder
 
 import (
 	"hash/maphash"
@@ -15,35 +15,38 @@ const (
 	otherNames = 1 // those for which there is no space
 )
 
-// recordedNames numbers names, up to a bound. To find one takes no lock.
-type recordedNames struct {
+// table numbers names, up to a bound. To find one takes no lock.
+type table struct {
 	most   int // names
 	seed   maphash.Seed
-	others *recordedName
-	hash   atomic.Pointer[[]atomic.Pointer[recordedName]] // with linear probing; a power of two
+	others *entry
+	hash   atomic.Pointer[[]atomic.Pointer[entry]] // with linear probing; a power of two
 	full   atomic.Bool
 
 	mu   sync.Mutex // guards what follows, and changes of the table
-	list []*recordedName
+	list []*entry
 }
 
-// recordedName is a name with its number.
-type recordedName struct {
-	of    *recordedNames
+// entry is a name with its number.
+type entry struct {
+	of    *table
 	index uint64
 	name  string
 }
 
-func (t *recordedNames) init(most int) {
+// Place is where whoever has a name remembers its number. It is one word, and belongs to no one recorder.
+type Place struct{ known atomic.Pointer[entry] }
+
+func (t *table) init(most int) {
 	t.most, t.seed = most, maphash.MakeSeed()
-	t.others = &recordedName{t, otherNames, rule.OtherResources}
-	t.list = []*recordedName{{t, noName, ""}, t.others}
-	slots := make([]atomic.Pointer[recordedName], 64)
+	t.others = &entry{t, otherNames, rule.OtherResources}
+	t.list = []*entry{{t, noName, ""}, t.others}
+	slots := make([]atomic.Pointer[entry], 64)
 	t.hash.Store(&slots)
 }
 
 // find returns the name with its number, that of others if there is no space.
-func (t *recordedNames) find(name string) *recordedName {
+func (t *table) find(name string) *entry {
 	hash := maphash.String(t.seed, name)
 	slots := *t.hash.Load()
 	for i := hash; ; i++ {
@@ -57,26 +60,26 @@ func (t *recordedNames) find(name string) *recordedName {
 	}
 }
 
-// isOf says whether it is known and of a table. Whoever has a name often remembers it in a place of its own.
-func (n *recordedName) isOf(t *recordedNames) bool { return n != nil && n.of == t }
+// isOf says whether it is known and of a table.
+func (n *entry) isOf(t *table) bool { return n != nil && n.of == t }
 
 // indexOf returns the number of a name that is remembered in a place.
-func (t *recordedNames) indexOf(known *atomic.Pointer[recordedName], name string) uint64 {
-	n := known.Load()
+func (t *table) indexOf(p *Place, name string) uint64 {
+	n := p.known.Load()
 	if !n.isOf(t) {
-		n = t.learn(known, name)
+		n = t.learn(p, name)
 	}
 	return n.index
 }
 
 // learn is find for a place that does not have the number yet.
-func (t *recordedNames) learn(known *atomic.Pointer[recordedName], name string) *recordedName {
+func (t *table) learn(p *Place, name string) *entry {
 	n := t.find(name)
-	known.Store(n)
+	p.known.Store(n)
 	return n
 }
 
-func (t *recordedNames) add(hash uint64, name string) *recordedName {
+func (t *table) add(hash uint64, name string) *entry {
 	if t.full.Load() || len(name) > rule.MaxNameLength {
 		return t.others
 	}
@@ -97,7 +100,7 @@ func (t *recordedNames) add(hash uint64, name string) *recordedName {
 		t.full.Store(true)
 		return t.others
 	}
-	made := &recordedName{t, uint64(len(t.list)), strings.Clone(name)}
+	made := &entry{t, uint64(len(t.list)), strings.Clone(name)}
 	t.list = append(t.list, made)
 	slots[i&uint64(len(slots)-1)].Store(made)
 	if 2*len(t.list) > len(slots) {
@@ -107,8 +110,8 @@ func (t *recordedNames) add(hash uint64, name string) *recordedName {
 }
 
 // grow makes a larger table, beside the one that others may look into.
-func (t *recordedNames) grow(size int) {
-	slots := make([]atomic.Pointer[recordedName], size)
+func (t *table) grow(size int) {
+	slots := make([]atomic.Pointer[entry], size)
 	for _, n := range t.list[otherNames+1:] {
 		i := maphash.String(t.seed, n.name)
 		for slots[i&uint64(size-1)].Load() != nil {
@@ -120,7 +123,7 @@ func (t *recordedNames) grow(size int) {
 }
 
 // names returns all names by their numbers.
-func (t *recordedNames) names() []string {
+func (t *table) names() []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	names := make([]string, len(t.list))

@@ -1,4 +1,4 @@
-package core
+package recorder
 
 import (
 	"math"
@@ -7,6 +7,7 @@ import (
 	"unsafe"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/internal/splitmix"
 )
 
 // The memory of a recorder is blocks, in a ring. A shard is where some goroutines write: it has one block
@@ -20,11 +21,11 @@ import (
 //   - words have a tag, of the use of the block in which they were claimed. Those of an earlier use, which
 //     were written late and over others, are found by it, and the recording then begins after them.
 //
-// A word is read and written as a whole, see store and load in recordedwords.go.
+// A word is read and written as a whole, see store and load in words.go.
 const (
-	blockPairs = 256 // 4 KiB
-	pairShift  = 8   // of the index of a block in that of a pair
-	blockBytes = 16 * blockPairs
+	pairsOfBlock = 256 // 4 KiB
+	pairShift    = 8   // of the index of a block in that of a pair
+	bytesOfBlock = 16 * pairsOfBlock
 
 	minShards, maxShards = 8, 256
 	minBlocksOfShard     = 4
@@ -37,13 +38,13 @@ const (
 
 	claimShift  = 32 // of the number of pairs, in the state of a block
 	useMask     = 1<<claimShift - 1
-	noPairs     = (blockPairs + 1) << claimShift
+	noPairs     = (pairsOfBlock + 1) << claimShift
 	fullUseBits = 64 - instantBits
 	fullUseMask = 1<<fullUseBits - 1
 )
 
-// recordedBlock is a cache line, which says what a part of the ring is used for.
-type recordedBlock struct {
+// block is a cache line, which says what a part of the ring is used for.
+type block struct {
 	// The lower half counts the uses of the block, the upper one the pairs that were claimed, and those
 	// for which there was no space.
 	state atomic.Uint64
@@ -54,17 +55,17 @@ type recordedBlock struct {
 	_     [32]byte
 }
 
-// recorderShard is a cache line, which has the block that is written to.
-type recorderShard struct {
-	block atomic.Pointer[recordedBlock]
+// shard is a cache line, which has the block that is written to.
+type shard struct {
+	block atomic.Pointer[block]
 	_     [56]byte
 }
 
-// recordedBlocks is the ring.
-type recordedBlocks struct {
+// ring is the ring.
+type ring struct {
 	clock  clock.Clock
-	shards []recorderShard // a power of two
-	blocks []recordedBlock
+	shards []shard // a power of two
+	blocks []block
 	words  []uint64
 	next   atomic.Uint64 // the block that is taken next, counted on
 	lost   atomic.Int64  // the latest instant of a record that was overwritten, or an instant after that
@@ -77,17 +78,17 @@ type claimedPairs struct {
 	base  clock.Instant
 }
 
-func (r *recordedBlocks) init(bytes int, c clock.Clock) {
+func (r *ring) init(bytes int, c clock.Clock) {
 	shards := minShards
 	for shards < 4*runtime.GOMAXPROCS(0) && shards < maxShards {
 		shards *= 2
 	}
 	r.clock = c
-	r.shards = make([]recorderShard, shards)
-	r.blocks = make([]recordedBlock, min(max(bytes/blockBytes, shards*minBlocksOfShard), math.MaxUint32/blockPairs))
-	r.words = make([]uint64, 2*blockPairs*len(r.blocks))
+	r.shards = make([]shard, shards)
+	r.blocks = make([]block, min(max(bytes/bytesOfBlock, shards*minBlocksOfShard), math.MaxUint32/pairsOfBlock))
+	r.words = make([]uint64, 2*pairsOfBlock*len(r.blocks))
 	for i := range r.blocks {
-		r.blocks[i].first = uint32(i * blockPairs)
+		r.blocks[i].first = uint32(i * pairsOfBlock)
 		r.blocks[i].state.Store(noPairs)
 	}
 	for i := range r.shards {
@@ -99,14 +100,14 @@ func (r *recordedBlocks) init(bytes int, c clock.Clock) {
 
 // claim returns so many pairs for a record of an instant. The caller has to write them, and must not panic
 // before it has.
-func (r *recordedBlocks) claim(now clock.Instant, pairs uint64) claimedPairs {
+func (r *ring) claim(now clock.Instant, pairs uint64) claimedPairs {
 	// Goroutines have stacks of their own: an address there is as good as a number of theirs.
 	var onStack byte
-	at := uint64(uintptr(unsafe.Pointer(&onStack))>>11) * golden >> 32 //nolint:gosec // nothing is read there
+	at := uint64(uintptr(unsafe.Pointer(&onStack))>>11) * splitmix.Increment >> 32 //nolint:gosec // nothing is read there
 	b := r.shards[at&uint64(len(r.shards)-1)].block.Load()
 	state := b.state.Add(pairs << claimShift)
 	base := clock.Instant(b.base.Load()) // if it is that of a later use already, nobody reads the words
-	if state>>claimShift > blockPairs || uint64(now-base) > maxSinceBase {
+	if state>>claimShift > pairsOfBlock || uint64(now-base) > maxSinceBase {
 		return r.claimNew(at, now, pairs, b, state)
 	}
 	return claimedPairs{b.first + uint32(state>>claimShift-pairs), tagOf(state), base}
@@ -116,32 +117,32 @@ func (r *recordedBlocks) claim(now clock.Instant, pairs uint64) claimedPairs {
 func tagOf(state uint64) uint64 { return state & tagMask }
 
 // claimNew is claim where the block of the shard is full, or is too old for the instant.
-func (r *recordedBlocks) claimNew(at uint64, now clock.Instant, pairs uint64, b *recordedBlock, state uint64) claimedPairs {
+func (r *ring) claimNew(at uint64, now clock.Instant, pairs uint64, b *block, state uint64) claimedPairs {
 	for {
 		r.fill(b, state, pairs)
-		shard := &r.shards[at&uint64(len(r.shards)-1)]
-		if shard.block.Load() == b {
-			r.renew(shard, b, now)
+		s := &r.shards[at&uint64(len(r.shards)-1)]
+		if s.block.Load() == b {
+			r.renew(s, b, now)
 		}
-		b = shard.block.Load()
+		b = s.block.Load()
 		state = b.state.Add(pairs << claimShift)
 		base := clock.Instant(b.base.Load())
-		if state>>claimShift <= blockPairs && uint64(now-base) <= maxSinceBase {
+		if state>>claimShift <= pairsOfBlock && uint64(now-base) <= maxSinceBase {
 			return claimedPairs{b.first + uint32(state>>claimShift-pairs), tagOf(state), base}
 		}
 	}
 }
 
 // fill writes to pairs that were claimed, as far as they are in the block, that they are no record.
-func (r *recordedBlocks) fill(b *recordedBlock, state, pairs uint64) {
-	for i := state>>claimShift - pairs; i < min(state>>claimShift, blockPairs); i++ {
+func (r *ring) fill(b *block, state, pairs uint64) {
+	for i := state>>claimShift - pairs; i < min(state>>claimShift, pairsOfBlock); i++ {
 		storeWord(&r.words[2*(uint64(b.first)+i)], recordNothing|1<<lengthShift|tagOf(state)<<tagShift)
 	}
 }
 
 // renew gives the shard the oldest block in place of one.
-func (r *recordedBlocks) renew(shard *recorderShard, old *recordedBlock, now clock.Instant) {
-	if state := old.state.Load(); state>>claimShift >= blockPairs {
+func (r *ring) renew(s *shard, old *block, now clock.Instant) {
+	if state := old.state.Load(); state>>claimShift >= pairsOfBlock {
 		since := uint64(r.latest(old) - clock.Instant(old.base.Load()))
 		old.full.Store(since<<fullUseBits | state&fullUseMask) // means nothing to a later use
 	}
@@ -151,14 +152,14 @@ func (r *recordedBlocks) renew(shard *recorderShard, old *recordedBlock, now clo
 			continue // somebody reads or renews it
 		}
 		r.reuse(b, now)
-		shard.block.CompareAndSwap(old, b) // if another call was quicker, b is used when its turn has come again
+		s.block.CompareAndSwap(old, b) // if another call was quicker, b is used when its turn has come again
 		b.lock.Store(0)
 		return
 	}
 }
 
 // reuse empties a block, whose lock the caller has, for records from about an instant on.
-func (r *recordedBlocks) reuse(b *recordedBlock, now clock.Instant) {
+func (r *ring) reuse(b *block, now clock.Instant) {
 	use := b.state.Load() & useMask // nobody else changes it
 	if claimed := b.state.Swap(noPairs|use) >> claimShift; claimed > 0 && use != 0 {
 		latest := r.latest(b)
@@ -167,7 +168,7 @@ func (r *recordedBlocks) reuse(b *recordedBlock, now clock.Instant) {
 		}
 		raise(&r.lost, int64(latest))
 	}
-	empty(r.words[2*b.first:][:2*blockPairs])
+	empty(r.words[2*b.first:][:2*pairsOfBlock])
 	b.base.Store(int64(now - blockLag))
 	if use = (use + 1) & useMask; use&tagMask == 0 {
 		use++
@@ -177,7 +178,7 @@ func (r *recordedBlocks) reuse(b *recordedBlock, now clock.Instant) {
 
 // latest returns an instant that no record in the block is after now: calls read the clock before they are
 // recorded.
-func (r *recordedBlocks) latest(b *recordedBlock) (at clock.Instant) {
+func (r *ring) latest(b *block) (at clock.Instant) {
 	base := clock.Instant(b.base.Load())
 	at = base + maxSinceBase
 	defer func() { _ = recover() }() // a clock of the program has panicked, which is not the end of this call

@@ -1,4 +1,4 @@
-package core
+package recorder
 
 import (
 	"sync"
@@ -11,9 +11,9 @@ import (
 	"github.com/penstock-go/penstock/clock"
 )
 
-// ring returns a ring of the least size, and what writes a record to it a nanosecond later.
-func ring() (r *recordedBlocks, later func() clock.Instant) {
-	r, c := new(recordedBlocks), clock.NewVirtual(time.Unix(1e9, 0))
+// newRing returns a ring of the least size, and what writes a record to it a nanosecond later.
+func newRing() (r *ring, later func() clock.Instant) {
+	r, c := new(ring), clock.NewVirtual(time.Unix(1e9, 0))
 	r.init(1, c)
 	return r, func() clock.Instant {
 		c.Advance(1)
@@ -22,7 +22,7 @@ func ring() (r *recordedBlocks, later func() clock.Instant) {
 	}
 }
 
-func (r *recordedBlocks) instants() (all []clock.Instant) {
+func (r *ring) instants() (all []clock.Instant) {
 	r.each(func(base clock.Instant, words []uint64) {
 		for len(words) > 0 {
 			all = append(all, base.Add(time.Duration(words[0]>>instantShift)))
@@ -35,17 +35,17 @@ func (r *recordedBlocks) instants() (all []clock.Instant) {
 // A call was interrupted between claiming its words and writing them, until its block was used again: its
 // words are no part of that use, and the ring has nothing for certain from before it noticed.
 func TestRingNoticesWordsOfAnEarlierUse(t *testing.T) {
-	for name, write := range map[string]func(r *recordedBlocks, at claimedPairs, now clock.Instant){
-		"a record": func(r *recordedBlocks, at claimedPairs, now clock.Instant) { r.write(at, recordEnded, 1, now) },
-		"a long record": func(r *recordedBlocks, at claimedPairs, now clock.Instant) {
+	for name, write := range map[string]func(r *ring, at claimedPairs, now clock.Instant){
+		"a record": func(r *ring, at claimedPairs, now clock.Instant) { r.write(at, recordEnded, 1, now) },
+		"a long record": func(r *ring, at claimedPairs, now clock.Instant) {
 			r.writeMore(at, recordSettled, 1, make([]uint64, 4), now)
 		},
-		"an end": func(r *recordedBlocks, at claimedPairs, _ clock.Instant) {
+		"an end": func(r *ring, at claimedPairs, _ clock.Instant) {
 			storeWord(&r.words[2*at.index+1], 1<<20|at.tag)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r, later := ring()
+			r, later := newRing()
 			first := r.clock.Now()
 			late := r.claim(first, 3)
 			r.fill(&r.blocks[late.index>>pairShift], 3<<claimShift|late.tag, 3) // for those who read meanwhile
@@ -69,15 +69,15 @@ func TestRingNoticesWordsOfAnEarlierUse(t *testing.T) {
 	}
 }
 
-func (r *recordedBlocks) isUsedAgain(at claimedPairs) bool {
+func (r *ring) isUsedAgain(at claimedPairs) bool {
 	b := &r.blocks[at.index>>pairShift]
 	state := b.state.Load()
-	return tagOf(state) != at.tag && state>>claimShift > uint64(at.index&(blockPairs-1)) && loadWord(&r.words[2*at.index]) != 0
+	return tagOf(state) != at.tag && state>>claimShift > uint64(at.index&(pairsOfBlock-1)) && loadWord(&r.words[2*at.index]) != 0
 }
 
 // The end of a call does not touch the record that has taken the place of its own.
 func TestRingDropsEndsOfCallsThatItHasNoMore(t *testing.T) {
-	r, later := ring()
+	r, later := newRing()
 	start := r.clock.Now()
 	at := r.claim(start, 1)
 	r.write(at, 0, 0, start)
@@ -92,10 +92,10 @@ func TestRingDropsEndsOfCallsThatItHasNoMore(t *testing.T) {
 
 // Records of all lengths end at the end of a block in all ways.
 func TestRingHasRecordsOfAllLengths(t *testing.T) {
-	r, _ := ring()
+	r, _ := newRing()
 	now := r.clock.Now()
 	var want []clock.Instant
-	for n := range 3 * blockPairs / 4 {
+	for n := range 3 * pairsOfBlock / 4 {
 		now++
 		want = append(want, now)
 		if pairs := uint64(n)%maxPairs + 1; pairs > 1 {
@@ -109,7 +109,7 @@ func TestRingHasRecordsOfAllLengths(t *testing.T) {
 
 // An instant that is earlier or later than those that a block can have is in another one.
 func TestRingHasInstantsFarApart(t *testing.T) {
-	r, _ := ring()
+	r, _ := newRing()
 	now := r.clock.Now()
 	var want []clock.Instant
 	for _, after := range []time.Duration{0, time.Hour, 0, -time.Hour, 1000 * time.Hour} {
@@ -122,7 +122,7 @@ func TestRingHasInstantsFarApart(t *testing.T) {
 
 // Goroutines write a ring many times over while another one reads it: what it says is there is there.
 func TestRingIsWholeAfterTheInstantThatItNames(t *testing.T) {
-	r := new(recordedBlocks)
+	r := new(ring)
 	r.init(1, clock.System())
 	const goroutines, records = 8, 30_000
 	var all sync.WaitGroup
