@@ -7,11 +7,11 @@ import (
 	"github.com/penstock-go/penstock/rule"
 )
 
-var _ rule.Balancer = (*RuleLimiter)(nil)
+var _ rule.Balancer = (*ruleLimiter)(nil)
 
 // Balance returns how many tokens are left. A throttle has no quota, and a rule with related
 // counts the calls of others: of these it is not known.
-func (l *RuleLimiter) Balance(now, _ clock.Instant, _ rule.Ticket) (left int64, known bool) {
+func (l *ruleLimiter) Balance(now, _ clock.Instant, _ rule.Ticket) (left int64, known bool) {
 	switch {
 	case l.queue != nil:
 		return l.queue.balance(now)
@@ -22,14 +22,14 @@ func (l *RuleLimiter) Balance(now, _ clock.Instant, _ rule.Ticket) (left int64, 
 }
 
 // balance returns how many tokens remain, below 0 if more were counted than the limit.
-func (w *Window) balance(r *Compiled, now clock.Instant) int64 {
+func (w *window) balance(r *compiledRule, now clock.Instant) int64 {
 	w.update(r.inForce(), now)
 	return w.counts.Remaining()
 }
 
 // balance returns how many tokens the bucket holds, below 0 if it is in debt; of a throttle
 // that is not known.
-func (q *Queue) balance(now clock.Instant) (left int64, known bool) {
+func (q *queue) balance(now clock.Instant) (left int64, known bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.catchUp(now)

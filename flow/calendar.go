@@ -40,7 +40,7 @@ func (r *Rule) calendar() *calendar.Calendar {
 }
 
 // windowAt returns the length of the window that is open at now.
-func (r *Compiled) windowAt(now clock.Instant) time.Duration {
+func (r *compiledRule) windowAt(now clock.Instant) time.Duration {
 	if r.windows == nil {
 		return r.rule.Window
 	}

@@ -9,10 +9,10 @@ import (
 	"github.com/penstock-go/penstock/internal/warmup"
 )
 
-// Compiled is a compiled version of a rule: the rule, and what limiters compute from
+// compiledRule is a compiled version of a rule: the rule, and what limiters compute from
 // it. It never changes. A changed rule is compiled again, and its limiter goes over to
 // the result.
-type Compiled struct {
+type compiledRule struct {
 	rule     *Rule // never changes, and may be that which others have too
 	version  uint64
 	revision uint64    // of the version, if the limit moves; see follower
@@ -33,21 +33,11 @@ type warmUpCurves struct {
 	costs warmup.CostCurve // token bucket
 }
 
-// Compile compiles a rule, which must be valid and complete: see [Rule.Validate] and
-// [Rule.WithDefaults]. Limiters tell versions of their rule apart by version: the
-// higher one is newer.
-func Compile(rule Rule, version uint64) *Compiled {
-	r := compile(&rule, version)
-	if r.windows != nil {
-		r.windows.Keep(nil, 0, nil)
-	}
-	return r
-}
-
-// compile is Compile for a rule that never changes, which it keeps.
-func compile(rule *Rule, version uint64) *Compiled {
+// compile compiles a rule that is valid and complete, which it keeps and which never changes.
+// Limiters tell versions of their rule apart by version: the higher one is newer.
+func compile(rule *Rule, version uint64) *compiledRule {
 	window := rule.Calendar.Length(rule.Window)
-	r := &Compiled{rule: rule, version: version, seconds: window.Seconds(), windows: openwindow.New(rule.calendar())}
+	r := &compiledRule{rule: rule, version: version, seconds: window.Seconds(), windows: openwindow.New(rule.calendar())}
 	if rule.limiterKind() == windowLimiter {
 		parts := max(1, rule.Buckets) // a fixed window is not parted
 		r.bucket, r.span = window/time.Duration(parts), parts
@@ -64,7 +54,7 @@ func compile(rule *Rule, version uint64) *Compiled {
 }
 
 // compileLimit computes what depends on the limit.
-func (r *Compiled) compileLimit() {
+func (r *compiledRule) compileLimit() {
 	whole, fraction := split(r.rule.Limit)
 	if r.most = whole; fraction > 0 {
 		r.most++
@@ -74,7 +64,7 @@ func (r *Compiled) compileLimit() {
 	}
 }
 
-func (r *Compiled) compileWarmUp() {
+func (r *compiledRule) compileWarmUp() {
 	r.warmUpCurves = new(warmUpCurves)
 	w, perSecond := r.rule.WarmUp, r.rule.Limit/r.seconds
 	switch r.rule.limiterKind() {
@@ -89,38 +79,38 @@ func (r *Compiled) compileWarmUp() {
 }
 
 // outlastsStep says whether the window of a rule that warms up is longer than a step.
-func (r *Compiled) outlastsStep() bool { return r.warmsUp() && r.spanLength() > r.rule.WarmUp.Step }
+func (r *compiledRule) outlastsStep() bool { return r.warmsUp() && r.spanLength() > r.rule.WarmUp.Step }
 
 // spanLength returns the time in which no more than the limit passes a window.
-func (r *Compiled) spanLength() time.Duration { return time.Duration(r.span) * r.bucket }
+func (r *compiledRule) spanLength() time.Duration { return time.Duration(r.span) * r.bucket }
 
 // Rule returns the rule that was compiled.
-func (r *Compiled) Rule() Rule { return *r.rule }
+func (r *compiledRule) Rule() Rule { return *r.rule }
 
 // canFollow says whether a limiter of the present version can go on with this one: both
 // count the same calls, by the same kind of limiter.
-func (r *Compiled) canFollow(present *Compiled) bool {
+func (r *compiledRule) canFollow(present *compiledRule) bool {
 	return r.countsLike(present) && r.rule.limiterKind() == present.rule.limiterKind()
 }
 
 // countsLike says whether this version of the rule counts the same calls as the present
 // one, be it by another kind of limiter, see [predecessor].
-func (r *Compiled) countsLike(present *Compiled) bool {
+func (r *compiledRule) countsLike(present *compiledRule) bool {
 	from, to := present.rule, r.rule
 	return from.Resource == to.Resource && from.Match == to.Match &&
 		from.Shared == to.Shared && from.Related == to.Related
 }
 
-func (r *Compiled) warmsUp() bool { return r.rule.WarmUp.Period > 0 }
+func (r *compiledRule) warmsUp() bool { return r.rule.WarmUp.Period > 0 }
 
 // cost returns the time that n tokens take at a limit in tokens per window, in
 // nanoseconds.
-func (r *Compiled) cost(n int64, limit float64) float64 {
+func (r *compiledRule) cost(n int64, limit float64) float64 {
 	return float64(n) * r.seconds * 1e9 / limit
 }
 
 // perNanosecond returns the limit in tokens per nanosecond: 0 for the limit 0 alone.
-func (r *Compiled) perNanosecond() float64 {
+func (r *compiledRule) perNanosecond() float64 {
 	if rate := r.rule.Limit / r.seconds / 1e9; rate > 0 || r.rule.Limit <= 0 {
 		return rate
 	}

@@ -6,7 +6,6 @@ import (
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/flow"
-	"github.com/penstock-go/penstock/rule"
 )
 
 func ExampleRule() {
@@ -25,66 +24,21 @@ func ExampleRule_Validate() {
 	// maxWait has no effect on a window: remove it, or set algorithm to "throttle" or "tokenBucket"
 }
 
-func ExampleWindow() {
-	r := flow.Rule{Resource: "orders:create", Limit: 2}
-	compiled := flow.Compile(r.WithDefaults(), 1)
-	now := clock.Instant(0)
-	window := flow.NewWindow(compiled, now)
+// A call that has to wait is told how long, and can give its turn back.
+func ExampleLimiter_Reserve() {
+	limiter, err := flow.NewLimiter(flow.Rule{Limit: 10, Algorithm: flow.Throttle, MaxWait: time.Second},
+		flow.WithClock(clock.NewVirtual(time.Unix(0, 0))))
+	if err != nil {
+		fmt.Println(err)
+	}
 	for range 3 {
-		fmt.Println(window.Take(compiled, now, 1) == rule.Pass)
+		booking := limiter.Reserve(1)
+		fmt.Println(booking.OK(), booking.Delay())
 	}
-	fmt.Println("retry after", window.RetryAfter(now, 1))
 	// Output:
-	// true
-	// true
-	// false
-	// retry after 1s
-}
-
-func ExampleQueue() {
-	r := flow.Rule{Resource: "orders:create", Limit: 10, Algorithm: flow.Throttle, MaxWait: time.Second}
-	compiled := flow.Compile(r.WithDefaults(), 1)
-	now := clock.Instant(0)
-	queue := flow.NewQueue(compiled, now)
-	_, first := queue.Take(compiled, now, 1)
-
-	waiter := flow.NewWaiter(func() {})
-	_, second := queue.Join(compiled, now, 1, time.Minute, waiter)
-	_, until, _ := queue.Poll(now, waiter)
-	fmt.Println(first == rule.Pass, second == rule.Wait, until)
-	// Output: true true 100ms
-}
-
-func ExampleQueue_tokenBucket() {
-	r := flow.Rule{Resource: "orders:create", Limit: 10, Burst: 3, Algorithm: flow.TokenBucket}
-	compiled := flow.Compile(r.WithDefaults(), 1)
-	now := clock.Instant(0)
-	queue := flow.NewQueue(compiled, now)
-	for range 4 {
-		_, decision := queue.Take(compiled, now, 1)
-		fmt.Println(decision == rule.Pass)
-	}
-	fmt.Println("retry after", queue.RetryAfter(now, 1, 0))
-	// Output:
-	// true
-	// true
-	// true
-	// false
-	// retry after 100ms
-}
-
-// A related resource is counted, and the guarded one waits until it has a slot.
-func ExampleWindow_Check() {
-	r := flow.Rule{Resource: "orders:read", Related: "orders:write", Limit: 2}
-	compiled := flow.Compile(r.WithDefaults(), 1)
-	now := clock.Instant(0)
-	window := flow.NewWindow(compiled, now)
-	fmt.Println(window.Check(compiled, now, 1) == rule.Pass)
-	window.Count(compiled, now, 2) // two writes
-	fmt.Println(window.Check(compiled, now, 1) == rule.Pass)
-	// Output:
-	// true
-	// false
+	// true 0s
+	// true 100ms
+	// true 200ms
 }
 
 func ExampleRule_fixedWindow() {

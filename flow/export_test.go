@@ -9,7 +9,28 @@ import (
 )
 
 // What tests of algorithms and of full windows use.
-type LimiterKind = limiterKind
+type (
+	Compiled    = compiledRule
+	LimiterKind = limiterKind
+	Queue       = queue
+	RuleLimiter = ruleLimiter
+	Turn        = turn
+	Waiter      = waiter
+	Window      = window
+)
+
+func NewQueue(r *compiledRule, now clock.Instant) *queue   { return newQueue(r, now) }
+func NewWindow(r *compiledRule, now clock.Instant) *window { return newWindow(r, now) }
+func NewWaiter(wake func()) *waiter                        { return newWaiter(wake) }
+
+// Compile compiles a rule, whose windows follow no wall clock.
+func Compile(rule Rule, version uint64) *compiledRule {
+	r := compile(&rule, version)
+	if r.windows != nil {
+		r.windows.Keep(nil, 0, nil)
+	}
+	return r
+}
 
 const (
 	WindowLimiter   = windowLimiter
@@ -20,23 +41,23 @@ const (
 func (r Rule) LimiterKind() LimiterKind { return r.limiterKind() }
 
 // Expect says what Join would say to such a call, and takes nothing.
-func (q *Queue) Expect(r *Compiled, now clock.Instant, n int32, patience time.Duration) (Turn, rule.Decision) {
+func (q *queue) Expect(r *compiledRule, now clock.Instant, n int32, patience time.Duration) (turn, rule.Decision) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	passAt, decision := q.plan(r, now, n, &caller{}, min(patience, r.rule.MaxWait))
-	return Turn{at: passAt}, decision
+	return turn{at: passAt}, decision
 }
 
 // LaterThan returns when the open bucket began; 0 if that was not after now.
-func (w *Window) LaterThan(now clock.Instant) clock.Instant { return w.laterThan(now) }
+func (w *window) LaterThan(now clock.Instant) clock.Instant { return w.laterThan(now) }
 
-func (w *Window) FullUntil(r *Compiled, now clock.Instant, n int32) clock.Instant {
+func (w *window) FullUntil(r *compiledRule, now clock.Instant, n int32) clock.Instant {
 	return w.fullUntil(r, now, n)
 }
 
 // CheckWaiters returns what is wrong with the queue of those who wait, of whom there should
 // be so many.
-func (q *Queue) CheckWaiters(want int) error {
+func (q *queue) CheckWaiters(want int) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	var levels [len(q.waiters.levels)]levelCount
@@ -72,11 +93,11 @@ func (q *Queue) CheckWaiters(want int) error {
 }
 
 // Tokens returns how many tokens the ticket took.
-func (r Turn) Tokens() int32 { return r.tokens }
+func (r turn) Tokens() int32 { return r.tokens }
 
 // Logged returns how many entries the window keeps of what has passed, for other
 // shapes of its rule.
-func (w *Window) Logged() int {
+func (w *window) Logged() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.log == nil {
@@ -85,6 +106,6 @@ func (w *Window) Logged() int {
 	return cap(w.log.entries)
 }
 
-func (w *Window) Follow(before predecessor) { w.follow(before) }
+func (w *window) Follow(before predecessor) { w.follow(before) }
 
-func (q *Queue) Follow(before predecessor) { q.follow(before) }
+func (q *queue) Follow(before predecessor) { q.follow(before) }

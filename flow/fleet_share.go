@@ -10,10 +10,10 @@ import (
 	"github.com/penstock-go/penstock/rule"
 )
 
-// shareLimiter is one version of a rule of mode share with a window: an ordinary [RuleLimiter]
+// shareLimiter is one version of a rule of mode share with a window: an ordinary ruleLimiter
 // whose limit is what the instance has of that of the fleet. Its calls are counted as demand.
 type shareLimiter struct {
-	*RuleLimiter
+	*ruleLimiter
 	shared  *sharedLimit
 	share   *fleet.Share // that of shared
 	version *fleetVersion
@@ -22,7 +22,7 @@ type shareLimiter struct {
 // shareQueue is a shareLimiter of a rule with a queue, in which calls wait.
 type shareQueue struct {
 	*shareLimiter
-	calls RuleQueue
+	calls ruleQueue
 }
 
 // sharedLimit is what all versions of a rule have in common.
@@ -66,7 +66,7 @@ func (s *shareSource) apply(r *Rule, limit float64) {
 }
 
 // withShare returns a copy of the compiled rule whose limit is that of a share.
-func (r *Compiled) withShare(share *fleet.Share) *Compiled {
+func (r *compiledRule) withShare(share *fleet.Share) *compiledRule {
 	source := &shareSource{share: share, written: *r.rule}
 	if r.follower != nil {
 		source.signal, _ = r.follower.source.(*signalSource)
@@ -78,7 +78,7 @@ func (r *Compiled) withShare(share *fleet.Share) *Compiled {
 func newShareLimiter(v *fleetVersion, env *rule.Env) rule.Limiter {
 	share := env.Fleet.Share(v.terms, v.rule.Fleet.OnOutage, env.Now)
 	l := &shareLimiter{
-		RuleLimiter: newLimiter(compiledFor(*env, nil).withShare(share), env.Now),
+		ruleLimiter: newLimiter(compiledFor(*env, nil).withShare(share), env.Now),
 		shared:      &sharedLimit{share: share, versions: versions{latest: v.number, inForce: v.number}},
 		share:       share, version: v,
 	}
@@ -88,14 +88,14 @@ func newShareLimiter(v *fleetVersion, env *rule.Env) rule.Limiter {
 // asQueue returns the limiter, as a queue if calls can wait for it.
 func (l *shareLimiter) asQueue() rule.Limiter {
 	if l.queue != nil {
-		return &shareQueue{l, RuleQueue{l.RuleLimiter}}
+		return &shareQueue{l, ruleQueue{l.ruleLimiter}}
 	}
 	return l
 }
 
 // Acquire takes what the call takes. It may be a shadow rule that is asked, which never waits.
 func (l *shareLimiter) Acquire(c rule.Call) (rule.Ticket, rule.Decision) {
-	ticket, decision := l.RuleLimiter.Acquire(c)
+	ticket, decision := l.ruleLimiter.Acquire(c)
 	l.count(c, decision)
 	return ticket, decision
 }
@@ -109,19 +109,19 @@ func (l *shareLimiter) count(c rule.Call, decision rule.Decision) {
 
 // GiveBack returns what Acquire took.
 func (l *shareLimiter) GiveBack(now clock.Instant, t rule.Ticket, tokens int32) {
-	l.RuleLimiter.GiveBack(now, t, tokens)
+	l.ruleLimiter.GiveBack(now, t, tokens)
 	l.share.Count(now, -tokens, true)
 }
 
 // Settle corrects what a call took.
 func (l *shareLimiter) Settle(now, start clock.Instant, t rule.Ticket, tokens int32) {
-	l.RuleLimiter.Settle(now, start, t, tokens)
+	l.ruleLimiter.Settle(now, start, t, tokens)
 	l.share.Count(now, tokens, true)
 }
 
 // CountPass counts a call that passed on the resource that the rule is related to.
 func (l *shareLimiter) CountPass(now clock.Instant, tokens int32) {
-	l.RuleLimiter.CountPass(now, tokens)
+	l.ruleLimiter.CountPass(now, tokens)
 	l.share.Count(now, tokens, true)
 }
 
@@ -129,16 +129,16 @@ func (l *shareLimiter) CountPass(now clock.Instant, tokens int32) {
 func (l *shareLimiter) Inherit(shared rule.Limiter, now clock.Instant) {
 	switch from := shared.(type) {
 	case *shareLimiter:
-		l.RuleLimiter.Inherit(from.RuleLimiter, now)
+		l.ruleLimiter.Inherit(from.ruleLimiter, now)
 	case *shareQueue:
-		l.RuleLimiter.Inherit(from.RuleLimiter, now)
+		l.ruleLimiter.Inherit(from.ruleLimiter, now)
 	}
 }
 
 // Status tells the share of the limit, and what remains of it.
 func (l *shareLimiter) Status(now clock.Instant) rule.Status {
 	of := l.share.Status(now)
-	status, own := l.version.status(&of), l.RuleLimiter.Status(now)
+	status, own := l.version.status(&of), l.ruleLimiter.Status(now)
 	own.Quota.Limit = l.version.rule.Limit
 	if math.IsInf(of.Granted, 1) {
 		own.Quota.Effective = of.Granted
@@ -149,7 +149,7 @@ func (l *shareLimiter) Status(now clock.Instant) rule.Status {
 
 // Idle says whether nothing would be missed if the limiter were made anew.
 func (l *shareLimiter) Idle(now clock.Instant) bool {
-	return l.RuleLimiter.Idle(now) && l.share.Idle(now)
+	return l.ruleLimiter.Idle(now) && l.share.Idle(now)
 }
 
 // Activate puts this version in force, unless a newer one is.
@@ -159,7 +159,7 @@ func (l *shareLimiter) Activate(now clock.Instant) {
 	if l.shared.versions.activate(l.version.number) {
 		l.share.Change(l.version.terms, l.version.rule.Fleet.OnOutage, now)
 	}
-	l.RuleLimiter.Activate(now)
+	l.ruleLimiter.Activate(now)
 }
 
 // Retire lets go of calls that wait, for the rule is gone.
@@ -167,7 +167,7 @@ func (l *shareLimiter) Retire(now clock.Instant) {
 	l.shared.mu.Lock()
 	defer l.shared.mu.Unlock()
 	if l.shared.versions.retire(l.version.number) {
-		l.RuleLimiter.Retire(now)
+		l.ruleLimiter.Retire(now)
 		l.share.Release(now)
 	}
 }
@@ -183,10 +183,10 @@ func (l *shareLimiter) adopted(v *fleetVersion, env *rule.Env) rule.Limiter {
 	compiled := compiledFor(*env, nil).withShare(l.share)
 	next := &shareLimiter{shared: l.shared, share: l.share, version: v}
 	if compiled.canFollow(l.compiled) {
-		next.RuleLimiter = l.withVersion(compiled)
+		next.ruleLimiter = l.withVersion(compiled)
 	} else {
-		next.RuleLimiter = newLimiter(compiled, env.Now)
-		next.follow(l.RuleLimiter)
+		next.ruleLimiter = newLimiter(compiled, env.Now)
+		next.follow(l.ruleLimiter)
 	}
 	return next.asQueue()
 }

@@ -52,9 +52,9 @@ func (f *Follow) limit(written, shown float64) float64 {
 // follower makes a version of a rule for each limit that its source brings. The versions come
 // into force one after the other, in the order in which the source told the limits.
 type follower struct {
-	written *Compiled // the rule as it was written
+	written *compiledRule // the rule as it was written
 	source  limitSource
-	present atomic.Pointer[Compiled] // changed under mu
+	present atomic.Pointer[compiledRule] // changed under mu
 
 	mu sync.Mutex // held while a version is compiled
 }
@@ -70,7 +70,7 @@ type limitSource interface {
 }
 
 // withSource returns a copy of a compiled rule whose limit moves.
-func (r *Compiled) withSource(source limitSource) *Compiled {
+func (r *compiledRule) withSource(source limitSource) *compiledRule {
 	moving := *r
 	moving.follower = &follower{written: &moving, source: source}
 	moving.follower.present.Store(&moving)
@@ -97,7 +97,7 @@ func (s *signalSource) apply(r *Rule, limit float64) { r.Limit = limit }
 
 // FollowSignal makes limiters of the rule follow the readings of its signal, if it
 // follows one. Until then the limit is the rule's.
-func (r *Compiled) FollowSignal(signals rule.Signals) {
+func (r *compiledRule) FollowSignal(signals rule.Signals) {
 	if r.follower == nil {
 		return
 	}
@@ -108,14 +108,14 @@ func (r *Compiled) FollowSignal(signals rule.Signals) {
 
 // inForce returns the rule with the limit that its source brings; the rule itself if the
 // limit does not move.
-func (r *Compiled) inForce() *Compiled {
+func (r *compiledRule) inForce() *compiledRule {
 	if r.follower == nil {
 		return r
 	}
 	return r.follower.inForce()
 }
 
-func (f *follower) inForce() *Compiled {
+func (f *follower) inForce() *compiledRule {
 	present := f.present.Load()
 	if f.source.limit() == present.rule.Limit {
 		return present
@@ -132,7 +132,7 @@ func (f *follower) inForce() *Compiled {
 }
 
 // moved returns the rule with another limit, as a newer version.
-func (r *Compiled) moved(source limitSource, limit float64) *Compiled {
+func (r *compiledRule) moved(source limitSource, limit float64) *compiledRule {
 	next, moved := *r, *r.rule
 	source.apply(&moved, limit)
 	next.rule = &moved
@@ -142,14 +142,14 @@ func (r *Compiled) moved(source limitSource, limit float64) *Compiled {
 }
 
 // unfollowed returns a copy whose limit does not move, which no call brings.
-func (r *Compiled) unfollowed() *Compiled {
+func (r *compiledRule) unfollowed() *compiledRule {
 	fixed := *r
 	fixed.follower = nil
 	return &fixed
 }
 
 // isBefore says whether a version of the rule is older than another one.
-func (r *Compiled) isBefore(other *Compiled) bool {
+func (r *compiledRule) isBefore(other *compiledRule) bool {
 	if r.version != other.version {
 		return r.version < other.version
 	}
@@ -158,13 +158,13 @@ func (r *Compiled) isBefore(other *Compiled) bool {
 
 // mayPassLater says whether a call of n tokens, which are more than the present limit, can
 // pass when its source allows for more.
-func (r *Compiled) mayPassLater(n int32) bool {
+func (r *compiledRule) mayPassLater(n int32) bool {
 	return r.follower != nil && int64(n) > r.most && int64(n) <= r.follower.written.most
 }
 
 // catchUp goes over to the limit that its source brings at now, and returns the
 // version of the rule in force. The mutex is held.
-func (w *Window) catchUp(now clock.Instant) *Compiled {
+func (w *window) catchUp(now clock.Instant) *compiledRule {
 	present := w.compiled.Load()
 	next := present.inForce()
 	if next != present {
@@ -178,7 +178,7 @@ const lookAgain = 250 * time.Millisecond
 
 // untilHeadPasses returns how long the first call in the queue waits before it polls
 // again: until it may pass, or until it looks whether it may pass earlier.
-func (q *Queue) untilHeadPasses(now clock.Instant) time.Duration {
+func (q *queue) untilHeadPasses(now clock.Instant) time.Duration {
 	left := q.waiters.head.turn.at.Sub(now)
 	if q.compiled.follower != nil {
 		left = min(left, lookAgain)
@@ -188,7 +188,7 @@ func (q *Queue) untilHeadPasses(now clock.Instant) time.Duration {
 
 // catchUp goes over to the limit that its source brings at now, and lets the
 // waiting calls pass whose time has come by then.
-func (q *Queue) catchUp(now clock.Instant) {
+func (q *queue) catchUp(now clock.Instant) {
 	if next := q.compiled.inForce(); next != q.compiled && q.before == nil && !q.retired {
 		q.adopt(next, now)
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 // Forecast says what becomes of a call that comes at a later instant, see [rule.Forecaster].
-func (l *RuleLimiter) Forecast(c rule.Call, at clock.Instant, promised int64) (passes clock.Instant, refused bool) {
+func (l *ruleLimiter) Forecast(c rule.Call, at clock.Instant, promised int64) (passes clock.Instant, refused bool) {
 	if l.queue != nil {
 		var who caller
 		l.suppose(&who, &c)
@@ -26,7 +26,7 @@ func (l *RuleLimiter) Forecast(c rule.Call, at clock.Instant, promised int64) (p
 }
 
 // forecast is that of a queue: the call comes behind those that wait already.
-func (q *Queue) forecast(r *Compiled, c rule.Call, at clock.Instant, who *caller) (passes clock.Instant, refused bool) {
+func (q *queue) forecast(r *compiledRule, c rule.Call, at clock.Instant, who *caller) (passes clock.Instant, refused bool) {
 	at = max(at, c.Now)
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -36,7 +36,7 @@ func (q *Queue) forecast(r *Compiled, c rule.Call, at clock.Instant, who *caller
 
 // leaves says whether what is taken at now may have left the window at a later
 // instant.
-func (r *Compiled) leaves(now, later clock.Instant) bool {
+func (r *compiledRule) leaves(now, later clock.Instant) bool {
 	return later >= r.bucketStart(r.bucketOf(now)+int64(r.span))
 }
 
@@ -44,7 +44,7 @@ func (r *Compiled) leaves(now, later clock.Instant) bool {
 // call comes. A call that has to wait anyway need not wait if it is refused in the end.
 // The instant is never too late, but may be too early: it is now if the rule warms up or
 // follows a signal.
-func (w *Window) fullUntil(r *Compiled, now clock.Instant, n int32) clock.Instant {
+func (w *window) fullUntil(r *compiledRule, now clock.Instant, n int32) clock.Instant {
 	if r.warmsUp() || r.follower != nil || w.compiled.Load() != r {
 		return now
 	}

@@ -36,7 +36,7 @@ const roundingError = 1e-9
 const never = math.MinInt64 / 2
 
 // newFractionCarry returns what a window of that limit starts with: a token if the limit
-// is below 1. A window is not idle before that token is there again, see [Window.Idle].
+// is below 1. A window is not idle before that token is there again, see window.Idle.
 // So a resource that is evicted between rare calls passes neither more nor fewer of
 // them than one that is kept.
 func newFractionCarry(limit float64) fractionCarry {
@@ -95,7 +95,7 @@ func (c *fractionCarry) spend(bucket int64, end clock.Instant, tokens int64) {
 // bucket. They do not count against the whole tokens of its limit. It is 0 if the limit
 // has no fraction, unless they were saved for a large call, and never so much that the
 // limit of the rule would be exceeded.
-func (c *fractionCarry) inWindow(whole int64, fraction float64, r *Compiled, bucket int64) int64 {
+func (c *fractionCarry) inWindow(whole int64, fraction float64, r *compiledRule, bucket int64) int64 {
 	if fraction == 0 && c.spent <= 1 || bucket-c.spentIn >= int64(r.span) {
 		return 0
 	}
@@ -122,7 +122,7 @@ func (c *fractionCarry) unspend(tokens int64) {
 // adopt goes over to a changed rule at the start of the present bucket. What is saved is
 // limited to what the new rule would have saved since the last change, so that a change
 // that is taken back yields nothing.
-func (c *fractionCarry) adopt(from, to *Compiled, now clock.Instant) {
+func (c *fractionCarry) adopt(from, to *compiledRule, now clock.Instant) {
 	c.adoptWanted(from, to)
 	_, most := split(to.rule.Limit)
 	switch {
@@ -137,7 +137,7 @@ func (c *fractionCarry) adopt(from, to *Compiled, now clock.Instant) {
 
 // reshape goes over to buckets of another length at now. What passed before an instant
 // is not known: tokens spent before it are in no window any more.
-func (c *fractionCarry) reshape(from, to *Compiled, known, now clock.Instant) {
+func (c *fractionCarry) reshape(from, to *compiledRule, known, now clock.Instant) {
 	switch {
 	case c.spentIn != never && c.spentAt < known:
 		c.spentIn, c.spent = never, 0

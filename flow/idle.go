@@ -5,7 +5,7 @@ import "github.com/penstock-go/penstock/clock"
 // Idle says whether the window could be removed at now: it is empty, and a new one would
 // be as cold and have as much carried over, so that it would let no more calls pass, nor
 // fewer. Only the fraction beside whole tokens, of a limit like 2.5, would be lost.
-func (w *Window) Idle(now clock.Instant) bool {
+func (w *window) Idle(now clock.Instant) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	r := w.catchUp(now)
@@ -17,7 +17,7 @@ func (w *Window) Idle(now clock.Instant) bool {
 
 // Idle says whether the queue could be removed at now: no call waits, and a new one would
 // decide alike on calls that take no more than the limit.
-func (q *Queue) Idle(now clock.Instant) bool {
+func (q *queue) Idle(now clock.Instant) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.catchUp(now)

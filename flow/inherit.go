@@ -5,13 +5,13 @@ import "github.com/penstock-go/penstock/clock"
 // Inherit makes a new window, which is not in use yet, start with all that a shared
 // one holds at now. A resource that shared a limit with others and gets one of its own
 // thus cannot pass more in the meantime. The new window is cold.
-func (w *Window) Inherit(shared *Window, now clock.Instant) {
+func (w *window) Inherit(shared *window, now clock.Instant) {
 	r := w.compiled.Load()
 	w.copyCounts(shared, now)
 	w.update(r, now)
 }
 
-func (w *Window) copyCounts(shared *Window, now clock.Instant) {
+func (w *window) copyCounts(shared *window, now clock.Instant) {
 	shared.mu.Lock()
 	defer shared.mu.Unlock()
 	r := shared.compiled.Load()
@@ -36,8 +36,8 @@ func (w *Window) copyCounts(shared *Window, now clock.Instant) {
 }
 
 // Inherit makes a new queue go on from the calls that a shared one has let pass, see
-// [Window.Inherit]. Calls that wait in the shared one do not count.
-func (q *Queue) Inherit(shared *Queue, now clock.Instant) {
+// window.Inherit. Calls that wait in the shared one do not count.
+func (q *queue) Inherit(shared *queue, now clock.Instant) {
 	shared.mu.Lock()
 	defer shared.mu.Unlock()
 	if shared.before != nil {

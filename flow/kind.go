@@ -41,8 +41,8 @@ func signals(r Rule) []rule.Signal {
 
 // compiledFor returns the compiled rule, which follows the signals and the wall clock of the
 // engine, and goes on from the version before; nil if there is none.
-func compiledFor(env rule.Env, before *Compiled) *Compiled {
-	compiled := env.Compiled.(*Compiled)
+func compiledFor(env rule.Env, before *compiledRule) *compiledRule {
+	compiled := env.Compiled.(*compiledRule)
 	compiled.FollowSignal(env.Signals)
 	if compiled.windows != nil {
 		var present *openwindow.Windows
@@ -63,7 +63,7 @@ func newLimiterFor(r Rule, env rule.Env) rule.Limiter {
 		return newFleetLimiter(r, env)
 	}
 	if r.Algorithm == Prepaid {
-		return newPrepaid(env.Compiled.(*Compiled))
+		return newPrepaid(env.Compiled.(*compiledRule))
 	}
 	return newLimiter(compiledFor(env, nil), env.Now).warnBy(env.Warn).shareFairly(env.Seed).limiter()
 }
@@ -75,7 +75,7 @@ func adopt(present rule.Limiter, r Rule, env rule.Env) rule.Limiter {
 		return adoptFleet(present, r, env)
 	}
 	if r.Algorithm == Prepaid {
-		return adoptPrepaid(present, env.Compiled.(*Compiled))
+		return adoptPrepaid(present, env.Compiled.(*compiledRule))
 	}
 	before := ruleLimiterOf(present)
 	if before == nil {

@@ -28,11 +28,11 @@ func (l *largeCalls) mayPass(n int32, remaining int64) bool {
 
 // takeSaved takes n tokens in the open bucket if they are a large call for which
 // enough is saved.
-func (w *Window) takeSaved(r *Compiled, bucket int64, n int32) bool {
+func (w *window) takeSaved(r *compiledRule, bucket int64, n int32) bool {
 	return w.large.mayPass(n, w.counts.Remaining()) && w.takeSavedSlowly(r, bucket, int64(n))
 }
 
-func (w *Window) takeSavedSlowly(r *Compiled, bucket, n int64) bool {
+func (w *window) takeSavedSlowly(r *compiledRule, bucket, n int64) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.compiled.Load() != r || w.counts.OpenBucket() != bucket {
@@ -55,7 +55,7 @@ func (w *Window) takeSavedSlowly(r *Compiled, bucket, n int64) bool {
 }
 
 // spare returns how many saved tokens a large call may take in a bucket.
-func (w *Window) spare(r *Compiled, bucket int64) int64 {
+func (w *window) spare(r *compiledRule, bucket int64) int64 {
 	if w.carry.wanted == 0 || w.carry.inWindow(w.whole, w.fraction, r, bucket) > 0 {
 		return 0
 	}
@@ -63,14 +63,14 @@ func (w *Window) spare(r *Compiled, bucket int64) int64 {
 }
 
 // openForLarge computes what large calls may take in a bucket that is being opened.
-func (w *Window) openForLarge(r *Compiled, bucket int64) {
+func (w *window) openForLarge(r *compiledRule, bucket int64) {
 	w.large.above.Store(w.carry.largeAbove(w.whole, bucket, r.span))
 	w.large.spare.Store(max(0, w.spare(r, bucket)-w.carry.available(w.fraction)))
 }
 
 // largeHeld returns how many tokens the window that ends with a bucket holds beyond its
 // effective limit, for a large call.
-func (w *Window) largeHeld(r *Compiled, bucket int64) int64 {
+func (w *window) largeHeld(r *compiledRule, bucket int64) int64 {
 	if w.carry.spent <= 1 {
 		return 0
 	}
@@ -78,7 +78,7 @@ func (w *Window) largeHeld(r *Compiled, bucket int64) int64 {
 }
 
 // noteRefusals notes refused calls from now on, if the rule warms up.
-func (w *Window) noteRefusals(r *Compiled) {
+func (w *window) noteRefusals(r *compiledRule) {
 	if r.warmsUp() {
 		w.refused.Store(0)
 	} else {
@@ -88,7 +88,7 @@ func (w *Window) noteRefusals(r *Compiled) {
 
 // noteRefused notes that a call of n tokens was refused, if it is the largest since the
 // bucket was opened. A call that can never pass does not count.
-func (w *Window) noteRefused(r *Compiled, n int32) {
+func (w *window) noteRefused(r *compiledRule, n int32) {
 	for known := w.refused.Load(); n > known && int64(n) <= r.most; known = w.refused.Load() {
 		if w.refused.CompareAndSwap(known, n) {
 			return
@@ -98,7 +98,7 @@ func (w *Window) noteRefused(r *Compiled, n int32) {
 
 // accountForRefused accounts for the calls that were refused in a bucket, which is
 // closed: the resource was not idle, and there may be a large call to save for.
-func (w *Window) accountForRefused(r *Compiled, bucket int64) {
+func (w *window) accountForRefused(r *compiledRule, bucket int64) {
 	if !r.warmsUp() || w.refused.Load() == 0 {
 		return
 	}
@@ -126,7 +126,7 @@ func (c *fractionCarry) want(n, whole, bucket int64) {
 
 // unused returns how many tokens of a limit the buckets from the open one to the one
 // before the given one leave, in all, if nothing else is taken.
-func (w *Window) unused(c *fractionCarry, r *Compiled, bucket int64, limit float64) float64 {
+func (w *window) unused(c *fractionCarry, r *compiledRule, bucket int64, limit float64) float64 {
 	open := w.counts.OpenBucket()
 	saved := c.spent * max(0, min(bucket, c.spentIn+int64(r.span))-open)
 	return max(0, limit*float64(bucket-open)-float64(w.counts.HeldOver(bucket)-saved))
@@ -144,7 +144,7 @@ func (c *fractionCarry) lapse(limit float64, whole, bucket int64, span int) {
 
 // adoptWanted goes over to a changed rule: what is saved for a large call is a share of
 // the limit.
-func (c *fractionCarry) adoptWanted(from, to *Compiled) {
+func (c *fractionCarry) adoptWanted(from, to *compiledRule) {
 	if c.wanted == 0 {
 		return
 	}
@@ -157,14 +157,14 @@ func (c *fractionCarry) adoptWanted(from, to *Compiled) {
 }
 
 // isLarge says whether a call of n tokens, which was refused, is a large one.
-func (w *Window) isLarge(r *Compiled, n int32) bool {
+func (w *window) isLarge(r *compiledRule, n int32) bool {
 	c := w.closedCarry(r)
 	return n > 1 && r.warmsUp() && int64(n) > c.largeAbove(w.whole, w.counts.OpenBucket(), r.span)
 }
 
 // freeIn returns after how many buckets from the open one n tokens can be taken, saved
 // ones included, given that so many remain and no other call comes.
-func (w *Window) freeIn(r *Compiled, n, remaining int64) int64 {
+func (w *window) freeIn(r *compiledRule, n, remaining int64) int64 {
 	c, open, span := w.closedCarry(r), w.counts.OpenBucket(), int64(r.span)
 	taken := w.counts.Remaining() - remaining               // by others, before
 	toSave := w.counts.HeldOver(open+span) + (taken+n)*span // at most, in tokens times buckets

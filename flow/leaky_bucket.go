@@ -16,7 +16,7 @@ import (
 // instant is rounded up by is taken off the next distance, so that rounding does not
 // add up.
 type leakyBucket struct {
-	compiled    *Compiled
+	compiled    *compiledRule
 	warmUp      warmUpState
 	lastPass    rounded // when the last call passes that was granted
 	plannedPass rounded // when the first call in the queue is to pass
@@ -60,7 +60,7 @@ func (r rounded) notBefore(now clock.Instant) rounded {
 // nextBehind plans with the limit of the step in which the first call in the queue
 // became the first: the warm-up goes from step to step in the order in which calls
 // pass.
-func (s *leakyBucket) nextBehind(_ *Waiter, between int64, now clock.Instant, n int32) (clock.Instant, bool) {
+func (s *leakyBucket) nextBehind(_ *waiter, between int64, now clock.Instant, n int32) (clock.Instant, bool) {
 	limit := s.warmUp.queueLimit(s.compiled, s.lastPass.at)
 	return s.plannedPass.after(s.compiled.cost(between+int64(n), limit)).notBefore(now).at, true
 }
@@ -77,10 +77,10 @@ func (s *leakyBucket) delay(now, passAt clock.Instant, n int32) {
 	s.warmUp.delayed(s.compiled, int64(n), now, passAt)
 }
 
-func (s *leakyBucket) grant(_, passAt clock.Instant, n int32) Turn {
+func (s *leakyBucket) grant(_, passAt clock.Instant, n int32) turn {
 	s.warmUp.queueLimit(s.compiled, passAt) // enter the step that it falls in
 	s.warmUp.passed(s.compiled, int64(n), passAt)
-	turn := Turn{at: passAt, tokens: n, undoAt: s.lastPass.at, undoAmount: s.lastPass.by}
+	turn := turn{at: passAt, tokens: n, undoAt: s.lastPass.at, undoAmount: s.lastPass.by}
 	s.lastPass = rounded{at: passAt}
 	if s.plannedPass.at == passAt {
 		s.lastPass = s.plannedPass
@@ -90,7 +90,7 @@ func (s *leakyBucket) grant(_, passAt clock.Instant, n int32) Turn {
 
 // takeBack takes back the last turn. An earlier one cannot be given to another
 // call: the call behind it has kept its distance already.
-func (s *leakyBucket) takeBack(turn Turn) bool {
+func (s *leakyBucket) takeBack(turn turn) bool {
 	if s.lastPass.at != turn.at {
 		return false
 	}
@@ -99,7 +99,7 @@ func (s *leakyBucket) takeBack(turn Turn) bool {
 	return true
 }
 
-func (s *leakyBucket) adopt(r *Compiled, now clock.Instant) schedule {
+func (s *leakyBucket) adopt(r *compiledRule, now clock.Instant) schedule {
 	s.warmUp.adopt(s.compiled, r, now)
 	s.compiled = r
 	return s

@@ -10,7 +10,7 @@ import (
 // forecast is a copy of a throttle that goes on as if no call came, to look ahead with.
 type forecast struct {
 	leakyBucket
-	waiting []*Waiter // the calls that still wait, in the order in which they pass
+	waiting []*waiter // the calls that still wait, in the order in which they pass
 	behind  int64     // tokens of those behind the first
 	maxWait time.Duration
 }
@@ -122,7 +122,7 @@ func (o *forecast) event(at clock.Instant) clock.Instant {
 }
 
 // advance lets the waiting calls pass whose time has come by an instant, see
-// [Queue.advance].
+// queue.advance.
 func (o *forecast) advance(at clock.Instant) {
 	for len(o.waiting) > 0 && o.plannedPass.at <= at {
 		passAt := o.plannedPass.at

@@ -17,7 +17,7 @@ type limitHistory struct {
 
 // add adds the limit of a bucket, the last one that was added or a later one. It
 // returns the limit of the window that ends with that bucket.
-func (h *limitHistory) add(r *Compiled, bucket int64, limit float64) float64 {
+func (h *limitHistory) add(r *compiledRule, bucket int64, limit float64) float64 {
 	if !r.outlastsStep() {
 		return limit
 	}

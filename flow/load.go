@@ -5,11 +5,11 @@ import (
 	"github.com/penstock-go/penstock/rule"
 )
 
-var _ rule.LoadReporter = (*RuleQueue)(nil)
+var _ rule.LoadReporter = (*ruleQueue)(nil)
 
 // Load returns how much of the longest wait a call would wait that came now. That calls wait is usual
 // for a rule which spaces them, and says nothing more.
-func (l *RuleQueue) Load(now clock.Instant) rule.Load {
+func (l *ruleQueue) Load(now clock.Instant) rule.Load {
 	q, longest := l.queue, l.compiled.rule.MaxWait
 	if longest == 0 {
 		return rule.Load{}

@@ -46,7 +46,7 @@ const (
 
 // reach returns how far back the rule counts: what passed before does not matter to what
 // may pass now.
-func (r *Compiled) reach() time.Duration {
+func (r *compiledRule) reach() time.Duration {
 	if r.rule.Limit == 0 {
 		return r.spanLength() // nothing passes, whatever has
 	}

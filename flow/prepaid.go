@@ -47,13 +47,13 @@ var (
 )
 
 // newPrepaid returns a limiter whose balance is as at first.
-func newPrepaid(r *Compiled) *prepaidLimiter {
+func newPrepaid(r *compiledRule) *prepaidLimiter {
 	terms := r.prepaidTerms()
 	return &prepaidLimiter{r.rule, terms, prepaid.New(terms)}
 }
 
 // adoptPrepaid returns the limiter of a changed rule, nil if it had no balance.
-func adoptPrepaid(present rule.Limiter, r *Compiled) rule.Limiter {
+func adoptPrepaid(present rule.Limiter, r *compiledRule) rule.Limiter {
 	before, ok := present.(*prepaidLimiter)
 	if !ok {
 		return nil
@@ -61,7 +61,7 @@ func adoptPrepaid(present rule.Limiter, r *Compiled) rule.Limiter {
 	return &prepaidLimiter{r.rule, r.prepaidTerms(), before.balance}
 }
 
-func (r *Compiled) prepaidTerms() prepaid.Terms {
+func (r *compiledRule) prepaidTerms() prepaid.Terms {
 	return prepaid.Terms{Version: r.version, Limit: int64(r.rule.Limit)}
 }
 

@@ -8,16 +8,16 @@ import (
 	"github.com/penstock-go/penstock/rule"
 )
 
-// Queue enforces a rule that may make calls wait: a throttle, which spaces calls evenly, or
+// queue enforces a rule that may make calls wait: a throttle, which spaces calls evenly, or
 // a token bucket. Calls of one priority are served first come, first served. Calls of
 // higher priorities come first, except for one pass in eight.
 //
 // A queue computes when calls may pass. It does not wait itself: a call that has to
-// wait gets a [Waiter], which is woken, and is asked by [Queue.Poll]. Queues are safe
+// wait gets a waiter, which is woken, and is asked by queue.Poll. Queues are safe
 // for concurrent use; one mutex guards each.
-type Queue struct {
+type queue struct {
 	mu       sync.Mutex
-	compiled *Compiled
+	compiled *compiledRule
 	schedule schedule
 	retired  bool
 
@@ -28,12 +28,12 @@ type Queue struct {
 	tenants *tenantsOfQueue // nil until a version of the rule has some
 }
 
-// NewQueue returns a queue that nothing has passed yet: the first call of a throttle
+// newQueue returns a queue that nothing has passed yet: the first call of a throttle
 // may pass at once, a token bucket is full. If the rule warms up the resource is cold
 // at now.
-func NewQueue(r *Compiled, now clock.Instant) *Queue {
+func newQueue(r *compiledRule, now clock.Instant) *queue {
 	r = r.inForce()
-	q := &Queue{compiled: r, schedule: newSchedule(r, now)}
+	q := &queue{compiled: r, schedule: newSchedule(r, now)}
 	q.waiters.order.ShareFairly(r.rule.remembered(), 0)
 	return q
 }
@@ -41,17 +41,17 @@ func NewQueue(r *Compiled, now clock.Instant) *Queue {
 // Take takes n tokens at now under a version of the rule, for a call of normal priority.
 // Pass: they are taken, by the turn. Wait: the call may pass later, see Join. Block:
 // it would have to wait longer than the rule's MaxWait; the turn is for
-// [Compiled.RetryAfter].
+// compiledRule.RetryAfter.
 // Stale: there is a newer version of the rule, or the rule is gone.
-func (q *Queue) Take(r *Compiled, now clock.Instant, n int32) (Turn, rule.Decision) {
+func (q *queue) Take(r *compiledRule, now clock.Instant, n int32) (turn, rule.Decision) {
 	return q.take(r, now, n, &caller{})
 }
 
 // take is Take for a call of somebody.
-func (q *Queue) take(r *Compiled, now clock.Instant, n int32, who *caller) (Turn, rule.Decision) {
+func (q *queue) take(r *compiledRule, now clock.Instant, n int32, who *caller) (turn, rule.Decision) {
 	q.mu.Lock()
 	passAt, decision := q.plan(r, now, n, who, r.rule.MaxWait)
-	turn := Turn{at: passAt}
+	turn := turn{at: passAt}
 	switch decision {
 	case rule.Pass:
 		turn = q.grant(now, passAt, n)
@@ -67,7 +67,7 @@ func (q *Queue) take(r *Compiled, now clock.Instant, n int32, who *caller) (Turn
 
 // Join is Take for a call that can wait, for no longer than the rule's MaxWait nor
 // patience. Wait: w is in the queue.
-func (q *Queue) Join(r *Compiled, now clock.Instant, n int32, patience time.Duration, w *Waiter) (Turn, rule.Decision) {
+func (q *queue) Join(r *compiledRule, now clock.Instant, n int32, patience time.Duration, w *waiter) (turn, rule.Decision) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	passAt, decision := q.plan(r, now, n, &w.caller, min(patience, r.rule.MaxWait))
@@ -85,25 +85,25 @@ func (q *Queue) Join(r *Compiled, now clock.Instant, n int32, patience time.Dura
 		w.join(now, n)
 		q.push(w, now)
 	}
-	return Turn{at: passAt}, decision
+	return turn{at: passAt}, decision
 }
 
 // Reserve takes n tokens for a call that does not wait for them, because its rule is a
 // shadow: Pass if the call could pass within the rule's MaxWait; Block or Stale. Calls
 // that still wait may pass at once.
-func (q *Queue) Reserve(r *Compiled, now clock.Instant, n int32) rule.Decision {
+func (q *queue) Reserve(r *compiledRule, now clock.Instant, n int32) rule.Decision {
 	_, decision := q.book(r, now, n)
 	return decision
 }
 
 // book is Reserve, and returns what was granted or, with Block, would be.
-func (q *Queue) book(r *Compiled, now clock.Instant, n int32) (Turn, rule.Decision) {
+func (q *queue) book(r *compiledRule, now clock.Instant, n int32) (turn, rule.Decision) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	passAt, decision := q.plan(r, now, n, &caller{}, r.rule.MaxWait)
 	switch {
 	case decision == rule.Block || decision == rule.Stale:
-		return Turn{at: passAt}, decision
+		return turn{at: passAt}, decision
 	case q.waiters.head != nil:
 		q.admitAll(now)
 		passAt, _ = q.schedule.next(now, n)
@@ -117,7 +117,7 @@ func (q *Queue) book(r *Compiled, now clock.Instant, n int32) (Turn, rule.Decisi
 // woken when it has become the first. Block: a changed rule, or more important calls,
 // would make it wait longer than it may. Stale: the rule is gone or has become one for other
 // calls.
-func (q *Queue) Poll(now clock.Instant, w *Waiter) (Turn, time.Duration, rule.Decision) {
+func (q *queue) Poll(now clock.Instant, w *waiter) (turn, time.Duration, rule.Decision) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.catchUp(now)
@@ -125,28 +125,28 @@ func (q *Queue) Poll(now clock.Instant, w *Waiter) (Turn, time.Duration, rule.De
 	case granted:
 		return w.turn, 0, rule.Pass
 	case refused:
-		return Turn{}, 0, rule.Block
+		return turn{}, 0, rule.Block
 	case released:
-		return Turn{}, 0, rule.Stale
+		return turn{}, 0, rule.Stale
 	}
 	if w == q.waiters.head {
-		return Turn{}, q.untilHeadPasses(now), rule.Wait
+		return turn{}, q.untilHeadPasses(now), rule.Wait
 	}
 	if !q.waiters.mixed {
-		return Turn{}, 0, rule.Wait
+		return turn{}, 0, rule.Wait
 	}
 	left := w.arrived.Add(q.compiled.rule.MaxWait).Sub(now)
 	if left <= 0 { // what passes at this instant has passed
 		q.finish(w, refused)
-		return Turn{}, 0, rule.Block
+		return turn{}, 0, rule.Block
 	}
-	return Turn{}, left, rule.Wait
+	return turn{}, left, rule.Wait
 }
 
 // Leave takes a waiter that gives up at now out of the queue; those behind it move up.
 // It returns false if the time of the waiter had come first: then the turn is
 // valid. All calls whose time has come by now pass.
-func (q *Queue) Leave(now clock.Instant, w *Waiter) (Turn, bool) {
+func (q *queue) Leave(now clock.Instant, w *waiter) (turn, bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.catchUp(now)
@@ -163,7 +163,7 @@ func (q *Queue) Leave(now clock.Instant, w *Waiter) (Turn, bool) {
 // GiveBack returns at now a turn that was not used after all; those behind move
 // up. A token bucket gets its tokens back. What a throttle has granted can go to
 // another call only as long as nothing later was granted.
-func (q *Queue) GiveBack(now clock.Instant, turn Turn) {
+func (q *queue) GiveBack(now clock.Instant, turn turn) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.catchUp(now)
@@ -177,14 +177,14 @@ func (q *Queue) GiveBack(now clock.Instant, turn Turn) {
 
 // Adopt goes over to a newer version of the rule, by which the waiting calls pass from
 // now on.
-func (q *Queue) Adopt(r *Compiled, now clock.Instant) {
+func (q *queue) Adopt(r *compiledRule, now clock.Instant) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.adopt(r.inForce(), now)
 }
 
 // Retire ends the queue: its rule is gone. Waiting calls get Stale.
-func (q *Queue) Retire() {
+func (q *queue) Retire() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.retired = true
@@ -195,33 +195,33 @@ func (q *Queue) Retire() {
 // could join the queue, if no other call comes and it can wait as long as the
 // rule allows but no longer than patience; [Never] when it cannot. The call has normal
 // priority.
-func (q *Queue) RetryAfter(now clock.Instant, n int32, patience time.Duration) time.Duration {
+func (q *queue) RetryAfter(now clock.Instant, n int32, patience time.Duration) time.Duration {
 	return q.retryRefused(now, n, &caller{}, patience)
 }
 
 // retryRefused is RetryAfter for a call of somebody.
-func (q *Queue) retryRefused(now clock.Instant, n int32, who *caller, patience time.Duration) time.Duration {
+func (q *queue) retryRefused(now clock.Instant, n int32, who *caller, patience time.Duration) time.Duration {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	passAt, _ := q.passTimeOf(now, n, who)
-	return q.compiled.RetryAfter(Turn{at: passAt}, now, patience)
+	return q.compiled.RetryAfter(turn{at: passAt}, now, patience)
 }
 
 // retryAfter is RetryAfter for a call that is not refused, perhaps: then it returns 0.
-func (q *Queue) retryAfter(r *Compiled, c rule.Call, who *caller) time.Duration {
+func (q *queue) retryAfter(r *compiledRule, c rule.Call, who *caller) time.Duration {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	passAt, decision := q.plan(r, c.Now, c.Tokens, who, r.rule.MaxWait)
 	if decision != rule.Block {
 		return 0
 	}
-	return r.RetryAfter(Turn{at: passAt}, c.Now, endless)
+	return r.RetryAfter(turn{at: passAt}, c.Now, endless)
 }
 
-// RetryAfter is [Queue.RetryAfter] for a call that the queue refused at now, under this
+// RetryAfter is queue.RetryAfter for a call that the queue refused at now, under this
 // version of the rule and with that turn. It does not ask the queue again, which
 // saves 15 ns.
-func (r *Compiled) RetryAfter(refused Turn, now clock.Instant, patience time.Duration) time.Duration {
+func (r *compiledRule) RetryAfter(refused turn, now clock.Instant, patience time.Duration) time.Duration {
 	if refused.at == 0 {
 		return Never
 	}
@@ -234,7 +234,7 @@ func (r *Compiled) RetryAfter(refused Turn, now clock.Instant, patience time.Dur
 // and how long it takes until more would if no other call comes, 0 if never, to within
 // a nanosecond for each call that waits. Calls whose time has come by now pass; nothing
 // else changes.
-func (q *Queue) Status(now clock.Instant) (limit float64, remaining int64, reset time.Duration) {
+func (q *queue) Status(now clock.Instant) (limit float64, remaining int64, reset time.Duration) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.catchUp(now)

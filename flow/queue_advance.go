@@ -7,10 +7,10 @@ import (
 	"github.com/penstock-go/penstock/rule"
 )
 
-// Turn is what a queue has granted a call: tokens, and the instant at which the
+// turn is what a queue has granted a call: tokens, and the instant at which the
 // call may pass. It has four words, which the compiler keeps in registers: that saves
 // 30 ns a call.
-type Turn struct {
+type turn struct {
 	at     clock.Instant
 	tokens int32
 
@@ -23,12 +23,12 @@ type Turn struct {
 
 // Time returns when the call may pass; 0 if it never can, in a turn that comes
 // with Block.
-func (r Turn) Time() clock.Instant { return r.at }
+func (r turn) Time() clock.Instant { return r.at }
 
 // plan decides on a call of somebody that comes at now, and returns when it
 // could pass, 0 if never. It takes nothing.
-func (q *Queue) plan(
-	r *Compiled, now clock.Instant, n int32, who *caller, patience time.Duration,
+func (q *queue) plan(
+	r *compiledRule, now clock.Instant, n int32, who *caller, patience time.Duration,
 ) (passAt clock.Instant, decision rule.Decision) {
 	r = r.inForce()
 	if r != q.compiled && r.isBefore(q.compiled) || q.retired && r.version == q.compiled.version {
@@ -57,7 +57,7 @@ func (q *Queue) plan(
 
 // passTimeOf returns when n tokens that come at now can pass, behind the calls that wait
 // and are served before one of somebody; false if they never can.
-func (q *Queue) passTimeOf(now clock.Instant, n int32, who *caller) (passAt clock.Instant, ok bool) {
+func (q *queue) passTimeOf(now clock.Instant, n int32, who *caller) (passAt clock.Instant, ok bool) {
 	head := q.waiters.head
 	switch {
 	case head == nil:
@@ -70,13 +70,13 @@ func (q *Queue) passTimeOf(now clock.Instant, n int32, who *caller) (passAt cloc
 
 // overtake notes that a call has passed at now that came last, and plans the calls anew
 // that wait and are less important.
-func (q *Queue) overtake(now clock.Instant) {
+func (q *queue) overtake(now clock.Instant) {
 	q.waiters.overtake()
 	q.promote(now)
 }
 
 // push has a call join the queue at now.
-func (q *Queue) push(w *Waiter, now clock.Instant) {
+func (q *queue) push(w *waiter, now clock.Instant) {
 	if q.waiters.push(w) {
 		q.wakeAll() // from now on they can be overtaken, and have to look when to give up
 	}
@@ -85,14 +85,14 @@ func (q *Queue) push(w *Waiter, now clock.Instant) {
 	}
 }
 
-func (q *Queue) wakeAll() {
+func (q *queue) wakeAll() {
 	for w := range q.waiters.order.All() {
 		w.wake()
 	}
 }
 
 // advance lets the waiting calls pass whose time has come by now, in order.
-func (q *Queue) advance(now clock.Instant) {
+func (q *queue) advance(now clock.Instant) {
 	for w := q.waiters.head; w != nil && w.turn.at <= now; w = q.waiters.head {
 		passAt := w.turn.at
 		w.turn = q.grant(passAt, passAt, w.tokens)
@@ -102,7 +102,7 @@ func (q *Queue) advance(now clock.Instant) {
 }
 
 // promote plans when the first call in the queue passes, and wakes it to wait for that.
-func (q *Queue) promote(now clock.Instant) {
+func (q *queue) promote(now clock.Instant) {
 	q.place(now)
 	if q.waiters.head != nil {
 		q.waiters.head.wake()
@@ -112,11 +112,11 @@ func (q *Queue) promote(now clock.Instant) {
 // place plans when the first call in the queue passes, which has become the first, or
 // has another call to follow, at the given instant: not earlier than that. A call that
 // can never pass, or would have to wait longer than the rule allows, is refused.
-func (q *Queue) place(now clock.Instant) {
+func (q *queue) place(now clock.Instant) {
 	for w := q.waiters.head; w != nil; w = q.waiters.head {
 		passAt, ok := q.schedule.next(max(now, w.arrived), w.tokens)
 		if ok && passAt.Sub(w.arrived) <= q.compiled.rule.MaxWait {
-			w.turn = Turn{at: passAt}
+			w.turn = turn{at: passAt}
 			q.schedule.delay(max(now, w.arrived), passAt, w.tokens)
 			return
 		}
@@ -124,7 +124,7 @@ func (q *Queue) place(now clock.Instant) {
 	}
 }
 
-func (q *Queue) adopt(r *Compiled, now clock.Instant) {
+func (q *queue) adopt(r *compiledRule, now clock.Instant) {
 	if q.before != nil {
 		q.takeOver(now)
 	}
@@ -149,7 +149,7 @@ func (q *Queue) adopt(r *Compiled, now clock.Instant) {
 
 // admitAll grants all waiting calls their turns at now, before their time: the
 // rule does not make calls wait any longer.
-func (q *Queue) admitAll(now clock.Instant) {
+func (q *queue) admitAll(now clock.Instant) {
 	for w := q.waiters.head; w != nil; w = q.waiters.head {
 		passAt, ok := q.schedule.next(now, w.tokens)
 		if !ok {
@@ -161,14 +161,14 @@ func (q *Queue) admitAll(now clock.Instant) {
 }
 
 // releaseAll takes all calls out of the queue, without turns.
-func (q *Queue) releaseAll() {
+func (q *queue) releaseAll() {
 	for w := q.waiters.head; w != nil; w = q.waiters.head {
 		q.finish(w, released)
 	}
 }
 
 // finish takes a waiter out of the queue, sets its state and wakes it.
-func (q *Queue) finish(w *Waiter, state waiterState) {
+func (q *queue) finish(w *waiter, state waiterState) {
 	charge := q.waiters.remove(w, state == granted)
 	if q.compiled.rule.Newcomers == NewcomersHalf && q.tenants != nil {
 		q.tenants.known.Add(charge, w.turn.at)

@@ -7,15 +7,15 @@ import (
 )
 
 var (
-	_ rule.Refunder = (*RuleLimiter)(nil)
-	_ rule.Refunder = (*RuleQueue)(nil)
+	_ rule.Refunder = (*ruleLimiter)(nil)
+	_ rule.Refunder = (*ruleQueue)(nil)
 	_ rule.Refunder = (*shareLimiter)(nil)
 	_ rule.Refunder = (*askLimiter)(nil)
 )
 
 // refund gives back up to n tokens of those that the window holds at now, the oldest first, and
 // returns how many.
-func (w *Window) refund(r *Compiled, now clock.Instant, n int32) (given int32) {
+func (w *window) refund(r *compiledRule, now clock.Instant, n int32) (given int32) {
 	r = r.inForce()
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -40,7 +40,7 @@ func (w *Window) refund(r *Compiled, now clock.Instant, n int32) (given int32) {
 // refund gives back up to n tokens that are missing in a token bucket at now, and returns how
 // many. A throttle gives nothing back, nor does a bucket that warms up: the calls behind have kept
 // their distance already.
-func (q *Queue) refund(now clock.Instant, n int32) (given int32) {
+func (q *queue) refund(now clock.Instant, n int32) (given int32) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.catchUp(now)
@@ -52,7 +52,7 @@ func (q *Queue) refund(now clock.Instant, n int32) (given int32) {
 	if given = int32(min(int64(n), missing)); given <= 0 {
 		return 0
 	}
-	bucket.takeBack(Turn{tokens: given, undoAt: max(now, bucket.at)})
+	bucket.takeBack(turn{tokens: given, undoAt: max(now, bucket.at)})
 	if q.log != nil {
 		q.log.giveBack(now, int64(given))
 	}
@@ -61,9 +61,9 @@ func (q *Queue) refund(now clock.Instant, n int32) (given int32) {
 }
 
 // Refund gives back tokens of calls whose tickets are not known. See [rule.Refunder].
-func (l *RuleLimiter) Refund(c rule.Call) { l.refund(c) }
+func (l *ruleLimiter) Refund(c rule.Call) { l.refund(c) }
 
-func (l *RuleLimiter) refund(c rule.Call) (given int32) {
+func (l *ruleLimiter) refund(c rule.Call) (given int32) {
 	switch {
 	case l.queue != nil:
 		return l.queue.refund(c.Now, c.Tokens)

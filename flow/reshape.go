@@ -6,7 +6,7 @@ import (
 	"github.com/penstock-go/penstock/clock"
 )
 
-// predecessor is a limiter, a [Window] or a [Queue], that another one takes over from
+// predecessor is a limiter, a window or a queue, that another one takes over from
 // because its rule has changed the algorithm.
 type predecessor interface {
 	// handOver ends the limiter and returns the log of what it has let pass, as far as
@@ -17,13 +17,13 @@ type predecessor interface {
 // follow makes the window count what another limiter has let pass. It is called before
 // the window is used. The other limiter goes on until the first call comes to the
 // window, or until Adopt; from then on its calls get Stale.
-func (w *Window) follow(before predecessor) {
+func (w *window) follow(before predecessor) {
 	w.before = before
 	w.compiled.Store(w.compiled.Load().unfollowed()) // the first call adopts its own
 }
 
 // takeOver counts what the predecessor has let pass. The window is closed.
-func (w *Window) takeOver(r *Compiled, now clock.Instant) {
+func (w *window) takeOver(r *compiledRule, now clock.Instant) {
 	log := w.before.handOver(now)
 	w.before = nil
 	log.reach = max(log.reach, r.reach())
@@ -38,7 +38,7 @@ func (w *Window) takeOver(r *Compiled, now clock.Instant) {
 
 // reshape goes over to buckets of another length or number at now. The window is
 // closed.
-func (w *Window) reshape(from, to *Compiled, now clock.Instant) {
+func (w *window) reshape(from, to *compiledRule, now clock.Instant) {
 	w.logHeld(from, now)
 	w.log.reach = max(w.log.reach, from.reach(), to.reach())
 	w.carry.reshape(from, to, w.log.since, now)
@@ -47,7 +47,7 @@ func (w *Window) reshape(from, to *Compiled, now clock.Instant) {
 }
 
 // restore fills the window with the entries of the log that still count in it.
-func (w *Window) restore(r *Compiled, opened int64) {
+func (w *window) restore(r *compiledRule, opened int64) {
 	w.counts.Resize(r.span, opened)
 	for _, entry := range w.log.entries {
 		w.counts.Put(r.bucketOf(entry.at), entry.tokens)
@@ -57,14 +57,14 @@ func (w *Window) restore(r *Compiled, opened int64) {
 }
 
 // logHeld logs what the closed window has counted since it was last restored.
-func (w *Window) logHeld(r *Compiled, now clock.Instant) {
+func (w *window) logHeld(r *compiledRule, now clock.Instant) {
 	w.beginLog(r)
 	open := w.counts.OpenBucket()
 	w.logBuckets(r, open-int64(r.span)+1, open, now)
 }
 
 // beginLog starts a log of what leaves the window from now on.
-func (w *Window) beginLog(r *Compiled) {
+func (w *window) beginLog(r *compiledRule) {
 	if w.log == nil {
 		w.log = &passLog{reach: r.reach(), since: r.bucketStart(w.counts.OpenBucket() - int64(r.span) + 1)}
 		w.restored = never
@@ -73,7 +73,7 @@ func (w *Window) beginLog(r *Compiled) {
 
 // logBuckets logs what was counted from the first to the last bucket, up to an instant.
 // What was restored is in the log already.
-func (w *Window) logBuckets(r *Compiled, first, last int64, until clock.Instant) {
+func (w *window) logBuckets(r *compiledRule, first, last int64, until clock.Instant) {
 	for bucket := max(first, w.restored); bucket <= last; bucket++ {
 		tokens := w.counts.TakenIn(bucket)
 		if bucket == w.restored {
@@ -87,7 +87,7 @@ func (w *Window) logBuckets(r *Compiled, first, last int64, until clock.Instant)
 
 // logLeaving logs what leaves the closed window when it moves on to a bucket: a longer
 // window of the rule may still count it.
-func (w *Window) logLeaving(r *Compiled, bucket int64) {
+func (w *window) logLeaving(r *compiledRule, bucket int64) {
 	open, span, now := w.counts.OpenBucket(), int64(r.span), r.bucketStart(bucket)
 	w.logBuckets(r, open-span+1, min(open, bucket-span), now)
 	w.log.trim(now)
@@ -95,7 +95,7 @@ func (w *Window) logLeaving(r *Compiled, bucket int64) {
 
 // giveBackLogged returns tokens that passed before the window was last restored, or
 // have left it since. The window is closed.
-func (w *Window) giveBackLogged(r *Compiled, passed clock.Instant, n int64) {
+func (w *window) giveBackLogged(r *compiledRule, passed clock.Instant, n int64) {
 	if w.log == nil {
 		return
 	}
@@ -116,7 +116,7 @@ func (w *Window) giveBackLogged(r *Compiled, passed clock.Instant, n int64) {
 }
 
 // handOver implements [predecessor].
-func (w *Window) handOver(now clock.Instant) *passLog {
+func (w *window) handOver(now clock.Instant) *passLog {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	r := w.compiled.Load()
@@ -136,11 +136,11 @@ func (w *Window) handOver(now clock.Instant) *passLog {
 	return log
 }
 
-// follow makes the queue count what another limiter has let pass, see [Window.follow].
-func (q *Queue) follow(before predecessor) { q.before = before }
+// follow makes the queue count what another limiter has let pass, see window.follow.
+func (q *queue) follow(before predecessor) { q.before = before }
 
 // takeOver goes on from what the predecessor has let pass.
-func (q *Queue) takeOver(now clock.Instant) {
+func (q *queue) takeOver(now clock.Instant) {
 	q.log = q.before.handOver(now)
 	q.before = nil
 	q.log.reach = max(q.log.reach, q.compiled.reach())
@@ -148,7 +148,7 @@ func (q *Queue) takeOver(now clock.Instant) {
 }
 
 // grant takes n tokens at now for a call that passes then, or at a later instant.
-func (q *Queue) grant(now, passAt clock.Instant, n int32) Turn {
+func (q *queue) grant(now, passAt clock.Instant, n int32) turn {
 	turn := q.schedule.grant(now, passAt, n)
 	q.turns.add(turn)
 	if q.log != nil {
@@ -161,7 +161,7 @@ func (q *Queue) grant(now, passAt clock.Instant, n int32) Turn {
 }
 
 // handOver implements [predecessor]. Calls that still wait get Stale.
-func (q *Queue) handOver(now clock.Instant) *passLog {
+func (q *queue) handOver(now clock.Instant) *passLog {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.before != nil {

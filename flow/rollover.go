@@ -8,7 +8,7 @@ import (
 
 // update brings the window up to the instant and the version of the rule of a call. It
 // returns false if the window is ahead of them.
-func (w *Window) update(r *Compiled, now clock.Instant) bool {
+func (w *window) update(r *compiledRule, now clock.Instant) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	bucket := r.bucketOf(now)
@@ -23,7 +23,7 @@ func (w *Window) update(r *Compiled, now clock.Instant) bool {
 }
 
 // rollTo opens a bucket unless it is open or the window is past it.
-func (w *Window) rollTo(r *Compiled, bucket int64) {
+func (w *window) rollTo(r *compiledRule, bucket int64) {
 	if bucket > w.counts.OpenBucket() {
 		w.close(r)
 		if w.log != nil {
@@ -34,7 +34,7 @@ func (w *Window) rollTo(r *Compiled, bucket int64) {
 }
 
 // adopt goes over to another version of the rule and keeps what is counted.
-func (w *Window) adopt(from, to *Compiled, now clock.Instant) {
+func (w *window) adopt(from, to *compiledRule, now clock.Instant) {
 	now = max(now, from.bucketStart(w.counts.OpenBucket()))
 	if !from.sameBuckets(to) {
 		w.beginLog(from)
@@ -57,7 +57,7 @@ func (w *Window) adopt(from, to *Compiled, now clock.Instant) {
 }
 
 // close shuts the open bucket and accounts for what was taken in it.
-func (w *Window) close(r *Compiled) {
+func (w *window) close(r *compiledRule) {
 	taken := w.counts.Close()
 	bucket := w.counts.OpenBucket()
 	w.carry.refund(bucket, r.span, max(0, w.counted-taken))
@@ -69,7 +69,7 @@ func (w *Window) close(r *Compiled) {
 
 // spendExtra spends the token that was carried over if it is among those that were
 // taken in the open bucket.
-func (w *Window) spendExtra(c *fractionCarry, r *Compiled, taken int64) {
+func (w *window) spendExtra(c *fractionCarry, r *compiledRule, taken int64) {
 	bucket := w.counts.OpenBucket()
 	if c.inWindow(w.whole, w.fraction, r, bucket) == 0 && c.available(w.fraction) == 1 &&
 		taken > 0 && w.counts.Held(bucket) > w.whole {
@@ -78,7 +78,7 @@ func (w *Window) spendExtra(c *fractionCarry, r *Compiled, taken int64) {
 }
 
 // open computes how many tokens may be taken in a bucket, and opens it.
-func (w *Window) open(r *Compiled, bucket int64) {
+func (w *window) open(r *compiledRule, bucket int64) {
 	if bucket > w.counts.OpenBucket() {
 		w.counted = 0
 	}
@@ -97,7 +97,7 @@ func (w *Window) open(r *Compiled, bucket int64) {
 
 // saveUnused carries over what was not used from the open bucket to a bucket of that
 // limit, the open one or a later one.
-func (w *Window) saveUnused(c *fractionCarry, r *Compiled, bucket int64, limit float64) {
+func (w *window) saveUnused(c *fractionCarry, r *compiledRule, bucket int64, limit float64) {
 	whole, fraction := split(limit)
 	passed, saving := bucket-w.counts.OpenBucket(), min(w.limit, limit)
 	unused := fraction * float64(passed)
@@ -110,7 +110,7 @@ func (w *Window) saveUnused(c *fractionCarry, r *Compiled, bucket int64, limit f
 
 // retryAfter returns how long after the start of the open bucket n tokens can be taken,
 // given that so many remain and nobody else comes.
-func (w *Window) retryAfter(r *Compiled, n int32, remaining int64) time.Duration {
+func (w *window) retryAfter(r *compiledRule, n int32, remaining int64) time.Duration {
 	var buckets int64
 	switch {
 	case int64(n) > r.most:
@@ -129,7 +129,7 @@ func (w *Window) retryAfter(r *Compiled, n int32, remaining int64) time.Duration
 }
 
 // lengthOf returns how long so many buckets are, the given one being the first.
-func (r *Compiled) lengthOf(first, buckets int64) time.Duration {
+func (r *compiledRule) lengthOf(first, buckets int64) time.Duration {
 	buckets = min(buckets, int64(forever/r.bucket))
 	if r.windows != nil {
 		return r.bucketStart(first + buckets).Sub(r.bucketStart(first))
@@ -137,12 +137,12 @@ func (r *Compiled) lengthOf(first, buckets int64) time.Duration {
 	return time.Duration(buckets) * r.bucket
 }
 
-// retryStep is what [Window.RetryAfter] is rounded to, or the bucket if that is shorter.
+// retryStep is what window.RetryAfter is rounded to, or the bucket if that is shorter.
 const retryStep = 100 * time.Millisecond
 
 // fromNow returns what is left of a wait that is counted from the start of the
 // present bucket.
-func (r *Compiled) fromNow(wait time.Duration, now clock.Instant) time.Duration {
+func (r *compiledRule) fromNow(wait time.Duration, now clock.Instant) time.Duration {
 	if r.bucket <= retryStep || wait == Never {
 		return wait
 	}
@@ -151,19 +151,19 @@ func (r *Compiled) fromNow(wait time.Duration, now clock.Instant) time.Duration 
 }
 
 // sameBuckets says whether both versions of a rule have the same buckets.
-func (r *Compiled) sameBuckets(other *Compiled) bool {
+func (r *compiledRule) sameBuckets(other *compiledRule) bool {
 	return r.bucket == other.bucket && r.span == other.span && r.rule.Calendar == other.rule.Calendar &&
 		(r.windows == nil) == (other.windows == nil)
 }
 
-func (r *Compiled) bucketOf(now clock.Instant) int64 {
+func (r *compiledRule) bucketOf(now clock.Instant) int64 {
 	if r.windows != nil {
 		return r.windows.Number(now)
 	}
 	return int64(now) / int64(r.bucket)
 }
 
-func (r *Compiled) bucketStart(bucket int64) clock.Instant {
+func (r *compiledRule) bucketStart(bucket int64) clock.Instant {
 	if r.windows != nil {
 		return r.windows.Start(bucket)
 	}
@@ -171,4 +171,4 @@ func (r *Compiled) bucketStart(bucket int64) clock.Instant {
 }
 
 // bucketEnd returns the last instant of a bucket.
-func (r *Compiled) bucketEnd(bucket int64) clock.Instant { return r.bucketStart(bucket+1) - 1 }
+func (r *compiledRule) bucketEnd(bucket int64) clock.Instant { return r.bucketStart(bucket+1) - 1 }

@@ -42,65 +42,65 @@ func (r Rule) limiterKind() limiterKind {
 	return windowLimiter
 }
 
-// RuleLimiter enforces one version of a flow rule, on one resource or on all that share the
+// ruleLimiter enforces one version of a flow rule, on one resource or on all that share the
 // rule. What has been counted is in a window or a queue that the versions of the rule
-// have in common. Of a rule with a queue it is part of a [RuleQueue].
-type RuleLimiter struct {
-	compiled *Compiled
-	window   *Window // nil if the rule has a queue
-	queue    *Queue  // nil if it has a window
+// have in common. Of a rule with a queue it is part of a ruleQueue.
+type ruleLimiter struct {
+	compiled *compiledRule
+	window   *window // nil if the rule has a queue
+	queue    *queue  // nil if it has a window
 	related  bool    // the window counts the passes of another resource
 
 	fairness *fairness // of tenants, who share the queue; else nil
 	warning  *warning  // nil if the rule has none
 }
 
-var _ rule.Forecaster = (*RuleLimiter)(nil)
+var _ rule.Forecaster = (*ruleLimiter)(nil)
 
-// limiter returns what enforces the rule: a [RuleQueue] if calls can wait for it.
-func (l *RuleLimiter) limiter() rule.Limiter {
+// limiter returns what enforces the rule: a ruleQueue if calls can wait for it.
+func (l *ruleLimiter) limiter() rule.Limiter {
 	if l.queue != nil {
-		return &RuleQueue{l}
+		return &ruleQueue{l}
 	}
 	return l
 }
 
 // ruleLimiterOf returns the limiter of a flow rule that is not for the fleet; nil for another.
-func ruleLimiterOf(limiter rule.Limiter) *RuleLimiter {
+func ruleLimiterOf(limiter rule.Limiter) *ruleLimiter {
 	switch l := limiter.(type) {
-	case *RuleLimiter:
+	case *ruleLimiter:
 		return l
-	case *RuleQueue:
-		return l.RuleLimiter
+	case *ruleQueue:
+		return l.ruleLimiter
 	}
 	return nil
 }
 
 // newLimiter returns a limiter that has counted nothing yet, cold at now if the rule
 // warms up.
-func newLimiter(r *Compiled, now clock.Instant) *RuleLimiter {
-	l := &RuleLimiter{compiled: r, related: r.rule.Related != ""}
+func newLimiter(r *compiledRule, now clock.Instant) *ruleLimiter {
+	l := &ruleLimiter{compiled: r, related: r.rule.Related != ""}
 	if r.rule.limiterKind() == windowLimiter {
-		l.window = NewWindow(r, now)
+		l.window = newWindow(r, now)
 	} else {
-		l.queue = NewQueue(r, now)
+		l.queue = newQueue(r, now)
 	}
 	return l
 }
 
 // withVersion returns the limiter of another version of the rule, which goes on from
-// what this one has counted. See [Compiled.canFollow].
-func (l *RuleLimiter) withVersion(r *Compiled) *RuleLimiter {
+// what this one has counted. See compiledRule.canFollow.
+func (l *ruleLimiter) withVersion(r *compiledRule) *ruleLimiter {
 	if l.compiled == r {
 		return l
 	}
-	return &RuleLimiter{compiled: r, window: l.window, queue: l.queue, related: l.related}
+	return &ruleLimiter{compiled: r, window: l.window, queue: l.queue, related: l.related}
 }
 
 // follow makes a new limiter take over what has passed under the limiter of another version
-// of the rule, see [Compiled.countsLike]. The other one goes on until the first call comes to
+// of the rule, see compiledRule.countsLike. The other one goes on until the first call comes to
 // this one, or until Activate; from then on it says Stale.
-func (l *RuleLimiter) follow(before *RuleLimiter) {
+func (l *ruleLimiter) follow(before *ruleLimiter) {
 	if l.queue != nil {
 		l.queue.follow(before.asPredecessor())
 	} else {
@@ -108,7 +108,7 @@ func (l *RuleLimiter) follow(before *RuleLimiter) {
 	}
 }
 
-func (l *RuleLimiter) asPredecessor() predecessor {
+func (l *ruleLimiter) asPredecessor() predecessor {
 	if l.queue != nil {
 		return l.queue
 	}
@@ -117,7 +117,7 @@ func (l *RuleLimiter) asPredecessor() predecessor {
 
 // Acquire takes what the call takes, and returns the instant of that. For a call that may not
 // wait, as of a shadow rule, a queue takes a later place within MaxWait.
-func (l *RuleLimiter) Acquire(c rule.Call) (rule.Ticket, rule.Decision) {
+func (l *ruleLimiter) Acquire(c rule.Call) (rule.Ticket, rule.Decision) {
 	if l.queue != nil {
 		turn, decision := l.queue.book(l.compiled, c.Now, c.Tokens)
 		return l.queue.answer(l.compiled, turn, decision, c.Now, endless)
@@ -136,7 +136,7 @@ func (l *RuleLimiter) Acquire(c rule.Call) (rule.Ticket, rule.Decision) {
 	}
 }
 
-func (l *RuleLimiter) takeWindow(now clock.Instant, n int32) rule.Decision {
+func (l *ruleLimiter) takeWindow(now clock.Instant, n int32) rule.Decision {
 	if l.related {
 		return l.window.Check(l.compiled, now, n)
 	}
@@ -144,7 +144,7 @@ func (l *RuleLimiter) takeWindow(now clock.Instant, n int32) rule.Decision {
 }
 
 // GiveBack returns what Acquire took.
-func (l *RuleLimiter) GiveBack(now clock.Instant, t rule.Ticket, tokens int32) {
+func (l *ruleLimiter) GiveBack(now clock.Instant, t rule.Ticket, tokens int32) {
 	if l.queue != nil {
 		l.queue.giveBackTicket(now, t, tokens)
 		return
@@ -156,7 +156,7 @@ func (l *RuleLimiter) GiveBack(now clock.Instant, t rule.Ticket, tokens int32) {
 // negative. What is added counts from now on, whatever remains of the limit. What is
 // given back is given back as of the moment at which the call took it; a throttle
 // gives nothing back, as the calls behind have kept their distance already.
-func (l *RuleLimiter) Settle(now, _ clock.Instant, t rule.Ticket, tokens int32) {
+func (l *ruleLimiter) Settle(now, _ clock.Instant, t rule.Ticket, tokens int32) {
 	switch taken := clock.Instant(t); {
 	case l.queue != nil:
 		l.queue.settle(now, taken, tokens)
@@ -167,7 +167,7 @@ func (l *RuleLimiter) Settle(now, _ clock.Instant, t rule.Ticket, tokens int32) 
 
 // RetryAfter returns how long it takes until such a call passes the rule, for a call
 // that can wait as long as the rule lets it.
-func (l *RuleLimiter) RetryAfter(c rule.Call) time.Duration {
+func (l *ruleLimiter) RetryAfter(c rule.Call) time.Duration {
 	if l.queue != nil {
 		var who caller
 		l.identify(&who, &c)
@@ -180,7 +180,7 @@ func (l *RuleLimiter) RetryAfter(c rule.Call) time.Duration {
 }
 
 // Status returns the effective limit and what remains of it. See [rule.Quota].
-func (l *RuleLimiter) Status(now clock.Instant) rule.Status {
+func (l *ruleLimiter) Status(now clock.Instant) rule.Status {
 	quota := rule.Quota{Limit: l.compiled.rule.Limit, Window: l.compiled.windowAt(now)}
 	if l.queue != nil {
 		quota.Effective, quota.Remaining, quota.Reset = l.queue.Status(now)
@@ -197,7 +197,7 @@ func (l *RuleLimiter) Status(now clock.Instant) rule.Status {
 
 // Idle says whether the limiter holds nothing at now that would be missed if it were
 // made anew.
-func (l *RuleLimiter) Idle(now clock.Instant) bool {
+func (l *ruleLimiter) Idle(now clock.Instant) bool {
 	if l.queue != nil {
 		return l.queue.Idle(now)
 	}
@@ -206,7 +206,7 @@ func (l *RuleLimiter) Idle(now clock.Instant) bool {
 
 // Activate goes over to this version of the rule at once, rather than with the next
 // call.
-func (l *RuleLimiter) Activate(now clock.Instant) {
+func (l *ruleLimiter) Activate(now clock.Instant) {
 	if l.queue != nil {
 		l.queue.Adopt(l.compiled, now)
 	} else {
@@ -215,7 +215,7 @@ func (l *RuleLimiter) Activate(now clock.Instant) {
 }
 
 // Retire lets go of the calls that wait, for the rule is gone.
-func (l *RuleLimiter) Retire(clock.Instant) {
+func (l *ruleLimiter) Retire(clock.Instant) {
 	if l.queue != nil {
 		l.queue.Retire()
 	}
@@ -223,7 +223,7 @@ func (l *RuleLimiter) Retire(clock.Instant) {
 
 // Inherit has a limiter that is new, and that no call has reached yet, begin with what
 // one of the same rule has counted.
-func (l *RuleLimiter) Inherit(shared rule.Limiter, now clock.Instant) {
+func (l *ruleLimiter) Inherit(shared rule.Limiter, now clock.Instant) {
 	from := ruleLimiterOf(shared)
 	switch {
 	case from == nil:
@@ -235,6 +235,6 @@ func (l *RuleLimiter) Inherit(shared rule.Limiter, now clock.Instant) {
 }
 
 // CountPass counts a call that passed on the resource that the rule is related to.
-func (l *RuleLimiter) CountPass(now clock.Instant, tokens int32) {
+func (l *ruleLimiter) CountPass(now clock.Instant, tokens int32) {
 	l.window.Count(l.compiled, now, tokens)
 }

@@ -9,19 +9,19 @@ import (
 	"github.com/penstock-go/penstock/rule"
 )
 
-// RuleQueue is a [RuleLimiter] of a rule with a queue, in which calls wait.
-type RuleQueue struct{ *RuleLimiter }
+// ruleQueue is a ruleLimiter of a rule with a queue, in which calls wait.
+type ruleQueue struct{ *ruleLimiter }
 
-var _ rule.Queue = (*RuleQueue)(nil)
+var _ rule.Queue = (*ruleQueue)(nil)
 
 // endless is the patience of a call whose context has no deadline.
 const endless = time.Duration(math.MaxInt64)
 
 // Acquire takes what the call takes if it need not wait. A shadow rule lets no call wait: it
 // takes a later place.
-func (l *RuleQueue) Acquire(c rule.Call) (rule.Ticket, rule.Decision) {
+func (l *ruleQueue) Acquire(c rule.Call) (rule.Ticket, rule.Decision) {
 	if l.compiled.rule.Shadow {
-		return l.RuleLimiter.Acquire(c)
+		return l.ruleLimiter.Acquire(c)
 	}
 	var who caller
 	l.identify(&who, &c)
@@ -33,8 +33,8 @@ func (l *RuleQueue) Acquire(c rule.Call) (rule.Ticket, rule.Decision) {
 }
 
 // Join has a call wait, for as long as the rule and the patience of the call let it.
-func (l *RuleQueue) Join(c rule.Call, patience rule.Patience) (rule.Waiter, rule.Ticket, rule.Decision) {
-	w := &ruleWaiter{compiled: l.compiled, queue: l.queue, waiter: Waiter{wake: patience.Wake}}
+func (l *ruleQueue) Join(c rule.Call, patience rule.Patience) (rule.Waiter, rule.Ticket, rule.Decision) {
+	w := &ruleWaiter{compiled: l.compiled, queue: l.queue, waiter: waiter{wake: patience.Wake}}
 	l.identify(&w.waiter.caller, &c)
 	if l.fairness != nil {
 		w.waiter.tenant = tenants.Kept(c.Attribute)
@@ -50,9 +50,9 @@ func (l *RuleQueue) Join(c rule.Call, patience rule.Patience) (rule.Waiter, rule
 
 // ruleWaiter is a call that waits in the queue of a rule.
 type ruleWaiter struct {
-	compiled *Compiled // the version under which it joined
-	queue    *Queue
-	waiter   Waiter
+	compiled *compiledRule // the version under which it joined
+	queue    *queue
+	waiter   waiter
 }
 
 // Poll implements [rule.Waiter].
@@ -76,8 +76,8 @@ func (w *ruleWaiter) Leave(now clock.Instant) {
 
 // answer returns what a limiter answers for a queue: with Wait the instant at which the call would
 // pass, with Block when a call of that patience can join.
-func (q *Queue) answer(
-	r *Compiled, turn Turn, decision rule.Decision, now clock.Instant, patience time.Duration,
+func (q *queue) answer(
+	r *compiledRule, turn turn, decision rule.Decision, now clock.Instant, patience time.Duration,
 ) (rule.Ticket, rule.Decision) {
 	switch decision {
 	case rule.Pass:
@@ -92,7 +92,7 @@ func (q *Queue) answer(
 
 // ticket is the instant at which the tokens of a turn were taken. A throttle takes none, and may
 // grant an instant to come: that is the ticket.
-func (t Turn) ticket(r *Compiled) rule.Ticket {
+func (t turn) ticket(r *compiledRule) rule.Ticket {
 	if r.rule.Algorithm == Throttle {
 		return rule.Ticket(t.at)
 	}
@@ -103,28 +103,28 @@ func (t Turn) ticket(r *Compiled) rule.Ticket {
 // ticket; what it takes to undo one is kept for as long as it is likely to matter: a throttle undoes
 // the last one alone.
 type recentTurns struct {
-	turns [8]Turn
+	turns [8]turn
 	next  uint8
 }
 
-func (l *recentTurns) add(t Turn) {
+func (l *recentTurns) add(t turn) {
 	l.turns[l.next%uint8(len(l.turns))] = t
 	l.next++
 }
 
 // of returns the turn of a ticket of so many tokens. Of one that is not known any more it is what
 // the ticket says.
-func (l *recentTurns) of(ticket rule.Ticket, tokens int32, r *Compiled) Turn {
+func (l *recentTurns) of(ticket rule.Ticket, tokens int32, r *compiledRule) turn {
 	for i := range l.turns {
 		if t := &l.turns[i]; t.tokens == tokens && t.ticket(r) == ticket {
 			return *t
 		}
 	}
-	return Turn{at: clock.Instant(ticket), tokens: tokens, undoAt: clock.Instant(ticket)}
+	return turn{at: clock.Instant(ticket), tokens: tokens, undoAt: clock.Instant(ticket)}
 }
 
 // giveBackTicket is GiveBack for a ticket.
-func (q *Queue) giveBackTicket(now clock.Instant, ticket rule.Ticket, tokens int32) {
+func (q *queue) giveBackTicket(now clock.Instant, ticket rule.Ticket, tokens int32) {
 	q.mu.Lock()
 	turn := q.turns.of(ticket, tokens, q.compiled)
 	q.mu.Unlock()

@@ -14,7 +14,7 @@ type schedule interface {
 
 	// nextBehind is next for a call that comes behind the first that waits, and behind
 	// others which take so many tokens.
-	nextBehind(head *Waiter, between int64, now clock.Instant, n int32) (turn clock.Instant, ok bool)
+	nextBehind(head *waiter, between int64, now clock.Instant, n int32) (turn clock.Instant, ok bool)
 
 	// nextInstead is next for a call that comes while another one waits and would pass
 	// before it. It plans nothing.
@@ -25,15 +25,15 @@ type schedule interface {
 	delay(now, turn clock.Instant, n int32)
 
 	// grant takes n tokens at now for a call that passes then, or at a later instant.
-	grant(now, turn clock.Instant, n int32) Turn
+	grant(now, turn clock.Instant, n int32) turn
 
 	// takeBack takes back a turn that was not used. It returns whether calls
 	// that wait may pass earlier for it.
-	takeBack(ticket Turn) bool
+	takeBack(ticket turn) bool
 
 	// adopt returns the schedule of a newer version of the rule, which goes on from
 	// this one.
-	adopt(t *Compiled, now clock.Instant) schedule
+	adopt(t *compiledRule, now clock.Instant) schedule
 
 	// resume makes a new schedule go on at now as if it had let everything in the log
 	// pass.
@@ -57,7 +57,7 @@ type schedule interface {
 }
 
 // newSchedule returns the schedule of a queue that nothing has passed yet.
-func newSchedule(r *Compiled, now clock.Instant) schedule {
+func newSchedule(r *compiledRule, now clock.Instant) schedule {
 	switch {
 	case r.rule.limiterKind() == throttleLimiter:
 		return &leakyBucket{compiled: r, warmUp: newWarmUpState(r, now), lastPass: rounded{at: beforeAll}}

@@ -8,7 +8,7 @@ import (
 
 // settleTokens adds n tokens at now to what a call took at an instant, whatever remains
 // of the limit, or gives some of them back if n is negative.
-func (w *Window) settleTokens(r *Compiled, now, taken clock.Instant, n int32) {
+func (w *window) settleTokens(r *compiledRule, now, taken clock.Instant, n int32) {
 	switch {
 	case n > 0:
 		w.Count(r, now, n)
@@ -19,7 +19,7 @@ func (w *Window) settleTokens(r *Compiled, now, taken clock.Instant, n int32) {
 
 // settle adds n tokens at now to what a call took at an instant, into debt if need be,
 // or gives some of them back if n is negative. Those who wait are planned anew.
-func (q *Queue) settle(now, taken clock.Instant, n int32) {
+func (q *queue) settle(now, taken clock.Instant, n int32) {
 	if n == 0 {
 		return
 	}
@@ -31,7 +31,7 @@ func (q *Queue) settle(now, taken clock.Instant, n int32) {
 	} else if n > 0 {
 		q.grant(now, now, n)
 	} else {
-		q.schedule.takeBack(Turn{tokens: -n, undoAt: taken})
+		q.schedule.takeBack(turn{tokens: -n, undoAt: taken})
 		if q.log != nil {
 			q.log.giveBack(taken, -int64(n))
 		}

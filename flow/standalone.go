@@ -17,7 +17,7 @@ import (
 //
 // What is refused has an error that matches [rule.ErrRefused].
 type Limiter struct {
-	limiter *RuleLimiter
+	limiter *ruleLimiter
 	tickets standalone.Tickets
 	clock   clock.Clock
 }
@@ -91,7 +91,7 @@ func (l *Limiter) Reserve(n int) Booking {
 		if err != nil {
 			return Booking{retryAfter: l.tickets.RetryAfter(tokens)}
 		}
-		return Booking{limiter: l, at: now, turn: Turn{undoAt: clock.Instant(ticket), tokens: tokens}}
+		return Booking{limiter: l, at: now, turn: turn{undoAt: clock.Instant(ticket), tokens: tokens}}
 	}
 	now := l.clock.Now()
 	turn, decision := queue.book(l.limiter.compiled, now, tokens)
@@ -119,7 +119,7 @@ func (l *Limiter) Quota() rule.Quota { return *l.limiter.Status(l.clock.Now()).Q
 type Booking struct {
 	limiter    *Limiter
 	at         clock.Instant // from when on the call may be made
-	turn       Turn
+	turn       turn
 	retryAfter time.Duration
 }
 

@@ -31,7 +31,7 @@ type tenantsOfQueue struct {
 }
 
 // shareFairly returns the limiter of a version whose queue tenants share, if the rule says so.
-func (l *RuleLimiter) shareFairly(seed uint64) *RuleLimiter {
+func (l *ruleLimiter) shareFairly(seed uint64) *ruleLimiter {
 	if r := l.compiled.rule; l.queue != nil && r.isFair() {
 		l.fairness = &fairness{
 			weights: tenants.CompileWeights(r.tenants()), by: r.WeightBy, learns: r.Newcomers == NewcomersHalf,
@@ -42,7 +42,7 @@ func (l *RuleLimiter) shareFairly(seed uint64) *RuleLimiter {
 }
 
 // tenantsOf returns the tenants of the queue, which are made once.
-func (q *Queue) tenantsOf(seed uint64) *tenantsOfQueue {
+func (q *queue) tenantsOf(seed uint64) *tenantsOfQueue {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.tenants == nil {
@@ -52,7 +52,7 @@ func (q *Queue) tenantsOf(seed uint64) *tenantsOfQueue {
 }
 
 // identify says who makes a call.
-func (l *RuleLimiter) identify(who *caller, c *rule.Call) {
+func (l *ruleLimiter) identify(who *caller, c *rule.Call) {
 	who.priority = c.Priority()
 	if f := l.fairness; f != nil {
 		f.identify(who, c)
@@ -68,7 +68,7 @@ func (f *fairness) identify(who *caller, c *rule.Call) {
 
 // suppose says who makes a call of which perhaps nobody has read the attribute: then it is somebody who
 // has no call waiting.
-func (l *RuleLimiter) suppose(who *caller, c *rule.Call) {
+func (l *ruleLimiter) suppose(who *caller, c *rule.Call) {
 	if f := l.fairness; f != nil && !c.Attribute.IsSet() {
 		who.priority, who.by, who.share = c.Priority(), f.by, f.share(^uint64(0), 1, true, c.Tokens)
 		return
@@ -171,12 +171,12 @@ func (r *Rule) validateFairness(f *rule.Faults) {
 }
 
 // describeTenants adds to a status which tenants wait, and who is in front.
-func (l *RuleLimiter) describeTenants(s *rule.Status) {
+func (l *ruleLimiter) describeTenants(s *rule.Status) {
 	q := l.queue
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	tenants.Describe(s, &q.waiters.order, q.waiters.head, "the next pass",
-		func(w *Waiter) tenants.Waiting { return tenants.Waiting{Tenant: w.tenant, Since: w.arrived} },
+		func(w *waiter) tenants.Waiting { return tenants.Waiting{Tenant: w.tenant, Since: w.arrived} },
 		func(value rule.Attribute) string { return q.compiled.rule.tenants().Name(value, q.tenants.hasher) })
 }
 

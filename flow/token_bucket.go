@@ -18,7 +18,7 @@ import (
 // The bucket is brought up to date only when tokens are taken, and nothing is rounded:
 // however many calls there are, no part of a token is lost.
 type tokenBucket struct {
-	compiled *Compiled
+	compiled *compiledRule
 	rate     float64       // tokens per nanosecond
 	at       clock.Instant // when there were so many:
 	tokens   float64       // below zero if some are owed
@@ -48,7 +48,7 @@ func (s accrual) in(burst float64) accrual {
 }
 
 // newTokenBucket returns a bucket that holds a share of its burst.
-func newTokenBucket(r *Compiled, now clock.Instant, share float64) *tokenBucket {
+func newTokenBucket(r *compiledRule, now clock.Instant, share float64) *tokenBucket {
 	tokens := r.rule.Burst * share
 	return &tokenBucket{
 		compiled: r, rate: r.perNanosecond(), at: now, tokens: tokens, full: beforeAll, given: accrual{tokens, r.rule.Burst},
@@ -57,7 +57,7 @@ func newTokenBucket(r *Compiled, now clock.Instant, share float64) *tokenBucket 
 
 // newTokenBucketOf returns a bucket that holds a share of its burst, but no more than has
 // accrued.
-func newTokenBucketOf(r *Compiled, now clock.Instant, share float64, given accrual) *tokenBucket {
+func newTokenBucketOf(r *compiledRule, now clock.Instant, share float64, given accrual) *tokenBucket {
 	b := newTokenBucket(r, now, share)
 	b.tokens = min(b.tokens, max(0, given.tokens))
 	b.given = given.in(r.rule.Burst)
@@ -83,7 +83,7 @@ func (b *tokenBucket) nextInstead(now clock.Instant, n int32) (clock.Instant, bo
 	return b.passTime(now, 0, n)
 }
 
-func (b *tokenBucket) nextBehind(head *Waiter, between int64, now clock.Instant, n int32) (clock.Instant, bool) {
+func (b *tokenBucket) nextBehind(head *waiter, between int64, now clock.Instant, n int32) (clock.Instant, bool) {
 	return b.passTime(now, int64(head.tokens)+between, n)
 }
 
@@ -107,7 +107,7 @@ func (b *tokenBucket) passTime(now clock.Instant, ahead int64, n int32) (clock.I
 
 func (*tokenBucket) delay(clock.Instant, clock.Instant, int32) {}
 
-func (b *tokenBucket) grant(now, passAt clock.Instant, n int32) Turn {
+func (b *tokenBucket) grant(now, passAt clock.Instant, n int32) turn {
 	flowed := b.flowed(now)
 	tokens := min(b.compiled.rule.Burst, b.tokens+flowed)
 	b.given.tokens = min(b.given.most, b.given.tokens+flowed) - float64(n)
@@ -116,12 +116,12 @@ func (b *tokenBucket) grant(now, passAt clock.Instant, n int32) Turn {
 		b.full = b.at
 	}
 	b.tokens = tokens - float64(n)
-	return Turn{at: passAt, tokens: n, undoAt: b.at}
+	return turn{at: passAt, tokens: n, undoAt: b.at}
 }
 
 // takeBack returns the tokens as though they had never been taken. If the bucket has been
 // full since, they would have overflowed.
-func (b *tokenBucket) takeBack(turn Turn) bool {
+func (b *tokenBucket) takeBack(turn turn) bool {
 	if turn.undoAt >= b.full {
 		b.tokens += float64(turn.tokens)
 		b.given = b.given.after(float64(turn.tokens))
@@ -129,7 +129,7 @@ func (b *tokenBucket) takeBack(turn Turn) bool {
 	return true
 }
 
-func (b *tokenBucket) adopt(r *Compiled, now clock.Instant) schedule {
+func (b *tokenBucket) adopt(r *compiledRule, now clock.Instant) schedule {
 	tokens, given := b.balance(now), b.given.after(b.flowed(now))
 	share := max(0, tokens) / b.compiled.rule.Burst
 	now = max(now, b.at)

@@ -6,8 +6,8 @@ import (
 	"github.com/penstock-go/penstock/rule"
 )
 
-// Waiter is a call in a queue. It can be used for one call after another.
-type Waiter struct {
+// waiter is a call in a queue. It can be used for one call after another.
+type waiter struct {
 	caller
 	tenant rule.Attribute // whose call it is, for status; nothing if that does not matter
 	wake   func()
@@ -16,8 +16,8 @@ type Waiter struct {
 	state   waiterState
 	tokens  int32
 	arrived clock.Instant
-	turn    Turn // planned for the head, then granted
-	place   waitqueue.Node[Waiter]
+	turn    turn // planned for the head, then granted
+	place   waitqueue.Node[waiter]
 }
 
 // waiterState says how a waiter stands.
@@ -31,32 +31,32 @@ const (
 	released              // the rule is gone, or is for other calls
 )
 
-// NewWaiter returns a waiter. wake is called when the waiter should call Poll, perhaps
+// newWaiter returns a waiter. wake is called when the waiter should call Poll, perhaps
 // more often than need be and while the queue is locked: it must neither block nor call
 // the queue.
-func NewWaiter(wake func()) *Waiter { return &Waiter{wake: wake} }
+func newWaiter(wake func()) *waiter { return &waiter{wake: wake} }
 
 // WithPriority returns the waiter, which is not in a queue, for calls of a priority. It has
 // that of normal calls at first.
-func (w *Waiter) WithPriority(p rule.Priority) *Waiter {
+func (w *waiter) WithPriority(p rule.Priority) *waiter {
 	w.priority = p
 	return w
 }
 
 // join makes the waiter one of a call of n tokens that joins a queue at now.
-func (w *Waiter) join(now clock.Instant, n int32) {
-	*w = Waiter{wake: w.wake, caller: w.caller, tenant: w.tenant, state: queued, tokens: n, arrived: now}
+func (w *waiter) join(now clock.Instant, n int32) {
+	*w = waiter{wake: w.wake, caller: w.caller, tenant: w.tenant, state: queued, tokens: n, arrived: now}
 }
 
 // level returns the level of the priority.
-func (w *Waiter) level() int { return w.priority.Level() }
+func (w *waiter) level() int { return w.priority.Level() }
 
 // waiterList is the waiters of a queue. The head is the one for which an instant is
 // planned. It was the first in the order of package waitqueue when the call before it had
 // passed or left, or when it came. A more important call takes its place.
 type waiterList struct {
-	head   *Waiter
-	order  waitqueue.Queue[Waiter]
+	head   *waiter
+	order  waitqueue.Queue[waiter]
 	total  int64 // tokens that they take
 	levels [waitqueue.Levels]levelCount
 	most   largest // of the calls that have waited since the list was empty
@@ -71,7 +71,7 @@ type largest struct {
 	mixed  bool // costs are of several kinds
 }
 
-func (m *largest) add(w *Waiter) {
+func (m *largest) add(w *waiter) {
 	m.mixed = m.mixed || m.by != w.by && m.tokens > 0
 	m.tokens, m.cost, m.by = max(m.tokens, w.tokens), max(m.cost, w.share.Cost), w.by
 }
@@ -144,7 +144,7 @@ func (c *levelCount) add(calls, tokens int64) { c.calls, c.tokens = c.calls+call
 
 // push adds a waiter, which may become the head. It returns whether those that waited already may be
 // overtaken from now on.
-func (l *waiterList) push(w *Waiter) (becameMixed bool) {
+func (l *waiterList) push(w *waiter) (becameMixed bool) {
 	isFair := w.share.Weight > 0 && l.order.SharesFairly()
 	if l.head == nil {
 		l.head, l.mixed, l.most = w, isFair, largest{}
@@ -173,7 +173,7 @@ func (l *waiterList) overtake() {
 }
 
 // remove takes a waiter out of the list. served tells that it passes: its tenant is charged for it.
-func (l *waiterList) remove(w *Waiter, served bool) (charge waitqueue.Charge) {
+func (l *waiterList) remove(w *waiter, served bool) (charge waitqueue.Charge) {
 	if served {
 		if w.share.Weight > 0 {
 			l.order.Learn(w.share.Cost)
@@ -193,8 +193,8 @@ func (l *waiterList) remove(w *Waiter, served bool) (charge waitqueue.Charge) {
 
 // inOrder returns the waiters in the order in which they pass if no other call comes; if tenants have
 // shares, the first of them and the others in any order.
-func (l *waiterList) inOrder() []*Waiter {
-	list := make([]*Waiter, 0, l.order.Len())
+func (l *waiterList) inOrder() []*waiter {
+	list := make([]*waiter, 0, l.order.Len())
 	if l.head == nil {
 		return list
 	}
@@ -212,7 +212,7 @@ func (l *waiterList) inOrder() []*Waiter {
 }
 
 // last returns the waiter that passes last if no other call comes.
-func (l *waiterList) last() *Waiter {
+func (l *waiterList) last() *waiter {
 	if l.mixed && l.order.Tenants() == 0 {
 		list := l.inOrder()
 		return list[len(list)-1]

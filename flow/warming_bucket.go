@@ -12,7 +12,7 @@ import (
 // and the next call waits until that time has passed. A call itself passes whatever it
 // takes.
 type warmingBucket struct {
-	compiled *Compiled
+	compiled *compiledRule
 	costs    warmup.CostCurve
 	at       clock.Instant // when it stood so:
 	stored   float64       // tokens: the more, the colder
@@ -24,7 +24,7 @@ type warmingBucket struct {
 }
 
 // newWarmingBucket returns a bucket that stores a share of its tokens: 1 is cold.
-func newWarmingBucket(r *Compiled, now clock.Instant, share float64) *warmingBucket {
+func newWarmingBucket(r *compiledRule, now clock.Instant, share float64) *warmingBucket {
 	stored := r.costs.Maximum() * share
 	return &warmingBucket{
 		compiled: r, costs: r.costs, at: now, stored: stored, idle: beforeAll,
@@ -50,7 +50,7 @@ func (z *warmingBucket) nextInstead(now clock.Instant, n int32) (clock.Instant, 
 	return z.passTime(now, 0, n)
 }
 
-func (z *warmingBucket) nextBehind(head *Waiter, between int64, now clock.Instant, n int32) (clock.Instant, bool) {
+func (z *warmingBucket) nextBehind(head *waiter, between int64, now clock.Instant, n int32) (clock.Instant, bool) {
 	return z.passTime(now, int64(head.tokens)+between, n)
 }
 
@@ -70,7 +70,7 @@ func (z *warmingBucket) passTime(now clock.Instant, ahead int64, _ int32) (clock
 
 func (*warmingBucket) delay(clock.Instant, clock.Instant, int32) {}
 
-func (z *warmingBucket) grant(now, passAt clock.Instant, n int32) Turn {
+func (z *warmingBucket) grant(now, passAt clock.Instant, n int32) turn {
 	stored, owed := z.balance(now)
 	taken := min(stored, float64(n)) // the others are fresh
 	z.stored, z.owed = stored-taken, owed+z.costs.Cost(stored, float64(n))*1e9
@@ -79,12 +79,12 @@ func (z *warmingBucket) grant(now, passAt clock.Instant, n int32) Turn {
 	if owed == 0 {
 		z.idle = z.at
 	}
-	return Turn{at: passAt, tokens: n, undoAt: z.at, undoAmount: taken}
+	return turn{at: passAt, tokens: n, undoAt: z.at, undoAmount: taken}
 }
 
 // takeBack returns the tokens that were stored, and the time that all of them cost, unless
 // that has passed and no call had to wait for it.
-func (z *warmingBucket) takeBack(turn Turn) bool {
+func (z *warmingBucket) takeBack(turn turn) bool {
 	returned := min(turn.undoAmount, z.costs.Maximum()-z.stored)
 	z.stored += returned
 	z.given = z.given.after(returned)
@@ -95,7 +95,7 @@ func (z *warmingBucket) takeBack(turn Turn) bool {
 	return true
 }
 
-func (z *warmingBucket) adopt(r *Compiled, now clock.Instant) schedule {
+func (z *warmingBucket) adopt(r *compiledRule, now clock.Instant) schedule {
 	stored, owed := z.balance(now)
 	given := z.givenAt(now)
 	share := min(1, stored/z.costs.Maximum())

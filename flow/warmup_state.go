@@ -10,7 +10,7 @@ import (
 type warmUpState struct{ bucket warmup.Bucket }
 
 // newWarmUpState returns the state of a cold resource.
-func newWarmUpState(r *Compiled, now clock.Instant) warmUpState {
+func newWarmUpState(r *compiledRule, now clock.Instant) warmUpState {
 	if !r.warmsUp() {
 		return warmUpState{}
 	}
@@ -19,11 +19,11 @@ func newWarmUpState(r *Compiled, now clock.Instant) warmUpState {
 
 // queueLimit returns the effective limit, in tokens per window, of the step that
 // contains now, for a throttle.
-func (s *warmUpState) queueLimit(r *Compiled, now clock.Instant) float64 {
+func (s *warmUpState) queueLimit(r *compiledRule, now clock.Instant) float64 {
 	return s.limit(r, now, r.seconds)
 }
 
-func (s *warmUpState) limit(r *Compiled, now clock.Instant, seconds float64) float64 {
+func (s *warmUpState) limit(r *compiledRule, now clock.Instant, seconds float64) float64 {
 	if !r.warmsUp() {
 		return r.rule.Limit
 	}
@@ -33,11 +33,11 @@ func (s *warmUpState) limit(r *Compiled, now clock.Instant, seconds float64) flo
 
 // isCold says whether the resource was as cold as it can be when the limit was last
 // computed.
-func (s *warmUpState) isCold(r *Compiled) bool { return !r.warmsUp() || s.bucket.IsFull(r.curve) }
+func (s *warmUpState) isCold(r *compiledRule) bool { return !r.warmsUp() || s.bucket.IsFull(r.curve) }
 
 // refused notes that a window refused a call of n tokens, in the step for which the
 // limit was last computed.
-func (s *warmUpState) refused(r *Compiled, n int64) {
+func (s *warmUpState) refused(r *compiledRule, n int64) {
 	if n > 0 && r.warmsUp() {
 		s.bucket.KeepBusy(r.curve, n)
 	}
@@ -46,7 +46,7 @@ func (s *warmUpState) refused(r *Compiled, n int64) {
 // delayed notes that a call of n tokens that came at now can pass no earlier than at a
 // later instant: it waits for that, or is refused if the rule does not let it wait so
 // long.
-func (s *warmUpState) delayed(r *Compiled, n int64, now, passAt clock.Instant) {
+func (s *warmUpState) delayed(r *compiledRule, n int64, now, passAt clock.Instant) {
 	switch {
 	case !r.warmsUp() || passAt <= now:
 	case passAt.Sub(now) > r.rule.MaxWait:
@@ -57,14 +57,14 @@ func (s *warmUpState) delayed(r *Compiled, n int64, now, passAt clock.Instant) {
 }
 
 // passed notes that n tokens passed at an instant; a negative n takes them back.
-func (s *warmUpState) passed(r *Compiled, n int64, at clock.Instant) {
+func (s *warmUpState) passed(r *compiledRule, n int64, at clock.Instant) {
 	if r.warmsUp() {
 		s.bucket.AddPassed(r.curve.Step(at), n)
 	}
 }
 
 // adopt goes over to a changed rule. A resource that was half warm stays half warm.
-func (s *warmUpState) adopt(from, to *Compiled, now clock.Instant) {
+func (s *warmUpState) adopt(from, to *compiledRule, now clock.Instant) {
 	switch {
 	case !to.warmsUp():
 	case from.warmsUp():

@@ -35,7 +35,7 @@ func (w *warning) tell(used, window int64, told *warnonce.Latest) {
 }
 
 // warnBy has the limiter warn as its rule says.
-func (l *RuleLimiter) warnBy(warn func(string)) *RuleLimiter {
+func (l *ruleLimiter) warnBy(warn func(string)) *ruleLimiter {
 	if l.window != nil {
 		l.warning = newWarning(l.compiled.rule, warn)
 	}
@@ -43,7 +43,7 @@ func (l *RuleLimiter) warnBy(warn func(string)) *RuleLimiter {
 }
 
 // noteUse warns once in each window of which so much is used as the rule says.
-func (l *RuleLimiter) noteUse(now clock.Instant) {
+func (l *ruleLimiter) noteUse(now clock.Instant) {
 	r := l.compiled
 	l.warning.tell(r.most-l.window.counts.Remaining(), r.bucketOf(now)/int64(max(1, r.rule.Buckets)), &l.window.warned)
 }

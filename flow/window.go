@@ -11,15 +11,15 @@ import (
 	"github.com/penstock-go/penstock/stat"
 )
 
-// Window enforces a rule with a sliding window, or with a fixed one, which is a window
+// window enforces a rule with a sliding window, or with a fixed one, which is a window
 // of a single bucket. Its buckets never hold more than the limit. While the rule warms
 // up they hold more than the effective limit only by what was left unused before: the
 // fraction of a token, and what is saved for large calls.
 //
-// A Window is safe for concurrent use. Taking, refusing, checking, counting and giving
+// A window is safe for concurrent use. Taking, refusing, checking, counting and giving
 // back are lock-free, except for the first call of each bucket and for large calls.
-type Window struct {
-	compiled atomic.Pointer[Compiled] // those that counts was opened under
+type window struct {
+	compiled atomic.Pointer[compiledRule] // those that counts was opened under
 	counts   stat.Window
 
 	wait      atomic.Int64 // how long a token refused in the open bucket has to wait, ns
@@ -44,11 +44,11 @@ type Window struct {
 	before       predecessor // to take over from, with the first call; else nil
 }
 
-// NewWindow returns an empty window, cold if the rule warms up.
-func NewWindow(r *Compiled, now clock.Instant) *Window {
+// newWindow returns an empty window, cold if the rule warms up.
+func newWindow(r *compiledRule, now clock.Instant) *window {
 	r = r.inForce()
 	bucket := r.bucketOf(now)
-	w := &Window{warming: newWindowWarming(r, r.bucketStart(bucket))}
+	w := &window{warming: newWindowWarming(r, r.bucketStart(bucket))}
 	w.counts.Resize(r.span, bucket)
 	w.carry = newFractionCarry(w.warming.limitOf(r, bucket))
 	w.compiled.Store(r)
@@ -60,7 +60,7 @@ func NewWindow(r *Compiled, now clock.Instant) *Window {
 // Take takes n tokens at now under a version of the rule. Pass: they are taken. Block:
 // fewer remain. Stale: there is a newer version of the rule, or the window has seen an
 // instant of a later bucket; nothing is taken.
-func (w *Window) Take(r *Compiled, now clock.Instant, n int32) rule.Decision {
+func (w *window) Take(r *compiledRule, now clock.Instant, n int32) rule.Decision {
 	r = r.inForce()
 	bucket := r.bucketOf(now)
 	for {
@@ -90,7 +90,7 @@ func (w *Window) Take(r *Compiled, now clock.Instant, n int32) rule.Decision {
 }
 
 // Check is Take without taking anything: Pass says that n tokens remain.
-func (w *Window) Check(r *Compiled, now clock.Instant, n int32) rule.Decision {
+func (w *window) Check(r *compiledRule, now clock.Instant, n int32) rule.Decision {
 	r = r.inForce()
 	bucket := r.bucketOf(now)
 	for {
@@ -113,7 +113,7 @@ func (w *Window) Check(r *Compiled, now clock.Instant, n int32) rule.Decision {
 // Count counts n tokens that passed at now without having been taken here, however many
 // remain. It never fails: what comes too late for its bucket is counted in the present
 // one, also under an earlier version of the rule.
-func (w *Window) Count(r *Compiled, now clock.Instant, n int32) {
+func (w *window) Count(r *compiledRule, now clock.Instant, n int32) {
 	r = r.inForce()
 	if w.compiled.Load() == r && w.counts.TryCount(r.bucketOf(now), n) {
 		return
@@ -127,7 +127,7 @@ func (w *Window) Count(r *Compiled, now clock.Instant, n int32) {
 
 // GiveBack returns n tokens that Take took at now under that version of the rule, also
 // if the window has other buckets now. What has left the window since needs no return.
-func (w *Window) GiveBack(r *Compiled, now clock.Instant, n int32) {
+func (w *window) GiveBack(r *compiledRule, now clock.Instant, n int32) {
 	r = r.inForce()
 	bucket := r.bucketOf(now)
 	isLarge := n > 1 && int64(n) > w.large.above.Load() // what was saved for it is not for others
@@ -146,7 +146,7 @@ func (w *Window) GiveBack(r *Compiled, now clock.Instant, n int32) {
 
 // giveBackIn returns tokens that were taken in a bucket; false if that has left the window. The
 // window is closed.
-func (w *Window) giveBackIn(r *Compiled, bucket int64, n int32) bool {
+func (w *window) giveBackIn(r *compiledRule, bucket int64, n int32) bool {
 	if !w.counts.GiveBack(bucket, n) {
 		return false
 	}
@@ -159,14 +159,14 @@ func (w *Window) giveBackIn(r *Compiled, bucket int64, n int32) bool {
 }
 
 // Adopt goes over to a newer version of the rule at once, rather than with the next call.
-func (w *Window) Adopt(r *Compiled, now clock.Instant) { w.update(r.inForce(), now) }
+func (w *window) Adopt(r *compiledRule, now clock.Instant) { w.update(r.inForce(), now) }
 
 // RetryAfter returns how long it takes from now until n tokens that were refused can pass
 // if no other call comes; [Never] if the rule never lets them pass, and 0 if it does not as
 // long as the signal that the limit follows is as high as it is. It is rounded up to
 // buckets, or to tenths of a second if buckets are longer, so that refusals of the same
 // moment are alike. For a single token it is lock-free.
-func (w *Window) RetryAfter(now clock.Instant, n int32) time.Duration {
+func (w *window) RetryAfter(now clock.Instant, n int32) time.Duration {
 	if n == 1 && w.isWaitKnown() {
 		return w.compiled.Load().fromNow(time.Duration(w.wait.Load()), now)
 	}
@@ -181,13 +181,13 @@ func (w *Window) RetryAfter(now clock.Instant, n int32) time.Duration {
 
 // isWaitKnown says whether nothing was counted beyond the limit since the wait of a token
 // was computed.
-func (w *Window) isWaitKnown() bool {
+func (w *window) isWaitKnown() bool {
 	remaining := w.counts.Remaining()
 	return remaining >= 0 || remaining >= w.overdrawn.Load()
 }
 
 // laterThan returns when the open bucket began; 0 if that was not after now.
-func (w *Window) laterThan(now clock.Instant) clock.Instant {
+func (w *window) laterThan(now clock.Instant) clock.Instant {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if opened := w.compiled.Load().bucketStart(w.counts.OpenBucket()); opened > now {

@@ -14,7 +14,7 @@ import (
 //
 // For a rule that warms up it looks ahead by one window, and at most at a hundred
 // buckets in which that may change: reset is 0 if more pass in none of them.
-func (w *Window) Status(now clock.Instant) (limit float64, remaining int64, reset time.Duration) {
+func (w *window) Status(now clock.Instant) (limit float64, remaining int64, reset time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	r := w.catchUp(now)
@@ -28,7 +28,7 @@ func (w *Window) Status(now clock.Instant) (limit float64, remaining int64, rese
 
 // lookAhead returns the effective limit of a bucket, the open one or a later one, and
 // how many tokens remain in it if no call comes before.
-func (w *Window) lookAhead(r *Compiled, bucket int64) (limit float64, remaining int64) {
+func (w *window) lookAhead(r *compiledRule, bucket int64) (limit float64, remaining int64) {
 	open := w.counts.OpenBucket()
 	if bucket == open {
 		return w.limit, w.counts.Remaining()
@@ -45,7 +45,7 @@ func (w *Window) lookAhead(r *Compiled, bucket int64) (limit float64, remaining 
 }
 
 // closedCarry returns what is carried over as it will be when the open bucket is closed.
-func (w *Window) closedCarry(r *Compiled) fractionCarry {
+func (w *window) closedCarry(r *compiledRule) fractionCarry {
 	carry, open, taken := w.carry, w.counts.OpenBucket(), w.counts.Taken()
 	carry.refund(open, r.span, max(0, w.counted-taken))
 	if r.warmsUp() {
@@ -57,7 +57,7 @@ func (w *Window) closedCarry(r *Compiled) fractionCarry {
 
 // growsIn returns the first bucket after the given one in which more than so many
 // tokens remain, if no call comes: false if there is none.
-func (w *Window) growsIn(r *Compiled, bucket, remaining int64) (more int64, ok bool) {
+func (w *window) growsIn(r *compiledRule, bucket, remaining int64) (more int64, ok bool) {
 	const mostOccasions = 100
 	span, open := int64(r.span), w.counts.OpenBucket()
 	saved := w.savedIn(r)
@@ -89,7 +89,7 @@ func (w *Window) growsIn(r *Compiled, bucket, remaining int64) (more int64, ok b
 
 // savedIn returns the bucket from which on there is a token saved, 0 if there is
 // already or never will be.
-func (w *Window) savedIn(r *Compiled) int64 {
+func (w *window) savedIn(r *compiledRule) int64 {
 	carry := w.closedCarry(r)
 	if w.fraction == 0 || carry.available(w.fraction) == 1 {
 		return 0

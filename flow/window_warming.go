@@ -10,7 +10,7 @@ type windowWarming struct {
 }
 
 // newWindowWarming returns that of a cold resource; nil if the rule does not warm up.
-func newWindowWarming(r *Compiled, now clock.Instant) *windowWarming {
+func newWindowWarming(r *compiledRule, now clock.Instant) *windowWarming {
 	if !r.warmsUp() {
 		return nil
 	}
@@ -19,7 +19,7 @@ func newWindowWarming(r *Compiled, now clock.Instant) *windowWarming {
 
 // limitOf returns the effective limit of the window that ends with a bucket, the open
 // one or a later one, in tokens per window.
-func (s *windowWarming) limitOf(r *Compiled, bucket int64) float64 {
+func (s *windowWarming) limitOf(r *compiledRule, bucket int64) float64 {
 	if s == nil {
 		return r.rule.Limit
 	}
@@ -27,7 +27,7 @@ func (s *windowWarming) limitOf(r *Compiled, bucket int64) float64 {
 }
 
 // passed notes that n tokens passed at an instant; a negative n takes them back.
-func (s *windowWarming) passed(r *Compiled, n int64, at clock.Instant) {
+func (s *windowWarming) passed(r *compiledRule, n int64, at clock.Instant) {
 	if s != nil {
 		s.state.passed(r, n, at)
 	}
@@ -35,7 +35,7 @@ func (s *windowWarming) passed(r *Compiled, n int64, at clock.Instant) {
 
 // refused notes that the window refused a call of n tokens, in the step for which the
 // limit was last computed.
-func (s *windowWarming) refused(r *Compiled, n int64) {
+func (s *windowWarming) refused(r *compiledRule, n int64) {
 	if s != nil {
 		s.state.refused(r, n)
 	}
@@ -43,12 +43,12 @@ func (s *windowWarming) refused(r *Compiled, n int64) {
 
 // isCold says whether the resource was as cold as it can be, for all of the window, when the limit was
 // last computed.
-func (s *windowWarming) isCold(r *Compiled) bool {
+func (s *windowWarming) isCold(r *compiledRule) bool {
 	return s == nil || s.state.isCold(r) && s.history.isConstant()
 }
 
 // adopt returns what it is under a changed rule, from an instant on.
-func (s *windowWarming) adopt(from, to *Compiled, now clock.Instant) *windowWarming {
+func (s *windowWarming) adopt(from, to *compiledRule, now clock.Instant) *windowWarming {
 	if s == nil || !to.warmsUp() {
 		return newWindowWarming(to, now)
 	}
