@@ -120,6 +120,7 @@ var sameLayer = map[string][]string{
 
 	"serve": {"adapters/nethttp", "adapters/clientip", "adapters/attribute", "adapters/priority"},
 
+	"core/internal/call":    {"core/internal/each", "core/internal/recorder"},
 	"core/internal/events":  {"core/internal/lines"},
 	"core/internal/journal": {"core/internal/lines", "core/internal/ruleset"},
 

@@ -5,6 +5,8 @@ import (
 	"sync/atomic"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/core/internal/call"
+	"github.com/penstock-go/penstock/core/internal/each"
 	"github.com/penstock-go/penstock/match"
 	"github.com/penstock-go/penstock/rule"
 )
@@ -19,7 +21,7 @@ type activeRule struct {
 	related  string         // the resource whose passes it counts, if not its own
 	matched  atomic.Bool    // a call, as far as anybody has looked
 	called   atomic.Bool    // a resource that it guards was called, before it was in force perhaps
-	evidence atomic.Pointer[evidence]
+	evidence atomic.Pointer[call.Evidence]
 
 	forced        forcedState  // on this rule
 	forcedOnKind  *forcedState // on all rules of the kind
@@ -34,16 +36,7 @@ type activeRule struct {
 	exempt     func(string) bool // names that no rule with a pattern is for, see Config.Exempt; nil if there are none
 
 	// registry.swapMu guards what follows.
-	shared versionedLimiter // for all resources together; none when each has its own
-}
-
-// versionedLimiter is the limiter of one version of a rule. Versions that go on from
-// each other have the same first one, by which a call recognizes the tickets that it
-// has of any of them.
-type versionedLimiter struct {
-	rule.Limiter
-	first   rule.Limiter
-	pending *pendingCalls // of a limiter that several resources share; else nil
+	shared call.VersionedLimiter // for all resources together; none when each has its own
 }
 
 // ruleState is what one rule keeps for one resource: its limiter, which may be shared
@@ -51,10 +44,10 @@ type versionedLimiter struct {
 type ruleState struct {
 	rule     *activeRule
 	version  rule.Rule // that the limiter was made for
-	limiter  versionedLimiter
-	refusals *refusals    // of the version
-	tally    *tally       // where they are counted
-	promised atomic.Int64 // tokens that calls of the resource will take which wait for other rules
+	limiter  call.VersionedLimiter
+	refusals *call.Refusals // of the version
+	tally    *call.Tally    // where they are counted
+	promised atomic.Int64   // tokens that calls of the resource will take which wait for other rules
 
 	transitions *transitions // of the limiter, of a kind that has states; else nil
 	before      uint64       // calls of the resource when the rule began to guard it
@@ -69,7 +62,7 @@ func newActiveRule(r rule.Rule, forcedOnKind *forcedState, exempt func(string) b
 	target := r.Target()
 	a.setVersion(r, &target)
 	a.resource, a.related = target.Resource, target.Related
-	a.evidence.Store(newEvidence(r))
+	a.evidence.Store(call.NewEvidence(r))
 	if target.Match != "" {
 		// Validated when it was loaded: there is no error.
 		pattern, _ := match.Compile(target.Match)
@@ -102,7 +95,7 @@ func (a *activeRule) forcedBy() *Forced { return cmp.Or(a.forced.Load(), a.force
 // applyForced brings limiters of the rule to the state that is forced. No lock is held.
 func (a *activeRule) applyForced(limiters []rule.Controllable, now func() clock.Instant) {
 	for state := a.forcedState(); ; {
-		each(limiters, func(limiter rule.Controllable) { limiter.Control(now(), state) })
+		each.Of(limiters, func(limiter rule.Controllable) { limiter.Control(now(), state) })
 		latest := a.forcedState() // another goroutine may have forced it meanwhile
 		if latest == state {
 			return
@@ -143,9 +136,9 @@ func byKey(a, b *activeRule) int {
 
 // update notes which version of the rule is in force, with its limiter. Calls that have
 // come before refuse by what they have found.
-func (s *ruleState) update(version rule.Rule, limiter versionedLimiter) {
+func (s *ruleState) update(version rule.Rule, limiter call.VersionedLimiter) {
 	if version.Answer() != s.version.Answer() || version.Forbids() != s.version.Forbids() {
-		s.refusals = newRefusals(s.refusals.resource, version, s.tally)
+		s.refusals = call.NewRefusals(s.refusals.Resource, version, s.tally)
 	}
 	s.version, s.limiter = version, limiter
 }
@@ -162,11 +155,11 @@ func (f *forcedState) set(state *Forced) (before *Forced) {
 }
 
 // evidenceFor returns the evidence of the rule if it is about this version; else nil.
-func (s *ruleState) evidenceFor(version rule.Rule) *evidence {
+func (s *ruleState) evidenceFor(version rule.Rule) *call.Evidence {
 	if s.rule == nil {
 		return nil
 	}
-	if e := s.rule.evidence.Load(); e.isOf(version) {
+	if e := s.rule.evidence.Load(); e.IsOf(version) {
 		return e
 	}
 	return nil

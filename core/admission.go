@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/core/internal/call"
 	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/stat"
 )
@@ -21,9 +22,9 @@ import (
 // the rules of the chain that is then in force, except for those whose tickets it holds. So no
 // call passes by what a window or a circuit breaker said before it waited.
 type admission struct {
-	request
+	call.Request
 	resource *resource
-	held     heldTickets
+	held     call.HeldTickets
 
 	waiter    rule.Waiter  // in a queue; nil if it waits in none
 	waitsAt   int          // the index of the step, of held.chain, that has this queue
@@ -33,8 +34,8 @@ type admission struct {
 	passesAt  clock.Instant // when it would pass the queue that it joined last, if that is a rule.Forecaster
 	seen      clock.Instant // the latest instant that a step returned with Stale
 
-	passed *chain // nil until it has
-	handed bool   // its guard was made: what it has taken is given back by that
+	passed *call.Chain // nil until it has
+	handed bool        // its guard was made: what it has taken is given back by that
 }
 
 // wait is the wait of a call, for one rule after the other.
@@ -45,12 +46,12 @@ type wait struct {
 
 	sleeper *sleeper // that wake wakes; nil if a core.Arrival has set wake
 
-	within within // the calls that wait with it
+	within call.Within // the calls that wait with it
 }
 
 // admit decides on a call that arrived at q.Now, and waits if rules make it wait.
-func (r *resource) admit(ctx context.Context, q *request, opts []Option) (g Guard, err error) {
-	ctx = orBackground(ctx)
+func (r *resource) admit(ctx context.Context, q *call.Request, opts []Option) (g Guard, err error) {
+	ctx = call.OrBackground(ctx)
 	var a admission
 	a.begin(r, q)
 	defer a.end()
@@ -64,8 +65,8 @@ func (r *resource) admit(ctx context.Context, q *request, opts []Option) (g Guar
 
 // hand returns the guard of the call, which has passed, and reports it.
 func (a *admission) hand(ctx context.Context, opts []Option) (g Guard) {
-	a.resource.env.reportPass(ctx, &a.request)
-	a.recordedAt = a.record(ctx, opts, a.passed, nil) // before the guard is made: what an option reads may panic
+	a.resource.env.reportPass(ctx, &a.Request)
+	a.RecordedAt = a.record(ctx, opts, a.passed, nil) // before the guard is made: what an option reads may panic
 	g = a.guard(opts)
 	return
 }
@@ -100,12 +101,12 @@ func (a *admission) pass(ctx context.Context, opts []Option) error {
 // reportWait reports the wait of a call to the observer, if it waited.
 func (a *admission) reportWait(ctx context.Context, err error) {
 	if report := a.resource.env.observer.Waited; report != nil && a.wait.node != nil {
-		report(ctx, Wait{Resource: a.name, Duration: max(0, a.Now.Sub(a.wait.since)), Err: err})
+		report(ctx, Wait{Resource: a.Name, Duration: max(0, a.Now.Sub(a.wait.since)), Err: err})
 	}
 }
 
-func (a *admission) begin(r *resource, q *request) {
-	a.resource, a.request = r, *q
+func (a *admission) begin(r *resource, q *call.Request) {
+	a.resource, a.Request = r, *q
 }
 
 // proceed goes on with the call at a.Now until the call has passed, is refused, or has to
@@ -116,14 +117,14 @@ func (a *admission) proceed(ctx context.Context, opts []Option) (after time.Dura
 		if after, waits := a.stillWaits(); waits {
 			return after, nil
 		}
-		a.held.resume(a.Now)
-		a.resource = a.resource.lookUpAgain(a.name)
+		a.held.Resume(a.Now)
+		a.resource = a.resource.lookUpAgain(a.Name)
 		plan := a.resource.planNow()
 		if plan == nil {
 			return 0, ErrClosed
 		}
 		c := plan.chainFor(opts)
-		a.held.follow(&a.request, opts, c)
+		a.held.Follow(&a.Request, opts, c)
 		if err := a.refusedWaiting(ctx, opts, c); err != nil {
 			return 0, err
 		}
@@ -134,13 +135,13 @@ func (a *admission) proceed(ctx context.Context, opts []Option) (after time.Dura
 		switch decision {
 		case rule.Pass:
 			if a.resource.pass(a.Now, a.Tokens) {
-				a.held.keep()
+				a.held.Keep()
 				a.passed = c
 				return 0, nil
 			}
-			a.held.giveBack(&a.request, 0, len(c.steps))
+			a.held.GiveBack(&a.Request, 0, len(c.Steps))
 		case rule.Stale: // a rule has seen a later instant, or is a newer one
-			a.held.giveBack(&a.request, 0, len(c.steps))
+			a.held.GiveBack(&a.Request, 0, len(c.Steps))
 			a.Now = max(a.Now, a.seen, a.resource.env.clock.Now())
 		}
 	}
@@ -149,100 +150,100 @@ func (a *admission) proceed(ctx context.Context, opts []Option) (after time.Dura
 // walk asks the rules of the chain one after the other. On Pass all of them let the call pass
 // now. On Wait the call has joined a queue, and may have got its turn there at once: poll
 // it. On Stale walk again. A call that is refused gets an error.
-func (a *admission) walk(ctx context.Context, opts []Option, c *chain) (rule.Decision, error) {
-	if c.injects && a.Number() == 0 {
+func (a *admission) walk(ctx context.Context, opts []Option, c *call.Chain) (rule.Decision, error) {
+	if c.Injects && a.Number() == 0 {
 		a.SetNumber(a.resource.drawNumber())
 	}
 	said := a.askAll(opts, c)
-	for tries := 0; said.decision == rule.Block && tries < maxTries && c.steps[said.which].mayGetBack(&a.request); tries++ {
-		a.held.giveBack(&a.request, c.forecasts, len(c.steps))
+	for tries := 0; said.Decision == rule.Block && tries < call.MaxTries && c.Steps[said.Which].MayGetBack(&a.Request); tries++ {
+		a.held.GiveBack(&a.Request, c.Forecasts, len(c.Steps))
 		runtime.Gosched()
 		said = a.askAll(opts, c)
 	}
-	if said.decision == rule.Pass {
-		return said.decision, nil
+	if said.Decision == rule.Pass {
+		return said.Decision, nil
 	}
 	return a.stopAt(ctx, opts, c, said)
 }
 
 // askAll asks the steps whose tickets the call does not hold, until one does not let it pass.
-func (a *admission) askAll(opts []Option, c *chain) answer {
-	if a.demotedBy != nil && !a.held.demotion() {
-		a.promote()
+func (a *admission) askAll(opts []Option, c *call.Chain) call.Answer {
+	if a.DemotedBy != nil && !a.held.Demotion() {
+		a.Promote()
 	}
-	for i := range c.steps {
-		if a.held.has(i) {
+	for i := range c.Steps {
+		if a.held.Has(i) {
 			continue
 		}
-		if said := a.held.ask(i, &a.request, opts); said.decision != rule.Pass {
+		if said := a.held.Ask(i, &a.Request, opts); said.Decision != rule.Pass {
 			return said
 		}
 	}
-	return answer{decision: rule.Pass}
+	return call.Answer{Decision: rule.Pass}
 }
 
 // stopAt ends a walk at a step that did not let the call pass: the call joins the queue of
 // that step, or is refused, or the walk has to be repeated.
-func (a *admission) stopAt(ctx context.Context, opts []Option, c *chain, said answer) (rule.Decision, error) {
-	if said.decision == rule.Wait {
-		if later, ok := c.refusesLater(said, &a.request); ok {
+func (a *admission) stopAt(ctx context.Context, opts []Option, c *call.Chain, said call.Answer) (rule.Decision, error) {
+	if said.Decision == rule.Wait {
+		if later, ok := c.RefusesLater(said, &a.Request); ok {
 			said = later
-		} else if c.steps[said.which].waits(&a.request) {
+		} else if c.Steps[said.Which].Waits(&a.Request) {
 			if err := ctx.Err(); err != nil {
-				return said.decision, err
+				return said.Decision, err
 			}
-			if c.steps[said.which].forecaster != nil {
-				a.passesAt = clock.Instant(said.ticket)
+			if c.Steps[said.Which].Forecaster != nil {
+				a.passesAt = clock.Instant(said.Ticket)
 			}
-			if said = a.join(ctx, opts, c, said.which); said.decision == rule.Wait {
+			if said = a.join(ctx, opts, c, said.Which); said.Decision == rule.Wait {
 				return rule.Wait, nil
 			}
 		}
 	}
-	if said.decision == rule.Stale {
-		a.seen = max(a.seen, clock.Instant(said.ticket))
-		return said.decision, nil
+	if said.Decision == rule.Stale {
+		a.seen = max(a.seen, clock.Instant(said.Ticket))
+		return said.Decision, nil
 	}
 	return rule.Block, a.refuse(ctx, opts, c, said)
 }
 
 // join has the call join the queue of a step. With Wait it has to be polled.
-func (a *admission) join(ctx context.Context, opts []Option, c *chain, i int) answer {
-	s := &c.steps[i]
-	a.held.giveBack(&a.request, 0, i)
-	waiter, ticket, decision := s.join(&a.request, opts, a.patienceOf(ctx, s))
+func (a *admission) join(ctx context.Context, opts []Option, c *call.Chain, i int) call.Answer {
+	s := &c.Steps[i]
+	a.held.GiveBack(&a.Request, 0, i)
+	waiter, ticket, decision := s.Join(&a.Request, opts, a.patienceOf(ctx, s))
 	switch decision {
 	case rule.Pass:
-		a.held.add(i, ticket)
+		a.held.Add(i, ticket)
 		decision = rule.Wait // it has its ticket already, and need not wait
 	case rule.Wait:
 		a.waiter, a.waitsAt = waiter, i
 		a.promise(a.Tokens)
 		a.beginWait(ctx)
 	}
-	return answer{which: i, ticket: ticket, decision: decision}
+	return call.Answer{Which: i, Ticket: ticket, Decision: decision}
 }
 
 // promise notes that the call, which waits in a queue, will take n tokens of the rules behind it.
 func (a *admission) promise(n int32) {
-	if c := a.held.chain; c.steps[a.waitsAt].forecaster != nil {
-		c.promise(a.waitsAt, n)
+	if c := a.held.Chain; c.Steps[a.waitsAt].Forecaster != nil {
+		c.Promise(a.waitsAt, n)
 	}
 }
 
 // refuse returns the error of a call that a step refuses.
-func (a *admission) refuse(ctx context.Context, opts []Option, c *chain, said answer) error {
-	a.record(ctx, opts, c, c.steps[said.which].refusals)
-	return a.resource.refuseBy(ctx, &a.request, opts, c, said, &a.held)
+func (a *admission) refuse(ctx context.Context, opts []Option, c *call.Chain, said call.Answer) error {
+	a.record(ctx, opts, c, c.Steps[said.Which].Refusals)
+	return a.resource.refuseBy(ctx, &a.Request, opts, c, said, &a.held)
 }
 
 // refusedWaiting refuses the call if a queue has ended its wait without a ticket, and is
 // still one of its rules.
-func (a *admission) refusedWaiting(ctx context.Context, opts []Option, c *chain) error {
+func (a *admission) refusedWaiting(ctx context.Context, opts []Option, c *call.Chain) error {
 	if by := a.refusedBy; by != nil {
 		a.refusedBy = nil
-		if i := c.indexOf(by); i >= 0 {
-			return a.refuse(ctx, opts, c, answer{which: i, ticket: a.refusedAs, decision: rule.Block})
+		if i := c.IndexOf(by); i >= 0 {
+			return a.refuse(ctx, opts, c, call.Answer{Which: i, Ticket: a.refusedAs, Decision: rule.Block})
 		}
 	}
 	return nil
@@ -265,20 +266,20 @@ func (a *admission) stillWaits() (after time.Duration, waits bool) {
 	a.promise(-a.Tokens)
 	switch decision {
 	case rule.Pass:
-		a.held.add(a.waitsAt, ticket)
+		a.held.Add(a.waitsAt, ticket)
 	case rule.Block:
-		a.refusedBy, a.refusedAs = a.held.chain.steps[a.waitsAt].first, ticket
+		a.refusedBy, a.refusedAs = a.held.Chain.Steps[a.waitsAt].First, ticket
 	}
 	return 0, false
 }
 
 // guard returns the guard of the call, which has passed.
 func (a *admission) guard(opts []Option) (g Guard) {
-	tickets := make([]rule.Ticket, len(a.passed.steps))
+	tickets := make([]rule.Ticket, len(a.passed.Steps))
 	for i := range tickets {
-		tickets[i] = a.held.slots[i].ticket
+		tickets[i] = a.held.Ticket(i)
 	}
-	g = a.passed.guard(a.resource, &a.request, opts, tickets)
+	g = a.resource.guard(a.passed, &a.Request, opts, tickets)
 	a.handed = true
 	return
 }
@@ -290,17 +291,17 @@ func (a *admission) end() {
 	if a.wait.node != nil {
 		a.wait.node.EndWait(a.wait.since, a.Now)
 		a.wait.node = nil
-		defer a.wait.within.resume()
+		defer a.wait.within.Resume()
 	}
 	if a.handed {
 		return
 	}
-	a.countDemotion()
+	a.CountDemotion()
 	if a.passed != nil {
 		a.resource.node.TakeBack(a.Now, a.Tokens)
 		a.passed = nil
 	}
-	defer a.held.leave(&a.request, len(a.held.slots)) // also if a limiter panics
+	defer a.held.LeaveAll(&a.Request) // also if a limiter panics
 	if a.waiter != nil {
 		waiter := a.waiter
 		a.waiter = nil
@@ -310,15 +311,15 @@ func (a *admission) end() {
 }
 
 func (a *admission) beginWait(ctx context.Context) {
-	a.held.suspend(a.Now)
-	if a.waiter == nil || a.held.chain.rules[a.waitsAt].suspends == nil || !a.Inbound() { // else it is within no other, as a rule
+	a.held.Suspend(a.Now)
+	if a.waiter == nil || a.held.Chain.Rules[a.waitsAt].Suspends == nil || !a.Inbound() { // else it is within no other, as a rule
 		a.resource.env.noteWait(a.Now)
 	}
 	if a.wait.node == nil {
 		a.wait.node, a.wait.since = &a.resource.node, a.Now
 		a.wait.node.BeginWait()
-		a.wait.within = callsAround(ctx)
-		a.wait.within.suspend()
+		a.wait.within = call.CallsAround(ctx)
+		a.wait.within.Suspend()
 	}
 }
 
@@ -332,16 +333,16 @@ func (a *admission) waker() func() {
 }
 
 // patienceOf returns since when and how long the call can wait in the queue of a step.
-func (a *admission) patienceOf(ctx context.Context, s *step) rule.Patience {
+func (a *admission) patienceOf(ctx context.Context, s *call.Step) rule.Patience {
 	p := rule.Patience{Since: a.Now, Until: math.MaxInt64, Wake: a.waker()}
 	if a.wait.node != nil {
 		p.Since = a.wait.since
 	}
-	if patience := a.resource.env.patience(ctx, !s.waits(&a.request)); patience < endless {
+	if patience := a.resource.env.patience(ctx, !s.Waits(&a.Request)); patience < endless {
 		p.Until = a.Now.Add(patience)
 	}
-	if a.noWait && s.decides > 0 {
-		p.Until = min(p.Until, a.Now.Add(s.decides))
+	if a.NoWait && s.Decides > 0 {
+		p.Until = min(p.Until, a.Now.Add(s.Decides))
 	}
 	return p
 }
@@ -382,8 +383,8 @@ func (a *admission) leavesOff() bool {
 	if switches.len() == 0 {
 		return false
 	}
-	isOff := func(key rule.Key) bool { return switches.off(key, a.name) != nil }
-	if a.waiter == nil || !isOff(a.held.chain.steps[a.waitsAt].refusals.key) {
+	isOff := func(key rule.Key) bool { return switches.off(key, a.Name) != nil }
+	if a.waiter == nil || !isOff(a.held.Chain.Steps[a.waitsAt].Refusals.Key) {
 		return false
 	}
 	waiter := a.waiter
@@ -394,8 +395,8 @@ func (a *admission) leavesOff() bool {
 }
 
 // reportPass reports a call that passes to the observer.
-func (e *callEnv) reportPass(ctx context.Context, q *request) {
+func (e *callEnv) reportPass(ctx context.Context, q *call.Request) {
 	if e.observer.Passed != nil {
-		e.observer.Passed(orBackground(ctx), Pass{Resource: q.name, Tokens: int(q.Tokens), At: q.Now})
+		e.observer.Passed(call.OrBackground(ctx), Pass{Resource: q.Name, Tokens: int(q.Tokens), At: q.Now})
 	}
 }

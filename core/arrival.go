@@ -5,6 +5,8 @@ import (
 	"errors"
 	"slices"
 	"time"
+
+	"github.com/penstock-go/penstock/core/internal/call"
 )
 
 // Arrival is a call that does not wait in [Engine.Entry]: its caller decides when to go on.
@@ -24,17 +26,17 @@ type Arrival struct {
 // time demands it, by the goroutine that moved the queue, perhaps under its lock: it
 // must neither block nor call the engine.
 func (e *Engine) Arrive(ctx context.Context, resource string, wake func(), opts ...Option) *Arrival {
-	ctx = orBackground(ctx)
+	ctx = call.OrBackground(ctx)
 	a := &Arrival{ctx: ctx}
-	tokens, _, err := sizeOf(opts)
+	tokens, _, err := call.SizeOf(opts)
 	if ended := ctx.Err(); ended != nil {
 		err = ended
 	}
 	a.err, a.done = err, err != nil
 	a.opts = slices.Clone(opts)
-	var q request
-	q.init(resource, e.clock.Now(), tokens)
-	q.read(ctx, a.opts)
+	var q call.Request
+	q.Init(resource, e.clock.Now(), tokens)
+	q.Read(ctx, a.opts)
 	a.admission.begin(e.resources.get(resource), &q)
 	a.admission.wait.wake = wake
 	return a

@@ -3,6 +3,8 @@ package core
 import (
 	"context"
 	"sync"
+
+	"github.com/penstock-go/penstock/core/internal/call"
 )
 
 // CallContext is the context of what a guarded call does: [GuardFrom], [Settle], [MarkIgnored]
@@ -23,7 +25,7 @@ type callGuardKey struct{}
 // Begin makes it the context of a call that has passed, within ctx. It takes the guard over: from
 // now on it is that of [CallContext.Guard], and the other one must not be used any more.
 func (c *CallContext) Begin(ctx context.Context, guard *Guard) {
-	c.Context = orBackground(guard.Context(ctx))
+	c.Context = call.OrBackground(guard.Context(ctx))
 	guard.moveTo(&c.guard)
 }
 

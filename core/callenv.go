@@ -7,10 +7,10 @@ import (
 	"math"
 	"reflect"
 	"strings"
-	"sync"
 	"sync/atomic"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/core/internal/call"
 	"github.com/penstock-go/penstock/core/internal/journal"
 	"github.com/penstock-go/penstock/core/internal/lines"
 	"github.com/penstock-go/penstock/core/internal/recorder"
@@ -25,9 +25,8 @@ type callEnv struct {
 	observer   Observer
 	isFailure  func(error) bool
 
-	recorder    atomic.Pointer[recorder.Recorder] // nil unless calls are recorded
-	records     sync.Pool                         // of *guardRecord
-	ticketLists sync.Pool                         // of *[]rule.Ticket, for calls of many rules
+	recorder atomic.Pointer[recorder.Recorder] // nil unless calls are recorded
+	call.Pools
 
 	// generation numbers the rule set in force; a call acts by one generation
 	// throughout. It is what swaps a set as a whole: see plan.
@@ -72,8 +71,8 @@ func (e *callEnv) init(config *Config) {
 	e.linksUntil.Store(math.MinInt64)
 	e.closed = make(chan struct{})
 	none := &e.noRules.others
-	none.isFollowed = e.observesPasses()
-	none.isEmpty = !none.isFollowed
+	none.IsFollowed = e.observesPasses()
+	none.IsEmpty = !none.IsFollowed
 	e.journal.Init(e.log)
 	e.events.Init(cmp.Or(config.MaxEvents, DefaultMaxEvents), e.clock.Now())
 }

@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/core/internal/call"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -28,22 +29,22 @@ func (g *Guard) Cancel() {
 // cancel is Cancel at an instant.
 func (g *Guard) cancel(now clock.Instant) {
 	tokens := g.tokens()
-	word := atomic.SwapUint32(&g.state.word, exited)
-	record, passed := g.extras.record, g.extras.passed
+	word := atomic.SwapUint32(&g.state.word, call.Exited)
+	record, passed := g.extras.Record, g.extras.Passed
 	switch {
-	case word&stateMask == exited:
+	case word&call.StateMask == call.Exited:
 		return
-	case word&whereMask != recorded:
+	case word&call.WhereMask != call.InRecord:
 		record = nil
-	case !record.claim(word >> generationShift):
+	case !record.Claim(word >> call.GenerationShift):
 		return // a copy of the guard has ended
 	}
 	if record != nil {
-		g.recordCancel(now, record.recordedAt)
+		g.recordCancel(now, record.RecordedAt)
 	} else {
 		g.recordCancel(now, g.recordedAt(word))
 	}
-	q := request{Call: rule.Call{Now: now, Tokens: tokens}}
+	q := call.Request{Call: rule.Call{Now: now, Tokens: tokens}}
 	if ended := g.resource.env.observer.Ended; ended != nil {
 		defer ended(End{Resource: g.resource.Name, At: now, Duration: max(0, now.Sub(g.start)), Cancelled: true})
 	}
@@ -51,37 +52,37 @@ func (g *Guard) cancel(now clock.Instant) {
 	if passed == nil {
 		return
 	}
-	outer := g.extras.outer
+	outer := g.extras.Outer
 	if record != nil {
-		record.outer = nil
+		record.Outer = nil
 	}
 	if record != nil {
 		defer g.dropRecord(record)
-		defer record.leaveShadows(&q, len(passed.rules)-passed.asked)
+		defer record.LeaveShadows(&q, len(passed.Rules)-passed.Asked)
 	}
 	defer g.cancelSteps(&q, word) // also if a limiter panics
-	outer.end(now)
+	outer.End(now)
 }
 
 // cancelSteps gives back the tickets of the steps.
-func (g *Guard) cancelSteps(q *request, word uint32) {
-	passed, record, from := g.extras.passed, g.extras.record, 0
-	if word&whereMask == 0 {
-		from = passed.forecasts // only their tickets are known
+func (g *Guard) cancelSteps(q *call.Request, word uint32) {
+	passed, record, from := g.extras.Passed, g.extras.Record, 0
+	if word&call.WhereMask == 0 {
+		from = passed.Forecasts // only their tickets are known
 	}
-	var few [inlineSlots]rule.Ticket
+	var few [call.InlineSlots]rule.Ticket
 	tickets := few[:]
-	if passed.asked > len(few) {
-		list := g.resource.env.newTicketList(passed.asked)
-		defer g.resource.env.ticketLists.Put(list)
+	if passed.Asked > len(few) {
+		list := g.resource.env.NewTicketList(passed.Asked)
+		defer g.resource.env.DropTicketList(list)
 		tickets = *list
 	}
-	for i := from; i < passed.asked; i++ {
-		if word&whereMask == recorded {
-			tickets[i] = record.slot(i).ticket
+	for i := from; i < passed.Asked; i++ {
+		if word&call.WhereMask == call.InRecord {
+			tickets[i] = record.Ticket(i)
 		} else {
-			tickets[i] = passed.ticketIn(word, g.state.rest, i, g.start)
+			tickets[i] = passed.TicketIn(word, g.state.rest, i, g.start)
 		}
 	}
-	passed.giveBack(from, passed.asked, q, tickets)
+	passed.GiveBack(from, passed.Asked, q, tickets)
 }

@@ -30,5 +30,5 @@ func (e *Engine) confirm(source string) (outcome, error) {
 	}
 	defer e.sources.changed()
 	now := e.clock.Now()
-	return e.put(f.source.Confirm(now), now), nil
+	return e.put(e.rules.book.Confirm(f.source, now), now), nil
 }

@@ -1,6 +1,10 @@
 package core
 
-import "context"
+import (
+	"context"
+
+	"github.com/penstock-go/penstock/core/internal/call"
+)
 
 // Do runs fn as a guarded call of the resource, with a context in which [GuardFrom] finds its
 // guard, see also [Guard.Context]. If the call is refused, Do returns that
@@ -20,7 +24,7 @@ func Call[T any](ctx context.Context, e *Engine, resource string, fn func(contex
 		var none T
 		return none, err
 	}
-	guard.mark(failed) // unless fn returns
+	guard.mark(call.Failed) // unless fn returns
 	call := e.contexts.New(ctx, &guard)
 	defer call.guard.Exit()
 	defer call.End()

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/core/internal/call"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -31,9 +32,9 @@ func (e *Engine) enter(ctx context.Context, r *resource, name string, opts []Opt
 		}
 	}
 	tokens, longLived := int32(1), false
-	if !areAttributes(opts) {
+	if !call.AreAttributes(opts) {
 		var err error
-		if tokens, longLived, err = sizeOf(opts); err != nil {
+		if tokens, longLived, err = call.SizeOf(opts); err != nil {
 			return Guard{}, err
 		}
 	}
@@ -43,7 +44,7 @@ func (e *Engine) enter(ctx context.Context, r *resource, name string, opts []Opt
 		}
 	}
 	if s := r.plan.Load().prefetching; s != nil {
-		s.prefetch(opts)
+		s.Prefetch(opts)
 	}
 	now := e.clock.Now()
 	generation, plan := e.generation.Load(), r.plan.Load()
@@ -54,9 +55,9 @@ func (e *Engine) enter(ctx context.Context, r *resource, name string, opts []Opt
 	}
 	c := plan.chainFor(opts)
 	switch {
-	case c.isOneStep:
+	case c.IsOneStep:
 		return r.enterStep(ctx, name, now, tokens, opts, c)
-	case !c.isEmpty || !r.pass(now, tokens):
+	case !c.IsEmpty || !r.pass(now, tokens):
 		return r.enterChain(ctx, name, now, tokens, opts, c)
 	}
 	record := uint32(0)
@@ -64,37 +65,37 @@ func (e *Engine) enter(ctx context.Context, r *resource, name string, opts []Opt
 		record = r.recordAtOnce(ctx, rec, c, now, tokens, opts, nil)
 	}
 	if longLived {
-		return c.longLivedGuard(r, now, tokens, record), nil
+		return r.longLivedGuard(c, now, tokens, record), nil
 	}
-	return newGuard(r, now, &c.extras, 0, remember(record, 0, uint32(tokens))), nil
+	return newGuard(r, now, &c.Extras, 0, call.Remember(record, 0, uint32(tokens))), nil
 }
 
 // enterChain decides on a call. First it asks all rules at once. Only if one says Wait or Stale does
 // the call get an admission.
 func (r *resource) enterChain(
-	ctx context.Context, name string, now clock.Instant, tokens int32, opts []Option, c *chain,
+	ctx context.Context, name string, now clock.Instant, tokens int32, opts []Option, c *call.Chain,
 ) (Guard, error) {
-	var q request
-	q.init(name, now, tokens)
-	if !areAttributes(opts) {
-		q.read(ctx, opts)
+	var q call.Request
+	q.Init(name, now, tokens)
+	if !call.AreAttributes(opts) {
+		q.Read(ctx, opts)
 	}
-	if c.injects {
+	if c.Injects {
 		q.SetNumber(r.drawNumber())
 	}
-	if c.isFollowed || len(c.steps) > inlineSlots || c.readsToRecord(r) {
+	if c.IsFollowed || len(c.Steps) > call.InlineSlots || r.readsToRecord(c) {
 		return r.enterLongChain(ctx, &q, opts, c)
 	}
-	var tickets [inlineSlots]rule.Ticket
+	var tickets [call.InlineSlots]rule.Ticket
 	switch said, decision := r.tryPass(&q, opts, c, tickets[:]); decision {
 	case rule.Pass:
 		if rec := r.env.recorder.Load(); rec != nil {
-			q.recordedAt = r.recordAtOnce(ctx, rec, c, q.Now, tokens, opts, nil)
+			q.RecordedAt = r.recordAtOnce(ctx, rec, c, q.Now, tokens, opts, nil)
 		}
-		return c.guard(r, &q, opts, tickets[:len(c.steps)]), nil
+		return r.guard(c, &q, opts, tickets[:len(c.Steps)]), nil
 	case rule.Block:
 		if rec := r.env.recorder.Load(); rec != nil {
-			r.recordAtOnce(ctx, rec, c, q.Now, tokens, opts, c.steps[said.which].refusals)
+			r.recordAtOnce(ctx, rec, c, q.Now, tokens, opts, c.Steps[said.Which].Refusals)
 		}
 		return Guard{}, r.refuseBy(ctx, &q, opts, c, said, nil)
 	}
@@ -102,19 +103,19 @@ func (r *resource) enterChain(
 }
 
 // readsToRecord says whether attributes of calls are read once more, for a recording.
-func (c *chain) readsToRecord(r *resource) bool {
-	return len(c.recorded) > 0 && r.env.recorder.Load() != nil
+func (r *resource) readsToRecord(c *call.Chain) bool {
+	return len(c.RecordedKeys) > 0 && r.env.recorder.Load() != nil
 }
 
 // enterLongChain is enterChain for a chain of many rules, or of which rules are asked once the
 // call has passed, or an observer, or attributes for a recording: if one of them panics, the call gives
 // back what it has taken.
-func (r *resource) enterLongChain(ctx context.Context, q *request, opts []Option, c *chain) (g Guard, err error) {
-	var few [inlineSlots]rule.Ticket
+func (r *resource) enterLongChain(ctx context.Context, q *call.Request, opts []Option, c *call.Chain) (g Guard, err error) {
+	var few [call.InlineSlots]rule.Ticket
 	tickets := few[:]
-	if len(c.steps) > len(few) {
-		list := r.env.newTicketList(len(c.steps))
-		defer r.env.ticketLists.Put(list)
+	if len(c.Steps) > len(few) {
+		list := r.env.NewTicketList(len(c.Steps))
+		defer r.env.DropTicketList(list)
 		tickets = *list
 	}
 	switch said, decision := r.tryPass(q, opts, c, tickets); decision {
@@ -123,19 +124,19 @@ func (r *resource) enterLongChain(ctx context.Context, q *request, opts []Option
 		defer func() {
 			if !handed {
 				r.node.TakeBack(q.Now, q.Tokens)
-				c.giveBack(0, len(c.steps), q, tickets)
+				c.GiveBack(0, len(c.Steps), q, tickets)
 			}
 		}()
 		r.env.reportPass(ctx, q)
 		if rec := r.env.recorder.Load(); rec != nil {
-			q.recordedAt = r.recordAtOnce(ctx, rec, c, q.Now, q.Tokens, opts, nil)
+			q.RecordedAt = r.recordAtOnce(ctx, rec, c, q.Now, q.Tokens, opts, nil)
 		}
-		g = c.guard(r, q, opts, tickets[:len(c.steps)])
+		g = r.guard(c, q, opts, tickets[:len(c.Steps)])
 		handed = true
 		return
 	case rule.Block:
 		if rec := r.env.recorder.Load(); rec != nil {
-			r.recordAtOnce(ctx, rec, c, q.Now, q.Tokens, opts, c.steps[said.which].refusals)
+			r.recordAtOnce(ctx, rec, c, q.Now, q.Tokens, opts, c.Steps[said.Which].Refusals)
 		}
 		return Guard{}, r.refuseBy(ctx, q, opts, c, said, nil)
 	}
@@ -146,76 +147,76 @@ func (r *resource) enterLongChain(ctx context.Context, q *request, opts []Option
 // 3 to 6 ns sooner, and are refused at least 10 ns sooner. The request is set only where it is needed:
 // to copy it as soon as it was written costs 4 ns.
 func (r *resource) enterStep(
-	ctx context.Context, name string, now clock.Instant, tokens int32, opts []Option, c *chain,
+	ctx context.Context, name string, now clock.Instant, tokens int32, opts []Option, c *call.Chain,
 ) (Guard, error) {
-	s := &c.steps[0]
-	if s.keyed != nil || !areAttributes(opts) {
+	s := &c.Steps[0]
+	if s.Keyed != nil || !call.AreAttributes(opts) {
 		return r.enterStepWith(ctx, name, now, tokens, opts, c)
 	}
-	switch ticket, decision := s.limiter.Acquire(rule.Call{Now: now, Tokens: tokens}); {
+	switch ticket, decision := s.Limiter.Acquire(rule.Call{Now: now, Tokens: tokens}); {
 	case decision == rule.Pass && r.pass(now, tokens):
 		record := uint32(0)
 		if rec := r.env.recorder.Load(); rec != nil {
 			record = r.recordAtOnce(ctx, rec, c, now, tokens, opts, nil)
 		}
-		return c.stepGuard(r, now, tokens, opts, ticket, record), nil
-	case decision == rule.Block && ticket != 0 && !s.denies && s.pending == nil:
+		return r.stepGuard(c, now, tokens, opts, ticket, record), nil
+	case decision == rule.Block && ticket != 0 && !s.Denies && s.Pending == nil:
 		if rec := r.env.recorder.Load(); rec != nil {
-			r.recordAtOnce(ctx, rec, c, now, tokens, opts, s.refusals)
+			r.recordAtOnce(ctx, rec, c, now, tokens, opts, s.Refusals)
 		}
-		return Guard{}, r.refuse(ctx, now, tokens, s.refusals, ticket.RetryTime())
+		return Guard{}, r.refuse(ctx, now, tokens, s.Refusals, ticket.RetryTime())
 	default:
-		var q request
-		q.init(name, now, tokens)
-		return r.stopAtStep(ctx, &q, opts, c, answer{ticket: ticket, decision: s.allowed(decision)})
+		var q call.Request
+		q.Init(name, now, tokens)
+		return r.stopAtStep(ctx, &q, opts, c, call.Answer{Ticket: ticket, Decision: s.Allowed(decision)})
 	}
 }
 
 // enterStepWith is enterStep for a call whose options matter.
 func (r *resource) enterStepWith(
-	ctx context.Context, name string, now clock.Instant, tokens int32, opts []Option, c *chain,
+	ctx context.Context, name string, now clock.Instant, tokens int32, opts []Option, c *call.Chain,
 ) (Guard, error) {
-	if c.readsToRecord(r) {
+	if r.readsToRecord(c) {
 		return r.enterChain(ctx, name, now, tokens, opts, c)
 	}
-	var q request
-	call := rule.Call{Now: now, Tokens: tokens}
-	if !areAttributes(opts) {
-		q.init(name, now, tokens)
-		q.read(ctx, opts)
-		call = q.Call
+	var q call.Request
+	asked := rule.Call{Now: now, Tokens: tokens}
+	if !call.AreAttributes(opts) {
+		q.Init(name, now, tokens)
+		q.Read(ctx, opts)
+		asked = q.Call
 	}
-	s := &c.steps[0]
-	ticket, decision := s.ask(call, &q, opts)
+	s := &c.Steps[0]
+	ticket, decision := s.Ask(asked, &q, opts)
 	switch {
 	case decision == rule.Pass && r.pass(now, tokens):
 		if rec := r.env.recorder.Load(); rec != nil {
-			q.recordedAt = r.recordAtOnce(ctx, rec, c, now, tokens, opts, nil)
+			q.RecordedAt = r.recordAtOnce(ctx, rec, c, now, tokens, opts, nil)
 		}
-		if call.LongLived() {
-			return c.recordedGuard(r, &q, opts, []rule.Ticket{ticket}), nil
+		if asked.LongLived() {
+			return r.recordedGuard(c, &q, opts, []rule.Ticket{ticket}), nil
 		}
-		return c.stepGuard(r, now, tokens, opts, ticket, q.recordedAt), nil
-	case decision == rule.Block && ticket != 0 && !s.denies && s.pending == nil:
+		return r.stepGuard(c, now, tokens, opts, ticket, q.RecordedAt), nil
+	case decision == rule.Block && ticket != 0 && !s.Denies && s.Pending == nil:
 		if rec := r.env.recorder.Load(); rec != nil {
-			r.recordAtOnce(ctx, rec, c, now, tokens, opts, s.refusals)
+			r.recordAtOnce(ctx, rec, c, now, tokens, opts, s.Refusals)
 		}
-		return Guard{}, r.refuse(ctx, now, tokens, s.refusals, ticket.RetryTime())
+		return Guard{}, r.refuse(ctx, now, tokens, s.Refusals, ticket.RetryTime())
 	}
-	q.init(name, now, tokens)
-	return r.stopAtStep(ctx, &q, opts, c, answer{ticket: ticket, decision: decision})
+	q.Init(name, now, tokens)
+	return r.stopAtStep(ctx, &q, opts, c, call.Answer{Ticket: ticket, Decision: decision})
 }
 
 // stopAtStep goes on with a call that has not passed the one step, or has passed it in vain.
-func (r *resource) stopAtStep(ctx context.Context, q *request, opts []Option, c *chain, said answer) (Guard, error) {
-	s := &c.steps[0]
+func (r *resource) stopAtStep(ctx context.Context, q *call.Request, opts []Option, c *call.Chain, said call.Answer) (Guard, error) {
+	s := &c.Steps[0]
 	switch {
-	case said.decision == rule.Pass:
-		s.limiter.GiveBack(q.Now, said.ticket, q.Tokens)
-	case said.decision == rule.Block && s.mayGetBack(q): // ask again
-	case said.decision == rule.Block, said.decision == rule.Wait && !s.waits(q):
+	case said.Decision == rule.Pass:
+		s.Limiter.GiveBack(q.Now, said.Ticket, q.Tokens)
+	case said.Decision == rule.Block && s.MayGetBack(q): // ask again
+	case said.Decision == rule.Block, said.Decision == rule.Wait && !s.Waits(q):
 		if rec := r.env.recorder.Load(); rec != nil {
-			r.recordAtOnce(ctx, rec, c, q.Now, q.Tokens, opts, s.refusals)
+			r.recordAtOnce(ctx, rec, c, q.Now, q.Tokens, opts, s.Refusals)
 		}
 		return Guard{}, r.refuseBy(ctx, q, opts, c, said, nil)
 	}
@@ -225,7 +226,7 @@ func (r *resource) stopAtStep(ctx context.Context, q *request, opts []Option, c 
 // CallTokens returns how many tokens a call with these options takes; 0 if Entry would refuse it
 // for that number.
 func CallTokens(opts ...Option) int {
-	tokens, _, err := sizeOf(opts)
+	tokens, _, err := call.SizeOf(opts)
 	if err != nil {
 		return 0
 	}
@@ -236,26 +237,26 @@ func CallTokens(opts ...Option) int {
 // it has been counted. On Block the answer is that of the rule which refuses it, which may be
 // Wait of one for which the call does not wait. On any other decision the call may be able to wait, or
 // has to try again: that is for an admission. Unless it passes, the call has given back what it took.
-func (r *resource) tryPass(q *request, opts []Option, c *chain, tickets []rule.Ticket) (a answer, decision rule.Decision) {
-	if c.forecasts == 0 && len(c.steps) > 1 {
-		a = c.acquireLast(q, opts, tickets)
+func (r *resource) tryPass(q *call.Request, opts []Option, c *call.Chain, tickets []rule.Ticket) (a call.Answer, decision rule.Decision) {
+	if c.Forecasts == 0 && len(c.Steps) > 1 {
+		a = c.AcquireLast(q, opts, tickets)
 	} else {
-		a = c.acquire(q, opts, tickets)
+		a = c.Acquire(q, opts, tickets)
 	}
-	switch a.decision {
+	switch a.Decision {
 	case rule.Pass:
 		if r.pass(q.Now, q.Tokens) {
 			return a, rule.Pass
 		}
-		c.giveBack(0, len(c.steps), q, tickets)
+		c.GiveBack(0, len(c.Steps), q, tickets)
 		return a, rule.Stale
 	case rule.Wait:
-		if a, ok := c.refusesLater(a, q); ok {
+		if a, ok := c.RefusesLater(a, q); ok {
 			return a, rule.Block
 		}
-		if !c.steps[a.which].waits(q) {
+		if !c.Steps[a.Which].Waits(q) {
 			return a, rule.Block
 		}
 	}
-	return a, a.decision
+	return a, a.Decision
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/penstock-go/penstock/core/internal/call"
 	"github.com/penstock-go/penstock/core/internal/ruleset"
 	"github.com/penstock-go/penstock/rule"
 )
@@ -20,7 +21,7 @@ var (
 
 	// ErrInvalid matches, with errors.Is, the refusal of a call whose options
 	// make no sense. It is a mistake of the program.
-	ErrInvalid = errors.New("penstock: invalid call")
+	ErrInvalid = call.ErrInvalid
 )
 
 // BlockError says that a call was refused, by what, and when it is worth trying

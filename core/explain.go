@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/core/internal/call"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -71,28 +72,28 @@ func (e *Engine) locate(applied []Applied) {
 
 // callOf returns a call with these options as the limiter gets it, and what the rule finds when it
 // looks at the attributes of the call; nil if it looks at none.
-func (p *planned) callOf(ctx context.Context, now clock.Instant, opts []Option) (call rule.Call, found []AppliedAttribute) {
+func (p *planned) callOf(ctx context.Context, now clock.Instant, opts []Option) (asked rule.Call, found []AppliedAttribute) {
 	keys := p.rule.Attributes()
 	if len(keys) == 0 {
 		return rule.Call{}, nil
 	}
 	parts := new([rule.MaxKeys]rule.Attribute)
 	for i, key := range keys {
-		parts[i] = (&request{ctx: ctx}).attribute(opts, key)
+		parts[i] = (&call.Request{Context: ctx}).Attribute(opts, key)
 		found = append(found, AppliedAttribute{key, parts[i]})
 	}
 	value := parts[0]
 	if len(keys) > 1 {
 		value = rule.Composite(parts, len(keys))
 	}
-	tokens, _, err := sizeOf(opts)
+	tokens, _, err := call.SizeOf(opts)
 	if err != nil {
 		tokens = 1
 	}
-	var q request
-	q.init("", now, tokens)
-	q.read(ctx, opts)
-	return q.with(value), found
+	var q call.Request
+	q.Init("", now, tokens)
+	q.Read(ctx, opts)
+	return q.With(value), found
 }
 
 // addQuota adds what is left of the limit that the call is held against, if the rule has one for
@@ -164,7 +165,7 @@ func (e *Engine) applying(resource string, opts []Option) []planned {
 }
 
 func (p *plan) applying(opts []Option) (rules []planned) {
-	origin := originOf(opts)
+	origin := call.OriginOf(opts)
 	if _, named := p.origins[origin]; !named {
 		origin = rule.OtherOrigins
 	}

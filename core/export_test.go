@@ -2,6 +2,7 @@ package core
 
 import (
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/core/internal/call"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -22,8 +23,8 @@ func (e *Engine) Impose(resource string, rules ...Imposed) {
 	defer g.swapMu.Unlock()
 	p := planner{limiters: &e.limiters, resource: resource}
 	for _, of := range rules {
-		state := &ruleState{limiter: versionedLimiter{Limiter: of.Limiter, first: of.Limiter}, tally: newTally(&r.node)}
-		state.refusals = newRefusals(resource, of.Rule, state.tally)
+		state := &ruleState{rule: new(activeRule), limiter: call.VersionedLimiter{Limiter: of.Limiter, First: of.Limiter}, tally: call.NewTally(&r.node)}
+		state.refusals = call.NewRefusals(resource, of.Rule, state.tally)
 		p.add(of.Rule, state, state.limiter, of.Rule.Target())
 	}
 	r.plan.Store(p.plan(e.generation.Load()))

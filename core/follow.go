@@ -197,7 +197,7 @@ func (f sourceSink) apply(change Change) outcome {
 		return outcome{}
 	}
 	now := e.clock.Now()
-	result := f.source.Deliver(delivery(change), now)
+	result := e.rules.book.Deliver(f.source, delivery(change), now)
 	f.read = f.read || change.Complete
 	f.copiedAt = change.CopiedAt
 	defer e.sources.changed()

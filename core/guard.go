@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/core/internal/call"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -17,7 +18,7 @@ type Guard struct {
 	// Four words, which the compiler returns in registers: 10 ns a call.
 	resource *resource
 	start    clock.Instant
-	extras   *guardExtras // nil for the zero Guard
+	extras   *call.Extras // nil for the zero Guard
 	state    guardState
 }
 
@@ -34,43 +35,8 @@ type noCopy struct{}
 func (*noCopy) Lock()   {}
 func (*noCopy) Unlock() {}
 
-// The states of a guard.
-const (
-	underWay  = iota
-	failed    // under way, and known to have failed
-	exited    // whoever says so first ends the call
-	ignored   // under way, and known to end neither well nor badly
-	stateMask = 3
-
-	// Where the tickets are of rules that learn of the end of the call, or of its cost; 0 if
-	// there are no such rules. The guard itself can carry them if at most one is not 0. The
-	// word then has the index of its rule and the ticket, or the lower bits of one that is
-	// wide. If they are in a record, the word has its generation.
-	carried   = 1 << 2
-	recorded  = 2 << 2
-	wide      = 3 << 2
-	whereMask = 3 << 2
-
-	generationShift = 4
-	maxGeneration   = 1<<(32-generationShift) - 1
-
-	indexShift  = 4
-	indexMask   = inlineSlots - 1
-	ticketShift = 7
-	ticketBits  = 32 - ticketShift
-
-	// The rest of a guard with a wide ticket, and of one that remembers where it is recorded.
-	tokenBits = 8
-	tokenMask = 1<<tokenBits - 1
-	wideBits  = ticketBits + 32 - tokenBits
-
-	remembers       = 1 << 31 // else the rest is the tokens, or has a wide ticket
-	rememberedShift = tokenBits
-	maxRemembered   = remembers>>rememberedShift - 1
-)
-
 // newGuard returns the guard of a call that has passed.
-func newGuard(r *resource, start clock.Instant, extras *guardExtras, word, rest uint32) Guard {
+func newGuard(r *resource, start clock.Instant, extras *call.Extras, word, rest uint32) Guard {
 	return Guard{resource: r, start: start, extras: extras, state: guardState{word: word, rest: rest}}
 }
 
@@ -78,106 +44,60 @@ func newGuard(r *resource, start clock.Instant, extras *guardExtras, word, rest 
 // also asks the shadow rules, and counts the call for rules with related. If one of these
 // panics, it keeps nothing of the shadow rules; what else the call has taken is the caller's
 // to give back.
-func (c *chain) guard(r *resource, q *request, opts []Option, tickets []rule.Ticket) (g Guard) {
+func (r *resource) guard(c *call.Chain, q *call.Request, opts []Option, tickets []rule.Ticket) (g Guard) {
 	word, rest, ok := uint32(0), uint32(q.Tokens), true
-	if c.tickets {
-		word, rest, ok = c.carry(tickets, q.Now, q.Tokens)
+	if c.Tickets {
+		word, rest, ok = c.Carry(tickets, q.Now, q.Tokens)
 	}
-	if !ok || len(c.shadows) > 0 || q.LongLived() {
-		g = c.recordedGuard(r, q, opts, tickets)
+	if !ok || len(c.Shadows) > 0 || q.LongLived() {
+		g = r.recordedGuard(c, q, opts, tickets)
 	} else {
-		g = newGuard(r, q.Now, &c.extras, word, remember(q.recordedAt, word, rest))
+		g = newGuard(r, q.Now, &c.Extras, word, call.Remember(q.RecordedAt, word, rest))
 	}
-	if len(c.counters) > 0 {
-		c.count(q, g.extras.record)
+	if len(c.Counters) > 0 {
+		c.Count(q, g.extras.Record)
 	}
 	return
 }
 
-// count counts a call for rules with related.
-func (c *chain) count(q *request, record *guardRecord) {
-	counted := false
-	defer func() {
-		if !counted && record != nil {
-			record.leaveShadows(q, len(c.shadows))
-		}
-	}()
-	for _, counter := range c.counters {
-		counter.CountPass(q.Now, q.Tokens)
-	}
-	counted = true
-}
-
 // stepGuard is guard for a chain that isOneStep. It is told where the call is recorded.
-func (c *chain) stepGuard(
-	r *resource, now clock.Instant, tokens int32, opts []Option, ticket rule.Ticket, record uint32,
+func (r *resource) stepGuard(
+	c *call.Chain, now clock.Instant, tokens int32, opts []Option, ticket rule.Ticket, record uint32,
 ) Guard {
 	word, rest, ok := uint32(0), uint32(tokens), true
-	if c.tickets {
-		if c.isStart(0, ticket, now) {
+	if c.Tickets {
+		if c.IsStart(0, ticket, now) {
 			ticket = 0 // it need not be carried
 		}
-		word, rest, ok = carryOne(0, ticket, tokens)
+		word, rest, ok = call.CarryOne(0, ticket, tokens)
 	}
 	if !ok {
-		q := request{Call: rule.Call{Now: now, Tokens: tokens}, recordedAt: record}
-		return c.recordedGuard(r, &q, opts, []rule.Ticket{ticket})
+		q := call.Request{Call: rule.Call{Now: now, Tokens: tokens}, RecordedAt: record}
+		return r.recordedGuard(c, &q, opts, []rule.Ticket{ticket})
 	}
-	return newGuard(r, now, &c.extras, word, remember(record, word, rest))
+	return newGuard(r, now, &c.Extras, word, call.Remember(record, word, rest))
 }
 
 // longLivedGuard is guard for a long-lived call and a chain that is empty.
-func (c *chain) longLivedGuard(r *resource, now clock.Instant, tokens int32, record uint32) Guard {
-	q := request{Call: rule.Call{Now: now, Tokens: tokens}, recordedAt: record}
+func (r *resource) longLivedGuard(c *call.Chain, now clock.Instant, tokens int32, record uint32) Guard {
+	q := call.Request{Call: rule.Call{Now: now, Tokens: tokens}, RecordedAt: record}
 	q.SetLongLived()
-	return c.recordedGuard(r, &q, nil, nil)
+	return r.recordedGuard(c, &q, nil, nil)
 }
 
 // recordedGuard returns the guard with a record of the tickets. It asks the shadow rules,
 // each as if it were the only one, and notes the first that would have refused the call.
-func (c *chain) recordedGuard(r *resource, q *request, opts []Option, tickets []rule.Ticket) Guard {
-	record := r.env.newRecord(&c.passedRules)
+func (r *resource) recordedGuard(c *call.Chain, q *call.Request, opts []Option, tickets []rule.Ticket) Guard {
+	record := r.env.NewRecord(&c.PassedRules)
 	for i, ticket := range tickets {
-		*record.slot(i) = ticketSlot{ticket, !c.rules[i].isDemoted(ticket)}
+		record.Hold(i, ticket, !c.Rules[i].IsDemoted(ticket))
 	}
-	q.countDemotion()
-	if len(c.shadows) > 0 {
-		c.askShadows(q, opts, record)
+	q.CountDemotion()
+	if len(c.Shadows) > 0 {
+		c.AskShadows(q, opts, record)
 	}
-	record.longLived, record.decided, record.recordedAt = q.LongLived(), false, q.recordedAt
-	return newGuard(r, q.Now, &record.guardExtras, record.word(), uint32(q.Tokens))
-}
-
-// askShadows asks the shadow rules about a call that has passed.
-func (c *chain) askShadows(q *request, opts []Option, record *guardRecord) {
-	asked := 0
-	defer func() {
-		if asked < len(c.shadows) { // one has panicked
-			record.leaveShadows(q, asked)
-		}
-	}()
-	for ; asked < len(c.shadows); asked++ {
-		s := &c.shadows[asked]
-		ticket, decision := s.ask(q.Call, q, opts)
-		if decision == rule.Stale && ticket != 0 { // another goroutine has brought a later instant
-			later := *q
-			later.Now = clock.Instant(ticket)
-			ticket, decision = s.ask(later.Call, &later, opts)
-		}
-		*record.slot(len(c.steps) + asked) = ticketSlot{ticket, decision == rule.Pass}
-		switch {
-		case decision == rule.Pass || decision == rule.Stale:
-			continue
-		case s.demotesBy(ticket, decision):
-			s.refusals.tally.demoted.Add(1)
-			continue
-		}
-		// Where the call would have to wait, nobody knows whether it would have passed:
-		// it counts as refused, so that the shadow promises no more than the rule keeps.
-		if would := s.refusals.wouldRefuse(s.retryAfter(q, opts)); record.refusal.Load() == nil {
-			record.refusal.Store(would)
-		}
-	}
+	record.LongLived, record.Decided, record.RecordedAt = q.LongLived(), false, q.RecordedAt
+	return newGuard(r, q.Now, &record.Extras, record.Word(), uint32(q.Tokens))
 }
 
 // WouldBlock returns the error with which a shadow rule would have refused the
@@ -187,14 +107,14 @@ func (g *Guard) WouldBlock() *BlockError {
 	switch {
 	case g == nil || g.extras == nil:
 		return nil
-	case g.extras.record != nil:
-		return g.extras.record.wouldBlock(g.generation())
+	case g.extras.Record != nil:
+		return (*BlockError)(g.extras.Record.WouldBlock(g.generation()))
 	}
-	return g.extras.wouldBlock
+	return (*BlockError)(g.extras.WouldBlock)
 }
 
 // generation returns the generation that its record had when the call passed.
-func (g *Guard) generation() uint32 { return atomic.LoadUint32(&g.state.word) >> generationShift }
+func (g *Guard) generation() uint32 { return atomic.LoadUint32(&g.state.word) >> call.GenerationShift }
 
 // Fail marks the call as failed if err counts as a failure, see [Config.IsFailure]. Any
 // other error, such as the caller's own cancellation, says that the end tells nothing of
@@ -205,9 +125,9 @@ func (g *Guard) Fail(err error) {
 		return
 	}
 	if g.resource.env.isFailure(err) {
-		g.mark(failed)
+		g.mark(call.Failed)
 	} else {
-		g.mark(ignored)
+		g.mark(call.Ignored)
 	}
 }
 
@@ -216,7 +136,7 @@ func (g *Guard) Fail(err error) {
 // same time as Exit, and does nothing after it.
 func (g *Guard) MarkFailed() {
 	if g != nil && g.resource != nil {
-		g.mark(failed)
+		g.mark(call.Failed)
 	}
 }
 
@@ -227,53 +147,53 @@ func (g *Guard) MarkFailed() {
 // does nothing after it.
 func (g *Guard) MarkIgnored() {
 	if g != nil && g.resource != nil {
-		g.mark(ignored)
+		g.mark(call.Ignored)
 	}
 }
 
 // ended marks the call by the error of the guarded function, in place of earlier marks.
 func (g *Guard) ended(err error) {
 	if g.Fail(err); err == nil {
-		g.mark(underWay)
+		g.mark(call.UnderWay)
 	}
 }
 
 // mark sets the state unless the call has exited, or its outcome is decided.
 func (g *Guard) mark(state uint32) {
-	if present := atomic.LoadUint32(&g.state.word); present&stateMask != exited && !g.isDecided() {
-		atomic.CompareAndSwapUint32(&g.state.word, present, present&^stateMask|state)
+	if present := atomic.LoadUint32(&g.state.word); present&call.StateMask != call.Exited && !g.isDecided() {
+		atomic.CompareAndSwapUint32(&g.state.word, present, present&^call.StateMask|state)
 	}
 }
 
 // tokens returns what the call is charged with.
 func (g *Guard) tokens() int32 {
-	return tokensIn(atomic.LoadUint32(&g.state.word), g.state.rest)
+	return call.TokensIn(atomic.LoadUint32(&g.state.word), g.state.rest)
 }
 
 // charge sets the tokens. As there is no space for them beside a wide ticket, that goes into a
 // record.
 func (g *Guard) charge(tokens int32) {
-	if atomic.LoadUint32(&g.state.word)&whereMask == wide {
+	if atomic.LoadUint32(&g.state.word)&call.WhereMask == call.Wide {
 		g.moveToRecord()
 	}
 	word := atomic.LoadUint32(&g.state.word)
-	g.state.rest = remember(g.recordedAt(word), word, uint32(tokens))
+	g.state.rest = call.Remember(g.recordedAt(word), word, uint32(tokens))
 }
 
 // moveToRecord puts what the guard carries into a record.
-func (g *Guard) moveToRecord() *guardRecord {
-	passed, tokens := g.extras.passed, g.tokens()
+func (g *Guard) moveToRecord() *call.Record {
+	passed, tokens := g.extras.Passed, g.tokens()
 	if passed == nil {
-		passed = &g.resource.env.noRules.others.passedRules
+		passed = &g.resource.env.noRules.others.PassedRules
 	}
-	record := g.resource.env.newRecord(passed)
-	for i := range passed.asked {
-		*record.slot(i) = ticketSlot{g.ticket(passed, i), true}
+	record := g.resource.env.NewRecord(passed)
+	for i := range passed.Asked {
+		record.Hold(i, g.ticket(passed, i), true)
 	}
-	record.outer, record.longLived, record.decided = g.extras.outer, false, false
-	record.recordedAt = g.recordedAt(atomic.LoadUint32(&g.state.word))
-	g.extras, g.state.rest = &record.guardExtras, uint32(tokens)
-	atomic.StoreUint32(&g.state.word, record.word()|atomic.LoadUint32(&g.state.word)&stateMask)
+	record.Outer, record.LongLived, record.Decided = g.extras.Outer, false, false
+	record.RecordedAt = g.recordedAt(atomic.LoadUint32(&g.state.word))
+	g.extras, g.state.rest = &record.Extras, uint32(tokens)
+	atomic.StoreUint32(&g.state.word, record.Word()|atomic.LoadUint32(&g.state.word)&call.StateMask)
 	return record
 }
 
@@ -282,29 +202,17 @@ func (g *Guard) moveToRecord() *guardRecord {
 // connection that is taken over. It must not run at the same time as Exit, and does nothing
 // after it.
 func (g *Guard) MarkLongLived() {
-	if g == nil || g.resource == nil || atomic.LoadUint32(&g.state.word)&stateMask == exited {
+	if g == nil || g.resource == nil || atomic.LoadUint32(&g.state.word)&call.StateMask == call.Exited {
 		return
 	}
-	record := g.extras.record
+	record := g.extras.Record
 	if record == nil {
 		record = g.moveToRecord()
 	}
-	if record.generation.Load() == g.generation() { // else a copy of the guard has exited
-		record.longLived = true
-		record.markLongLived()
+	if record.Generation.Load() == g.generation() { // else a copy of the guard has exited
+		record.LongLived = true
+		record.MarkLongLived()
 	}
-}
-
-// markLongLived tells the rules that look at calls under way.
-func (r *guardRecord) markLongLived() {
-	i := 0
-	each(r.passed.rules, func(of passedRule) {
-		slot := r.slot(i)
-		i++
-		if watcher, ok := of.limiter.(rule.Watcher); ok && slot.held {
-			watcher.MarkLongLived(slot.ticket)
-		}
-	})
 }
 
 // Exit ends the call. Only the first Exit counts, whichever goroutine it comes
@@ -319,15 +227,15 @@ func (g *Guard) Exit() {
 		return
 	}
 	now := e.clock.Now() // before the swap, which then costs 2 ns less
-	word := atomic.SwapUint32(&g.state.word, exited)
+	word := atomic.SwapUint32(&g.state.word, call.Exited)
 	switch {
-	case word&stateMask == exited:
-	case word&whereMask == recorded:
+	case word&call.StateMask == call.Exited:
+	case word&call.WhereMask == call.InRecord:
 		g.exitRecord(now, word)
 	default: // what exitCarried does, whose call is 1 ns
-		g.resource.node.Done(g.start, now, word&stateMask == failed)
+		g.resource.node.Done(g.start, now, word&call.StateMask == call.Failed)
 		g.recordEnd(now, word, false, g.recordedAt(word))
-		if word&whereMask != 0 && g.extras.passed.finishes {
+		if word&call.WhereMask != 0 && g.extras.Passed.Finishes {
 			g.exitSteps(now, word)
 		}
 	}
@@ -338,9 +246,9 @@ func (g *Guard) Exit() {
 func (g *Guard) exitBy(c clock.Clock) {
 	now := g.start
 	defer func() {
-		switch word := atomic.SwapUint32(&g.state.word, exited); {
-		case word&stateMask == exited:
-		case word&whereMask == recorded:
+		switch word := atomic.SwapUint32(&g.state.word, call.Exited); {
+		case word&call.StateMask == call.Exited:
+		case word&call.WhereMask == call.InRecord:
 			if counted, longLived := g.exitRecord(now, word); counted {
 				g.reportEnd(now, word, longLived)
 			}
@@ -355,8 +263,8 @@ func (g *Guard) exitBy(c clock.Clock) {
 
 // exitCarried ends a call whose tickets the guard itself carries.
 func (g *Guard) exitCarried(now clock.Instant, word uint32) {
-	g.resource.node.Done(g.start, now, word&stateMask == failed)
-	if word&whereMask != 0 && g.extras.passed.finishes {
+	g.resource.node.Done(g.start, now, word&call.StateMask == call.Failed)
+	if word&call.WhereMask != 0 && g.extras.Passed.Finishes {
 		g.exitSteps(now, word)
 	}
 }
@@ -364,44 +272,44 @@ func (g *Guard) exitCarried(now clock.Instant, word uint32) {
 // exitSteps tells the rules how a call ended whose tickets the guard itself carries, in the
 // reverse of the order in which they let it pass.
 func (g *Guard) exitSteps(now clock.Instant, word uint32) {
-	exit := rule.Exit{Now: now, Start: g.start, Failed: word&stateMask == failed, Ignored: word&stateMask == ignored}
-	if g.extras.outer != nil {
+	exit := rule.Exit{Now: now, Start: g.start, Failed: word&call.StateMask == call.Failed, Ignored: word&call.StateMask == call.Ignored}
+	if g.extras.Outer != nil {
 		g.exitOuter(word, exit)
 		return
 	}
-	g.extras.passed.done(g.extras.passed.asked-1, word, g.state.rest, &exit)
+	g.extras.Passed.Done(g.extras.Passed.Asked-1, word, g.state.rest, &exit)
 }
 
 // exitOuter is exitSteps for a call to which those within it are linked.
 func (g *Guard) exitOuter(word uint32, exit rule.Exit) {
-	defer g.extras.passed.done(g.extras.passed.asked-1, word, g.state.rest, &exit) // also if a limiter panics
-	exit.Waited = g.extras.outer.end(exit.Now)
+	defer g.extras.Passed.Done(g.extras.Passed.Asked-1, word, g.state.rest, &exit) // also if a limiter panics
+	exit.Waited = g.extras.Outer.End(exit.Now)
 }
 
 // ticket returns the ticket of the step with an index, of a guard that carries it.
-func (g *Guard) ticket(of *passedRules, index int) rule.Ticket {
-	return of.ticketIn(atomic.LoadUint32(&g.state.word), g.state.rest, index, g.start)
+func (g *Guard) ticket(of *call.PassedRules, index int) rule.Ticket {
+	return of.TicketIn(atomic.LoadUint32(&g.state.word), g.state.rest, index, g.start)
 }
 
 // isDecided says whether the outcome of the call is known already, whatever is marked now.
 func (g *Guard) isDecided() bool {
-	record := g.extras.record
-	return record != nil && record.decided && record.generation.Load() == g.generation()
+	record := g.extras.Record
+	return record != nil && record.Decided && record.Generation.Load() == g.generation()
 }
 
 // decideIgnored is MarkIgnored for good: what the adapter marks later, by what was answered, has
 // no effect.
 func (g *Guard) decideIgnored() {
-	if g.resource == nil || atomic.LoadUint32(&g.state.word)&stateMask == exited {
+	if g.resource == nil || atomic.LoadUint32(&g.state.word)&call.StateMask == call.Exited {
 		return
 	}
-	g.mark(ignored)
-	record := g.extras.record
+	g.mark(call.Ignored)
+	record := g.extras.Record
 	if record == nil {
 		record = g.moveToRecord()
 	}
-	if record.generation.Load() == g.generation() { // else a copy of the guard has exited
-		record.decided = true
+	if record.Generation.Load() == g.generation() { // else a copy of the guard has exited
+		record.Decided = true
 	}
 }
 
@@ -409,15 +317,15 @@ func (g *Guard) decideIgnored() {
 // that rule: whoever does work for the call can do less of it, or hand the priority on. It must not run
 // at the same time as Exit.
 func (g *Guard) Demoted() bool {
-	if g == nil || g.extras == nil || g.extras.record == nil {
+	if g == nil || g.extras == nil || g.extras.Record == nil {
 		return false // a demoted call has a record
 	}
-	record := g.extras.record
-	if record.generation.Load() != g.generation() {
+	record := g.extras.Record
+	if record.Generation.Load() != g.generation() {
 		return false
 	}
-	for i := range record.passed.asked {
-		if record.passed.rules[i].isDemoted(record.slot(i).ticket) {
+	for i := range record.Passed.Asked {
+		if record.Passed.Rules[i].IsDemoted(record.Ticket(i)) {
 			return true
 		}
 	}
@@ -429,7 +337,39 @@ func (g *Guard) reportEnd(now clock.Instant, word uint32, longLived bool) {
 	if ended := g.resource.env.observer.Ended; ended != nil {
 		ended(End{
 			Resource: g.resource.Name, At: now, Duration: max(0, now.Sub(g.start)),
-			Failed: word&stateMask == failed, Ignored: word&stateMask == ignored, LongLived: longLived,
+			Failed: word&call.StateMask == call.Failed, Ignored: word&call.StateMask == call.Ignored, LongLived: longLived,
 		})
 	}
+}
+
+// exitRecord ends a call whose tickets are in a record, and returns the record to the pool. It counts no
+// call that a copy of the guard has ended.
+func (g *Guard) exitRecord(now clock.Instant, word uint32) (counted, longLived bool) {
+	record := g.extras.Record
+	if !record.Claim(word >> call.GenerationShift) {
+		return false, false // a copy of the guard has exited
+	}
+	exit := rule.Exit{
+		Now: now, Start: g.start, LongLived: record.LongLived,
+		Failed: word&call.StateMask == call.Failed, Ignored: word&call.StateMask == call.Ignored,
+	}
+	if exit.LongLived {
+		g.resource.node.DoneLongLived(now, exit.Failed)
+	} else {
+		g.resource.node.Done(g.start, now, exit.Failed)
+	}
+	g.recordEnd(now, word, exit.LongLived, record.RecordedAt)
+	record.Exit(exit, int32(g.state.rest))
+	g.dropRecord(record)
+	return true, exit.LongLived
+}
+
+// dropRecord returns the record of a call that has ended to the pool.
+func (g *Guard) dropRecord(record *call.Record) {
+	g.extras = &record.Passed.Extras
+	if would := record.Refusal.Load(); would != nil {
+		g.extras = &would.Extras
+		record.Refusal.Store(nil)
+	}
+	g.resource.env.DropRecord(record)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/penstock-go/penstock/core/internal/call"
 	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/stat"
 )
@@ -58,8 +59,8 @@ func TestWhatAResourceWithARuleTakesIsSmall(t *testing.T) {
 		"its plan, of one rule":          {unsafe.Sizeof(planOfOne{}), 512},
 		"a rule in force":                {unsafe.Sizeof(activeRule{}), 192},
 		"what it keeps for the resource": {unsafe.Sizeof(ruleState{}), 112},
-		"and of calls that it refuses":   {unsafe.Sizeof(refusals{}), 112},
-		"and their number":               {unsafe.Sizeof(tally{}), 48},
+		"and of calls that it refuses":   {unsafe.Sizeof(call.Refusals{}), 112},
+		"and their number":               {unsafe.Sizeof(call.Tally{}), 48},
 		"the rules that name a resource": {unsafe.Sizeof(attachments{}), 64},
 	} {
 		assert.LessOrEqual(t, size.is, size.most, name)

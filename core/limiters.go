@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/core/internal/call"
 	"github.com/penstock-go/penstock/core/internal/lines"
 	"github.com/penstock-go/penstock/core/internal/ruleset"
 	"github.com/penstock-go/penstock/core/internal/signals"
@@ -53,14 +54,14 @@ type limiterEnv struct {
 }
 
 // newLimiter returns a limiter for a version of a rule on a resource.
-func (l limiterEnv) newLimiter(a *activeRule, version rule.Rule, resource string, counts *transitions) versionedLimiter {
+func (l limiterEnv) newLimiter(a *activeRule, version rule.Rule, resource string, counts *transitions) call.VersionedLimiter {
 	limiter, ok := l.make(version, nil, resource, l.env(a, resource, counts))
 	if !ok {
 		limiter = new(noLimiter)
 	}
-	versioned := versionedLimiter{Limiter: limiter, first: limiter}
+	versioned := call.VersionedLimiter{Limiter: limiter, First: limiter}
 	if a.hasPattern() && (a.sharesLimiter || resource == Overflow) {
-		versioned.pending = new(pendingCalls)
+		versioned.Pending = new(call.PendingCalls)
 	}
 	return versioned
 }
@@ -68,16 +69,16 @@ func (l limiterEnv) newLimiter(a *activeRule, version rule.Rule, resource string
 // adopt returns a limiter for a version of a rule that goes on from the present one;
 // false if that cannot be.
 func (l limiterEnv) adopt(
-	a *activeRule, version rule.Rule, resource string, counts *transitions, present versionedLimiter,
-) (next versionedLimiter, ok bool) {
+	a *activeRule, version rule.Rule, resource string, counts *transitions, present call.VersionedLimiter,
+) (next call.VersionedLimiter, ok bool) {
 	if _, none := present.Limiter.(*noLimiter); none {
-		return versionedLimiter{}, false
+		return call.VersionedLimiter{}, false
 	}
 	limiter, made := l.make(version, present.Limiter, resource, l.env(a, resource, counts))
 	if !made {
 		return present, true // it goes on by the version before
 	}
-	return versionedLimiter{limiter, present.first, present.pending}, limiter != nil
+	return call.VersionedLimiter{Limiter: limiter, First: present.First, Pending: present.Pending}, limiter != nil
 }
 
 func (l limiterEnv) env(a *activeRule, resource string, counts *transitions) rule.Env {

@@ -11,11 +11,11 @@ import (
 // decides for others, and may never learn how a call has ended. It must not run at the same time as
 // Exit.
 func (g *Guard) MaxAge() (longest time.Duration) {
-	if g == nil || g.extras == nil || g.extras.passed == nil {
+	if g == nil || g.extras == nil || g.extras.Passed == nil {
 		return 0
 	}
-	for i := range g.extras.passed.rules {
-		longest = max(longest, maxAgeOf(g.extras.passed.rules[i].limiter))
+	for i := range g.extras.Passed.Rules {
+		longest = max(longest, maxAgeOf(g.extras.Passed.Rules[i].Limiter))
 	}
 	return longest
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/core/internal/call"
 	"github.com/penstock-go/penstock/core/internal/lines"
 	"github.com/penstock-go/penstock/rule"
 )
@@ -73,7 +74,7 @@ func (g *registry) newOverflowResource(name string, patterns *patternSet) *resou
 	p := planner{limiters: g.limiters, resource: name, switches: patterns.switches}
 	patterns.matching(name, func(of *patternRule) {
 		state := &ruleState{rule: of.activeRule, version: of.version, limiter: of.limiter, tally: of.tally}
-		state.refusals = newRefusals(name, of.version, of.tally)
+		state.refusals = call.NewRefusals(name, of.version, of.tally)
 		p.add(of.version, state, of.limiter, of.target)
 	})
 	r.plan.Store(p.plan(0))
@@ -113,13 +114,13 @@ func (g *registry) inherit(r *resource, patterns *patternSet, now clock.Instant)
 
 // newState returns the state of a version of a rule for a resource that the rule did
 // not apply to before. shared is the limiter of a rule that has one for all.
-func (l limiterEnv) newState(a *activeRule, version rule.Rule, shared versionedLimiter, r *resource) *ruleState {
+func (l limiterEnv) newState(a *activeRule, version rule.Rule, shared call.VersionedLimiter, r *resource) *ruleState {
 	s := &ruleState{rule: a, version: version, limiter: shared, transitions: a.transitions, before: r.node.Calls()}
 	if s.isOwn() {
 		s.transitions = newTransitions(version)
 		s.limiter = l.newLimiter(a, version, r.Name, s.transitions)
 	}
-	s.tally = newTally(&r.node)
-	s.refusals = newRefusals(r.Name, version, s.tally)
+	s.tally = call.NewTally(&r.node)
+	s.refusals = call.NewRefusals(r.Name, version, s.tally)
 	return s
 }

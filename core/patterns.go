@@ -1,6 +1,7 @@
 package core
 
 import (
+	"github.com/penstock-go/penstock/core/internal/call"
 	"github.com/penstock-go/penstock/match"
 	"github.com/penstock-go/penstock/rule"
 )
@@ -21,8 +22,8 @@ type patternRule struct {
 	version rule.Rule
 	target  rule.Target
 	excepts func(string) bool
-	limiter versionedLimiter // of the names beyond the bound
-	tally   *tally           // of what the rule refuses of them
+	limiter call.VersionedLimiter // of the names beyond the bound
+	tally   *call.Tally           // of what the rule refuses of them
 }
 
 // newPatternSet returns the set of all rules with patterns, given their states in the

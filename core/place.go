@@ -12,11 +12,11 @@ import (
 // was paused for so long that another one has got its place meanwhile. It must not run at the same
 // time as Exit.
 func (g *Guard) Place() (number uint64, ok bool) {
-	if g == nil || g.extras == nil || g.extras.passed == nil {
+	if g == nil || g.extras == nil || g.extras.Passed == nil {
 		return 0, false
 	}
-	for _, of := range g.extras.passed.rules[:g.extras.passed.asked] {
-		if placed, isPlaced := of.limiter.(rule.Placed); isPlaced {
+	for _, of := range g.extras.Passed.Rules[:g.extras.Passed.Asked] {
+		if placed, isPlaced := of.Limiter.(rule.Placed); isPlaced {
 			if number, ok = placed.PlaceNumber(g.start); ok {
 				return number, true
 			}

@@ -3,6 +3,7 @@ package core
 import (
 	"sync/atomic"
 
+	"github.com/penstock-go/penstock/core/internal/call"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -17,11 +18,11 @@ type plan struct {
 	since  uint64               // the generation in which the plan came into force
 	before atomic.Pointer[plan] // the one that it replaces; nil for the first, and after the swap
 
-	prefetching *keyedStep // that of the first step of others with a prefetcher; nil if there is none
+	prefetching *call.KeyedStep // that of the first step of others with a prefetcher; nil if there is none
 
-	rules   []planned         // all of them, in the order in which they are asked
-	others  chain             // for calls whose origin no rule names
-	origins map[string]*chain // for those whose origin a rule names; nil when none does
+	rules   []planned              // all of them, in the order in which they are asked
+	others  call.Chain             // for calls whose origin no rule names
+	origins map[string]*call.Chain // for those whose origin a rule names; nil when none does
 }
 
 // planned is a version of a rule in a plan, with its limiter and the state that it keeps
@@ -43,17 +44,17 @@ func (p *plan) isInForce(generation uint64) bool {
 }
 
 // chainFor returns the rules that a call with these options has to pass.
-func (p *plan) chainFor(opts []Option) *chain {
+func (p *plan) chainFor(opts []Option) *call.Chain {
 	if p.origins == nil {
 		return &p.others
 	}
 	return p.chainForOrigin(opts)
 }
 
-func (p *plan) chainForOrigin(opts []Option) *chain {
-	if c := p.origins[originOf(opts)]; c != nil {
-		if !c.named.entered.Load() {
-			c.noteOrigin()
+func (p *plan) chainForOrigin(opts []Option) *call.Chain {
+	if c := p.origins[call.OriginOf(opts)]; c != nil {
+		if !c.Named.Entered.Load() {
+			c.NoteOrigin()
 		}
 		return c
 	}

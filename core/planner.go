@@ -3,8 +3,8 @@ package core
 import (
 	"cmp"
 	"slices"
-	"sync"
 
+	"github.com/penstock-go/penstock/core/internal/call"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -24,7 +24,7 @@ type planner struct {
 // plannedEntry is a planned rule with what decides its place in the order.
 type plannedEntry struct {
 	planned
-	limiter versionedLimiter
+	limiter call.VersionedLimiter
 	target  rule.Target
 	phase   rule.Phase
 	waiting waitOrder
@@ -57,7 +57,7 @@ func (p *planner) reset() {
 
 // add adds a version of a rule that applies to the resource, with its state there and its limiter, for the
 // calls of the target.
-func (p *planner) add(version rule.Rule, state *ruleState, limiter versionedLimiter, target rule.Target) {
+func (p *planner) add(version rule.Rule, state *ruleState, limiter call.VersionedLimiter, target rule.Target) {
 	p.states = append(p.states, state)
 	of := planned{rule: version, state: state, limiter: limiter.Limiter}
 	of.off = p.switches.off(version.Key(), p.resource) != nil
@@ -104,19 +104,19 @@ func (p *planner) plan(since uint64) *plan {
 			next.rules = append(next.rules, entries[i].planned)
 			if origin := entries[i].target.Origin; origin != "" && origin != rule.OtherOrigins {
 				if next.origins == nil {
-					next.origins = make(map[string]*chain)
+					next.origins = make(map[string]*call.Chain)
 				}
 				next.origins[origin] = nil
 			}
 		}
 	}
 	for origin := range next.origins {
-		c := new(chain)
+		c := new(call.Chain)
 		p.chain(c, origin)
 		next.origins[origin] = c
 	}
 	p.chain(&next.others, rule.OtherOrigins)
-	next.prefetching = next.others.prefetching()
+	next.prefetching = next.others.Prefetching()
 	return next
 }
 
@@ -128,7 +128,7 @@ func newPlan(since uint64, rules int) *plan {
 	}
 	of := new(planOfOne)
 	of.since, of.rules = since, of.rule[:0]
-	of.others.steps, of.others.rules = of.step[:0], of.passed[:0]
+	of.others.Steps, of.others.Rules = of.step[:0], of.passed[:0]
 	return &of.plan
 }
 
@@ -136,12 +136,12 @@ func newPlan(since uint64, rules int) *plan {
 type planOfOne struct {
 	plan
 	rule   [1]planned
-	step   [1]step
-	passed [1]passedRule
+	step   [1]call.Step
+	passed [1]call.PassedRule
 }
 
 // evidenceFrom returns the evidence of the rules for the calls of one origin.
-func (p *planner) evidenceFrom(origin string) (of []*evidence) {
+func (p *planner) evidenceFrom(origin string) (of []*call.Evidence) {
 	for _, entries := range [][]plannedEntry{p.active, p.shadows} {
 		for i := range entries {
 			if entry := &entries[i]; entry.target.Origin == origin {
@@ -153,67 +153,31 @@ func (p *planner) evidenceFrom(origin string) (of []*evidence) {
 }
 
 // chain fills in the chain for the calls of one origin.
-func (p *planner) chain(c *chain, origin string) {
-	c.counters = p.counters
+func (p *planner) chain(c *call.Chain, origin string) {
+	c.Counters = p.counters
 	if origin != rule.OtherOrigins {
-		c.named = &namedOrigin{evidence: p.evidenceFrom(origin)}
+		c.Named = &call.NamedOrigin{Evidence: p.evidenceFrom(origin)}
 	}
 	for i := range p.active {
 		if entry := &p.active[i]; isFor(entry.target, origin) {
-			c.steps = append(c.steps, newStep(entry))
+			c.Steps = append(c.Steps, entry.step())
 		}
 	}
 	for i := range p.shadows {
 		if entry := &p.shadows[i]; isFor(entry.target, origin) {
-			c.shadows = append(c.shadows, newStep(entry))
+			c.Shadows = append(c.Shadows, entry.step())
 		}
 	}
-	c.finish(p.limiters.observesPasses())
+	c.Finish(p.limiters.observesPasses())
 }
 
-func newStep(entry *plannedEntry) step {
-	limiter, reason := entry.limiter.Limiter, entry.rule.Type().Reason()
-	if shared, ok := limiter.(rule.Divided); ok && entry.state.rule.sharesLimiter {
-		limiter = shared.For(entry.state.refusals.resource)
+// step returns the rule as a step of a chain.
+func (p *plannedEntry) step() call.Step {
+	of := call.StepRule{
+		Version: p.rule, Limiter: p.limiter, IsShared: p.state.rule.sharesLimiter, IsRelated: p.target.Related != "",
+		Refusals: p.state.refusals, Evidence: p.state.evidenceFor(p.rule), Promised: &p.state.promised,
 	}
-	s := step{
-		limiter: limiter, first: entry.limiter.first, keyed: newKeyedStep(entry, limiter),
-		denies: reason == rule.Denied, injects: reason == rule.Injected, refusals: entry.state.refusals,
-	}
-	s.demotes, s.counts = entry.rule.Demotes(), countedCallsOf(entry.rule.Counts())
-	if !s.demotes { // else no call waits for it
-		s.queue, _ = limiter.(rule.Queue)
-	}
-	if decider, ok := limiter.(rule.Decider); ok && s.queue != nil {
-		s.decides = decider.DecidesWithin()
-	}
-	if s.demotes { // it is asked before those that know of later calls
-		return s
-	}
-	if s.forecaster, _ = limiter.(rule.Forecaster); s.forecaster != nil { // which need not know the attribute
-		s.pending = entry.limiter.pending
-		if s.pending == nil && s.queue == nil && entry.target.Related == "" {
-			s.promised = &entry.state.promised
-		}
-	}
-	return s
-}
-
-func newKeyedStep(entry *plannedEntry, limiter rule.Limiter) *keyedStep {
-	keys := entry.rule.Attributes()
-	if len(keys) == 0 {
-		return nil
-	}
-	s := &keyedStep{keys: keys, evidence: entry.state.evidenceFor(entry.rule)}
-	if len(keys) > 1 {
-		s.composites = &sync.Pool{New: func() any { return new([rule.MaxKeys]rule.Attribute) }}
-	}
-	s.late, _ = limiter.(rule.LateReader)
-	s.sources, _ = limiter.(rule.SourceReader)
-	if p, ok := limiter.(rule.Prefetcher); ok && len(keys) == 1 && p.Prefetches() {
-		s.prefetcher = p
-	}
-	return s
+	return of.Step()
 }
 
 // waitOrder is the order of rules of one phase: those that know nothing of later calls, and of the

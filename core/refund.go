@@ -3,6 +3,7 @@ package core
 import (
 	"context"
 
+	"github.com/penstock-go/penstock/core/internal/call"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -16,7 +17,7 @@ import (
 //
 // The error is [ErrInvalid] or [ErrClosed].
 func (e *Engine) Refund(resource string, opts ...Option) error {
-	tokens, _, err := sizeOf(opts)
+	tokens, _, err := call.SizeOf(opts)
 	if err != nil {
 		return err
 	}

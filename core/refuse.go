@@ -6,59 +6,25 @@ import (
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/core/internal/call"
 	"github.com/penstock-go/penstock/core/internal/lines"
 	"github.com/penstock-go/penstock/rule"
 )
-
-// retryAfter returns the RetryAfter of a call that a step refuses with an answer: the longest retry time
-// of all steps; 0 if the step denies.
-func (c *chain) retryAfter(a answer, q *request, opts []Option, held *heldTickets) time.Duration {
-	s := &c.steps[a.which]
-	if s.denies {
-		return 0
-	}
-	wait := s.retryTime(a, q, opts)
-	if wait == rule.Forbidden || len(c.steps) == 1 {
-		return wait
-	}
-	from := 0
-	if a.isFirst { // the steps before it need no time
-		from = a.which + 1
-	}
-	return c.longest(from, a.which, wait, q, opts, held)
-}
-
-// longest returns the longest of wait and the retry times of the steps from one on, other than the one
-// with index but, those that deny, and those of which the call holds a ticket.
-func (c *chain) longest(from, but int, wait time.Duration, q *request, opts []Option, held *heldTickets) time.Duration {
-	for i := from; i < len(c.steps) && wait != Never; i++ {
-		s := &c.steps[i]
-		if i == but || s.denies || s.demotes || held != nil && held.has(i) {
-			continue
-		}
-		if other := s.retryAfter(q, opts); other != rule.Forbidden {
-			wait = max(wait, other)
-		} else {
-			wait = Never // the rule that refuses has another reason
-		}
-	}
-	return wait
-}
 
 // refusalLines is how many refusals a second are logged, for all resources together.
 const refusalLines = 10
 
 // refuse counts and reports a call that a rule refuses, and returns its error.
 func (r *resource) refuse(
-	ctx context.Context, now clock.Instant, tokens int32, by *refusals, retryAfter time.Duration,
+	ctx context.Context, now clock.Instant, tokens int32, by *call.Refusals, retryAfter time.Duration,
 ) error {
-	err := &by.refusalOf(retryAfter).err
-	by.tally.refused.Block(now, tokens)
+	err := (*BlockError)(&by.RefusalOf(retryAfter).Err)
+	by.Tally.Refused.Block(now, tokens)
 	if r.Evicted.Load() {
 		r.env.names.countIfForgotten(r, tokens)
 	}
 	if r.env.observer.Refused != nil {
-		r.env.observer.Refused(orBackground(ctx), err)
+		r.env.observer.Refused(call.OrBackground(ctx), err)
 	}
 	if !r.isLogged(now) && r.markLogged(now) {
 		r.logRefusal(now, err)
@@ -120,11 +86,11 @@ func endOfSecond(now clock.Instant) int64 {
 }
 
 // refuseBy refuses a call that holds some tickets by the step whose answer that is.
-func (r *resource) refuseBy(ctx context.Context, q *request, opts []Option, c *chain, said answer, held *heldTickets) error {
-	by := c.steps[said.which].refusals
-	if q.demotedBy != nil {
-		by = by.ofDemoted()
+func (r *resource) refuseBy(ctx context.Context, q *call.Request, opts []Option, c *call.Chain, said call.Answer, held *call.HeldTickets) error {
+	by := c.Steps[said.Which].Refusals
+	if q.DemotedBy != nil {
+		by = by.OfDemoted()
 	}
-	q.countDemotion()
-	return r.refuse(ctx, q.Now, q.Tokens, by, c.retryAfter(said, q, opts, held))
+	q.CountDemotion()
+	return r.refuse(ctx, q.Now, q.Tokens, by, c.RetryAfter(said, q, opts, held))
 }

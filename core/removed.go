@@ -2,6 +2,7 @@ package core
 
 import (
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/core/internal/call"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -21,7 +22,7 @@ type removedRules struct {
 type removedRule struct {
 	key         rule.Key
 	target      rule.Target
-	limiter     versionedLimiter
+	limiter     call.VersionedLimiter
 	transitions *transitions
 	forced      *Forced
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/core/internal/call"
 )
 
 // Reservation is what [Engine.Reserve] has taken for a call that is made later. End each by Begin or by
@@ -34,18 +35,18 @@ type Reservation struct {
 //
 // A reservation that waits has a goroutine as long as it does.
 func (e *Engine) Reserve(ctx context.Context, resource string, opts ...Option) (*Reservation, error) {
-	ctx = orBackground(ctx)
+	ctx = call.OrBackground(ctx)
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	tokens, _, err := sizeOf(opts)
+	tokens, _, err := call.SizeOf(opts)
 	if err != nil {
 		return nil, err
 	}
 	opts = slices.Clone(opts)
-	var q request
-	q.init(resource, e.clock.Now(), tokens)
-	q.read(ctx, opts)
+	var q call.Request
+	q.Init(resource, e.clock.Now(), tokens)
+	q.Read(ctx, opts)
 	a := new(admission)
 	a.begin(e.resources.get(resource), &q)
 	r := &Reservation{clock: e.clock, ctx: ctx, decided: make(chan struct{})}

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/core/internal/call"
 	"github.com/penstock-go/penstock/core/internal/ruleset"
 	"github.com/penstock-go/penstock/match"
 	"github.com/penstock-go/penstock/rule"
@@ -59,8 +60,8 @@ func (e *Engine) resolve(changes []ruleset.Change, now clock.Instant) *ruleChang
 		case target.CountsLike(present.target()):
 			c.changed++
 			e.noteNeeds(c, present.rule, change.To)
-			if !present.evidence.Load().isOf(change.To) {
-				present.evidence.Store(newEvidence(change.To))
+			if !present.evidence.Load().IsOf(change.To) {
+				present.evidence.Store(call.NewEvidence(change.To))
 			}
 			present.setVersion(change.To.Uncompiled(), &target)
 			c.updated = append(c.updated, present)

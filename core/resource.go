@@ -177,7 +177,7 @@ func (r *resource) Counted() (passed, refused uint64) {
 	if p := r.planNow(); p != nil {
 		for i := range p.rules {
 			if _, ok := p.rules[i].limiter.(rule.LoadReporter); ok {
-				refused += p.rules[i].state.tally.refused.Total()
+				refused += p.rules[i].state.tally.Refused.Total()
 			}
 		}
 	}

@@ -83,7 +83,7 @@ func (p *planned) identity() RuleSnapshot {
 	key := p.rule.Key()
 	return RuleSnapshot{
 		Kind: key.Kind, Name: key.Name, Shadow: p.rule.Target().Shadow, Off: p.off, Rule: p.rule,
-		Blocked: p.state.tally.refused.Total(), WouldBlock: p.state.tally.wouldRefuse.Load(),
-		Demoted: p.state.tally.demoted.Load(),
+		Blocked: p.state.tally.Refused.Total(), WouldBlock: p.state.tally.WouldRefuse.Load(),
+		Demoted: p.state.tally.Demoted.Load(),
 	}
 }

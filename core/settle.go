@@ -4,8 +4,7 @@ import (
 	"math"
 	"sync/atomic"
 
-	"github.com/penstock-go/penstock/clock"
-	"github.com/penstock-go/penstock/rule"
+	"github.com/penstock-go/penstock/core/internal/call"
 )
 
 // Settlement says what [Guard.Settle] left of the rules that count tokens.
@@ -25,13 +24,6 @@ func (s Settlement) UsedUp() bool { return s.Known && s.Left <= 0 }
 // Overdrawn says that more was taken than a rule lets pass.
 func (s Settlement) Overdrawn() bool { return s.Known && s.Left < 0 }
 
-// add takes what a rule has left into account.
-func (s *Settlement) add(left int64) {
-	if !s.Known || left < s.Left {
-		s.Known, s.Left = true, left
-	}
-}
-
 // Settle says what the call has cost so far, in tokens, where that is known only while it lasts or
 // at its end: the rules that count tokens go on as if it had taken so many, of which it took
 // [Tokens] when it entered. What it cost more counts from now on, over the limit or into debt if
@@ -44,10 +36,10 @@ func (s *Settlement) add(left int64) {
 // used up. A number below 0 is 0. It must not run at the same time as Exit, and does nothing after
 // it.
 func (g *Guard) Settle(n int) Settlement {
-	if g == nil || g.resource == nil || atomic.LoadUint32(&g.state.word)&stateMask == exited || g.extras.passed == nil {
+	if g == nil || g.resource == nil || atomic.LoadUint32(&g.state.word)&call.StateMask == call.Exited || g.extras.Passed == nil {
 		return Settlement{}
 	}
-	if record := g.extras.record; record != nil && record.generation.Load() != g.generation() {
+	if record := g.extras.Record; record != nil && record.Generation.Load() != g.generation() {
 		return Settlement{} // a copy of the guard has exited
 	}
 	tokens := int32(min(max(n, 0), math.MaxInt32))
@@ -57,60 +49,6 @@ func (g *Guard) Settle(n int) Settlement {
 		g.charge(tokens)
 		g.recordSettle(now, tokens)
 	}
-	return g.extras.passed.settle(g, now, added)
-}
-
-// settle adds tokens to those that a call took of every rule that counts them, and returns what
-// is left. If one panics, those behind it get theirs nevertheless.
-func (p *passedRules) settle(g *Guard, now clock.Instant, tokens int32) (s Settlement) {
-	if record := g.extras.record; record != nil {
-		record.settle(&s, 0, now, g.start, tokens)
-	} else {
-		p.settleFrom(&s, 0, g, now, tokens)
-	}
-	return s
-}
-
-func (p *passedRules) settleFrom(s *Settlement, i int, g *Guard, now clock.Instant, tokens int32) {
-	defer func() {
-		if i < p.asked { // one has panicked
-			p.settleFrom(s, i+1, g, now, tokens)
-		}
-	}()
-	for ; i < p.asked; i++ {
-		if of := &p.rules[i]; of.settler != nil {
-			of.settle(s, now, g.start, g.ticket(p, i), tokens)
-		}
-	}
-}
-
-// settle is the function of that name of the rules, from one on.
-func (r *guardRecord) settle(s *Settlement, i int, now, start clock.Instant, tokens int32) {
-	defer func() {
-		if i < len(r.passed.rules) { // one has panicked
-			r.settle(s, i+1, now, start, tokens)
-		}
-	}()
-	for ; i < len(r.passed.rules); i++ {
-		of, slot := &r.passed.rules[i], r.slot(i)
-		switch {
-		case of.settler == nil || !slot.held:
-		case i < r.passed.asked:
-			of.settle(s, now, start, slot.ticket, tokens)
-		case tokens != 0: // of a shadow rule nothing is used up
-			of.settler.Settle(now, start, slot.ticket, tokens)
-		}
-	}
-}
-
-// settle adds tokens to what a call took of one rule, and notes what is left.
-func (of *passedRule) settle(s *Settlement, now, start clock.Instant, t rule.Ticket, tokens int32) {
-	if tokens != 0 {
-		of.settler.Settle(now, start, t, tokens)
-	}
-	if balancer, ok := of.limiter.(rule.Balancer); ok && !of.demotes {
-		if left, known := balancer.Balance(now, start, t); known {
-			s.add(left)
-		}
-	}
+	word := atomic.LoadUint32(&g.state.word)
+	return Settlement(g.extras.Passed.Settle(g.extras.Record, word, g.state.rest, g.start, now, added))
 }

@@ -37,7 +37,7 @@ func (e *Engine) Status() Status {
 	status.Fleet = e.fleetStatus(e.clock.Now())
 	unmatched := e.unmatchedOfSources()
 	for _, f := range e.sources.list {
-		status.Sources = append(status.Sources, f.status(unmatched))
+		status.Sources = append(status.Sources, f.status(e.rules.book, unmatched))
 	}
 	return status
 }
@@ -47,17 +47,17 @@ func (f sourceSink) Status() SourceStatus {
 	f.engine.noteMatched()
 	f.engine.rules.mu.Lock()
 	defer f.engine.rules.mu.Unlock()
-	s := f.status(f.engine.unmatchedOfSources())
+	s := f.status(f.engine.rules.book, f.engine.unmatchedOfSources())
 	s.Forced, s.Switches = f.engine.rules.forcedList(f.engine.clock), f.engine.rules.switches.list(f.engine.clock)
 	return s
 }
 
-func (f *followedSource) status(unmatched unmatchedOfSources) SourceStatus {
+func (f *followedSource) status(book *ruleset.Book, unmatched unmatchedOfSources) SourceStatus {
 	s := SourceStatus{
 		Name: f.name, Ready: f.read, Connected: f.connected, Since: f.since, Err: f.err, Revision: f.source.Revision(),
 		CopiedAt: f.copiedAt, HeldBack: (*HeldBackError)(f.source.HeldBack()),
 	}
-	for _, d := range f.source.Documents() {
+	for _, d := range book.Documents(f.source) {
 		s.Documents = append(s.Documents, documentStatus(d))
 	}
 	unmatched.addTo(&s)
@@ -68,7 +68,7 @@ func (f *followedSource) status(unmatched unmatchedOfSources) SourceStatus {
 func (f sourceSink) Document(name string) (DocumentStatus, bool) {
 	f.engine.rules.mu.Lock()
 	defer f.engine.rules.mu.Unlock()
-	d, ok := f.source.Document(name)
+	d, ok := f.engine.rules.book.Document(f.source, name)
 	return documentStatus(d), ok
 }
 

@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/core/internal/call"
+	"github.com/penstock-go/penstock/core/internal/each"
 	"github.com/penstock-go/penstock/core/internal/ruleset"
 	"github.com/penstock-go/penstock/match"
 	"github.com/penstock-go/penstock/rule"
@@ -73,9 +75,9 @@ type limiterChanges struct {
 // finish activates and retires the limiters. It is called without a lock: they may
 // report changes of state to the observer, which may call the engine.
 func (c limiterChanges) finish(now clock.Instant) {
-	defer each(c.retire, func(limiter rule.Retirer) { limiter.Retire(now) }) // also if the observer panics
-	defer each(c.activate, func(limiter rule.Activator) { limiter.Activate(now) })
-	each(c.restored, func(forced forcedRule) {
+	defer each.Of(c.retire, func(limiter rule.Retirer) { limiter.Retire(now) }) // also if the observer panics
+	defer each.Of(c.activate, func(limiter rule.Activator) { limiter.Activate(now) })
+	each.Of(c.restored, func(forced forcedRule) {
 		forced.rule.applyForced(forced.limiters, func() clock.Instant { return now })
 	})
 }
@@ -164,7 +166,7 @@ func (s *swap) changeRules() {
 
 // nextLimiter returns the limiter of a rule's next version, which goes on from the
 // present one if that can be.
-func (s *swap) nextLimiter(a *activeRule, resource string, counts *transitions, present versionedLimiter) versionedLimiter {
+func (s *swap) nextLimiter(a *activeRule, resource string, counts *transitions, present call.VersionedLimiter) call.VersionedLimiter {
 	next, ok := s.env().adopt(a, a.rule, resource, counts, present)
 	if !ok {
 		next = s.env().newLimiter(a, a.rule, resource, counts)
@@ -176,13 +178,13 @@ func (s *swap) nextLimiter(a *activeRule, resource string, counts *transitions, 
 
 func (s *swap) env() limiterEnv { return limiterEnv{s.registry.limiters, s.version, s.now} }
 
-func (s *swap) activateLimiter(limiter versionedLimiter) {
+func (s *swap) activateLimiter(limiter call.VersionedLimiter) {
 	if l, ok := limiter.Limiter.(rule.Activator); ok {
 		s.activate = append(s.activate, l)
 	}
 }
 
-func (s *swap) retireLimiter(limiter versionedLimiter) {
+func (s *swap) retireLimiter(limiter call.VersionedLimiter) {
 	if l, ok := limiter.Limiter.(rule.Retirer); ok {
 		s.retire = append(s.retire, l)
 	}

@@ -2,6 +2,7 @@ package core
 
 import (
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/core/internal/each"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -25,7 +26,7 @@ func (g *registry) sweepAndUnlock(now clock.Instant) {
 		retired := g.sweep.retired
 		g.sweep.retired = nil
 		g.swapMu.Unlock()
-		each(retired, func(limiter rule.Retirer) { limiter.Retire(now) })
+		each.Of(retired, func(limiter rule.Retirer) { limiter.Retire(now) })
 	}()
 	g.sweepSlice(now)
 }

@@ -3,6 +3,7 @@ package core
 import (
 	"errors"
 
+	"github.com/penstock-go/penstock/core/internal/call"
 	"github.com/penstock-go/penstock/core/internal/ruleset"
 	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
@@ -42,10 +43,11 @@ func (e *Engine) tryRule(r rule.Rule) {
 	if limiter == nil {
 		panic("New has returned nil")
 	}
-	newStep(&plannedEntry{
-		planned: planned{rule: r, state: &ruleState{rule: a, refusals: new(refusals)}},
-		limiter: versionedLimiter{Limiter: limiter, first: limiter},
-	})
+	entry := plannedEntry{
+		planned: planned{rule: r, state: &ruleState{rule: a, refusals: new(call.Refusals)}},
+		limiter: call.VersionedLimiter{Limiter: limiter, First: limiter},
+	}
+	entry.step()
 	if retirer, ok := limiter.(rule.Retirer); ok {
 		retirer.Retire(env.now)
 	}

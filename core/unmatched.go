@@ -106,15 +106,15 @@ const (
 // nothing.
 func (a *activeRule) missing() (what Missing, attributes []string) {
 	e := a.evidence.Load()
-	unseen := e.unseen()
+	unseen := e.Unseen()
 	switch {
-	case a.matched.Load() && e.originSeen() && len(unseen) == 0:
+	case a.matched.Load() && e.OriginSeen() && len(unseen) == 0:
 		return "", nil
 	case !a.called.Load():
 		return MissingResource, nil
 	case !a.matched.Load():
-		return MissingCall, e.attributeKeys()
-	case !e.originSeen():
+		return MissingCall, e.AttributeKeys()
+	case !e.OriginSeen():
 		return MissingOrigin, nil
 	}
 	return MissingAttribute, unseen

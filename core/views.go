@@ -104,9 +104,9 @@ func (v ResourceView) Rules() []RuleView {
 	for i := range p.rules {
 		of := &p.rules[i]
 		views[i] = RuleView{
-			Key: of.rule.Key(), Shadow: of.rule.Target().Shadow, Off: of.off, refusals: &of.state.tally.refused, now: v.now,
-			Refused: of.state.tally.refused.Total(), WouldRefuse: of.state.tally.wouldRefuse.Load(),
-			Demoted: of.state.tally.demoted.Load(),
+			Key: of.rule.Key(), Shadow: of.rule.Target().Shadow, Off: of.off, refusals: &of.state.tally.Refused, now: v.now,
+			Refused: of.state.tally.Refused.Total(), WouldRefuse: of.state.tally.WouldRefuse.Load(),
+			Demoted: of.state.tally.Demoted.Load(),
 		}
 	}
 	return views

@@ -280,7 +280,7 @@ func (b *Book) Source(name string) *Source {
 		return b.sources[i]
 	}
 	s := &Source{
-		book: b, name: name, documents: make(map[string]*document),
+		name: name, documents: make(map[string]*document),
 		pending: make(map[*document]struct{}),
 	}
 	s.removed = make(map[rule.Key]instant)

@@ -151,14 +151,14 @@ func (m *model) deliver(t *rapid.T, book *ruleset.Book) ruleset.Outcome {
 			delivery.Removed = nil
 		}
 	}
-	return book.Source(source).Deliver(delivery, clock.Instant(1))
+	return book.Deliver(book.Source(source), delivery, clock.Instant(1))
 }
 
 // checkDocuments checks that exactly the documents of which some rule is not in force
 // say so.
 func (m *model) checkDocuments(t *rapid.T, book *ruleset.Book, inForce map[string]flow.Rule) {
 	for key, d := range m.documents {
-		status, ok := book.Source(key.Source).Document(key.Document)
+		status, ok := book.Document(book.Source(key.Source), key.Document)
 		require.True(t, ok)
 		mine := 0
 		for _, r := range d.rules {

@@ -1,7 +1,7 @@
 // Package ruleset decides which rules are in force, given what the code and the
 // documents of sources hold.
 //
-// A [Book] takes what is new, as [Book.Load] and [Source.Deliver] bring it, and returns
+// A [Book] takes what is new, as [Book.Load] and [Book.Deliver] bring it, and returns
 // an [Outcome]: the rules that come into force, change or go, and the documents that
 // cannot be applied. It reads documents, keeps the last good version of each, resolves
 // conflicts between rules of the same name, and holds back changes that remove too

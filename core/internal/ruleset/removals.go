@@ -47,18 +47,18 @@ func (e *HeldBack) isTooMuch() bool { return float64(e.Removed)/float64(e.Rules)
 // remove too many rules.
 func (s *Source) HeldBack() *HeldBack { return s.heldBack }
 
-// Confirm puts in force what the source holds, however many rules that removes.
-func (s *Source) Confirm(now instant) Outcome {
+// Confirm puts in force what a source holds, however many rules that removes.
+func (b *Book) Confirm(s *Source, now instant) Outcome {
 	s.confirmed = true
-	return s.apply(nil, now)
+	return b.apply(s, nil, now)
 }
 
-// guard holds the source back if it would lose more than the share of its rules that
+// guard holds a source back if it would lose more than the share of its rules that
 // is allowed, together with those that it has lost a short time before.
-func (s *Source) guard(candidates []*document, now instant) {
+func (b *Book) guard(s *Source, candidates []*document, now instant) {
 	wasHeldBack := s.heldBack != nil
 	s.heldBack = nil
-	config := s.book.config
+	config := b.config
 	if config.MaxRemoval >= 1 {
 		return
 	}
@@ -69,8 +69,8 @@ func (s *Source) guard(candidates []*document, now instant) {
 	case !wasHeldBack: // waiting for long does not confirm anything
 		maps.DeleteFunc(s.removed, func(_ rule.Key, at instant) bool { return now.Sub(at) >= config.RemovalWindow })
 	}
-	removed, given := s.difference(candidates)
-	if why := s.tooMany(removed, given); why != nil {
+	removed, given := b.difference(s, candidates)
+	if why := b.tooMany(s, removed, given); why != nil {
 		s.heldBack = why
 		if s.reported != nil && *s.reported == *why {
 			s.heldBack = s.reported // as before
@@ -85,18 +85,18 @@ func (s *Source) guard(candidates []*document, now instant) {
 	}
 }
 
-// tooMany says why a change that removes some rules and gives others is held back; nil
+// tooMany says why a change of a source that removes some rules and gives others is held back; nil
 // if it is not. It counts those of the change, and those that went before too.
-func (s *Source) tooMany(removed, given map[rule.Key]struct{}) *HeldBack {
+func (b *Book) tooMany(s *Source, removed, given map[rule.Key]struct{}) *HeldBack {
 	if len(removed) == 0 {
 		return nil
 	}
-	why := HeldBack{Source: s.name, Removed: len(removed), Rules: s.rules, Most: s.book.config.MaxRemoval}
+	why := HeldBack{Source: s.name, Removed: len(removed), Rules: s.rules, Most: b.config.MaxRemoval}
 	sum := why
 	sum.Rules += len(s.removed)
 	for key := range s.removed {
 		if _, back := given[key]; !back {
-			sum.Removed, sum.Within = sum.Removed+1, s.book.config.RemovalWindow
+			sum.Removed, sum.Within = sum.Removed+1, b.config.RemovalWindow
 		}
 	}
 	switch {
@@ -108,9 +108,9 @@ func (s *Source) tooMany(removed, given map[rule.Key]struct{}) *HeldBack {
 	return nil
 }
 
-// difference returns the rules that the source has no more once the documents are
+// difference returns the rules that a source has no more once the documents are
 // put in force as it holds them, and those that these have.
-func (s *Source) difference(documents []*document) (removed, given map[rule.Key]struct{}) {
+func (b *Book) difference(s *Source, documents []*document) (removed, given map[rule.Key]struct{}) {
 	removed, given = make(map[rule.Key]struct{}), make(map[rule.Key]struct{})
 	changing := make(map[*document]struct{}, len(documents))
 	for _, d := range documents {
@@ -118,13 +118,13 @@ func (s *Source) difference(documents []*document) (removed, given map[rule.Key]
 			continue
 		}
 		changing[d] = struct{}{}
-		for key := range s.book.config.Table.Keys(d.held.rules) {
+		for key := range b.config.Table.Keys(d.held.rules) {
 			given[key] = struct{}{}
 		}
 	}
 	for d := range changing {
-		for key := range s.book.config.Table.Keys(d.group.given) {
-			if _, stays := given[key]; !stays && !s.hasElsewhere(key, changing) {
+		for key := range b.config.Table.Keys(d.group.given) {
+			if _, stays := given[key]; !stays && !b.hasElsewhere(s, key, changing) {
 				removed[key] = struct{}{}
 			}
 		}
@@ -132,9 +132,9 @@ func (s *Source) difference(documents []*document) (removed, given map[rule.Key]
 	return removed, given
 }
 
-// hasElsewhere says whether another document of the source than those has a rule of
+// hasElsewhere says whether another document of a source than those has a rule of
 // that key.
-func (s *Source) hasElsewhere(key rule.Key, changing map[*document]struct{}) bool {
+func (b *Book) hasElsewhere(s *Source, key rule.Key, changing map[*document]struct{}) bool {
 	isElsewhere := func(c claim) bool {
 		if c.group.document == nil || c.group.document.source != s {
 			return false
@@ -142,7 +142,7 @@ func (s *Source) hasElsewhere(key rule.Key, changing map[*document]struct{}) boo
 		_, among := changing[c.group.document]
 		return !among
 	}
-	present := s.book.entries[key]
+	present := b.entries[key]
 	return present != nil && (isElsewhere(present.active) || slices.ContainsFunc(present.waiting, isElsewhere))
 }
 

@@ -18,7 +18,6 @@ type instant = clock.Instant
 // Source is the documents of one source: what it holds now, and what of it is in
 // force. The two differ when what it holds now cannot be applied.
 type Source struct {
-	book      *Book
 	name      string
 	documents map[string]*document
 	pending   map[*document]struct{} // that are held back
@@ -79,20 +78,20 @@ type version struct {
 	at       instant
 }
 
-// Deliver takes what is new in the source and puts in force what can be.
-func (s *Source) Deliver(delivery Delivery, now clock.Instant) Outcome {
-	changed := s.receive(delivery)
+// Deliver takes what is new in a source and puts in force what can be.
+func (b *Book) Deliver(s *Source, delivery Delivery, now clock.Instant) Outcome {
+	changed := s.receive(delivery, &b.config)
 	if delivery.Revision < s.revision { // another history: what was confirmed in it before says nothing
 		s.accepted = delivery.Revision
 	}
 	s.confirmed = delivery.ConfirmedAt > s.accepted
 	s.revision = delivery.Revision
-	return s.apply(changed, now)
+	return b.apply(s, changed, now)
 }
 
 // receive takes note of what the source holds now and returns the documents that that
 // concerns.
-func (s *Source) receive(delivery Delivery) (changed []*document) {
+func (s *Source) receive(delivery Delivery, config *Config) (changed []*document) {
 	seen := make(map[string]struct{}, len(delivery.Documents))
 	for _, found := range delivery.Documents {
 		seen[found.Name] = struct{}{}
@@ -102,7 +101,7 @@ func (s *Source) receive(delivery Delivery) (changed []*document) {
 			d.group.document = d
 			s.documents[found.Name] = d
 		}
-		d.receive(found)
+		d.receive(found, config)
 		changed = append(changed, d)
 	}
 	removed := delivery.Removed
@@ -121,7 +120,7 @@ func (s *Source) receive(delivery Delivery) (changed []*document) {
 }
 
 // receive takes note of what the source holds now.
-func (d *document) receive(found Document) {
+func (d *document) receive(found Document, config *Config) {
 	next := version{revision: found.Revision, created: found.Created, digest: sha256.Sum256(found.Data), err: found.Err}
 	if next.err == nil && next.digest == d.held.digest && !IsFailure(d.held.err) || sameError(next.err, d.held.err) {
 		// The same again, under another revision perhaps: neither read nor
@@ -132,8 +131,8 @@ func (d *document) receive(found Document) {
 	if next.err != nil {
 		next.digest = [sha256.Size]byte{} // nothing was read
 	} else {
-		next.rules, next.err = d.parse(found.Data)
-		next.count = d.source.book.config.Table.Len(next.rules)
+		next.rules, next.err = d.parse(found.Data, config)
+		next.count = config.Table.Len(next.rules)
 	}
 	d.reported = d.reported && next.digest == d.held.digest && sameError(next.err, d.held.err) // tried again in vain
 	d.held = next
@@ -141,8 +140,7 @@ func (d *document) receive(found Document) {
 
 // parse reads a version of the document. Kinds of the program have a say in that: one that fails makes
 // it a version that cannot be put in force.
-func (d *document) parse(data []byte) (set rules.Set, err error) {
-	config := &d.source.book.config
+func (d *document) parse(data []byte, config *Config) (set rules.Set, err error) {
 	if config.Try == nil {
 		return config.Table.Parse(d.name, data)
 	}
@@ -166,17 +164,17 @@ func (d *document) parse(data []byte) (set rules.Set, err error) {
 
 func sameError(a, b error) bool { return a != nil && b != nil && a.Error() == b.Error() }
 
-// apply puts in force what the source holds now of documents that have changed, and of
+// apply puts in force what a source holds now of documents that have changed, and of
 // those that are held back; none of it if that removes too many rules.
-func (s *Source) apply(changed []*document, now instant) Outcome {
+func (b *Book) apply(s *Source, changed []*document, now instant) Outcome {
 	candidates := sortedDocuments(slices.Values(slices.AppendSeq(changed, maps.Keys(s.pending))))
-	s.guard(candidates, now)
+	b.guard(s, candidates, now)
 	if s.heldBack != nil {
 		for _, d := range candidates {
 			s.pending[d] = struct{}{}
 		}
 	}
-	e := s.book.begin()
+	e := b.begin()
 	e.origin = Origin{Source: s.name, Rules: s.rules}
 	for _, d := range candidates {
 		if d.problem = d.obstacle(); d.problem == nil {
@@ -294,31 +292,31 @@ type DocumentStatus struct {
 	RejectedRevision int64
 }
 
-// Documents returns the status of all documents, by name.
-func (s *Source) Documents() []DocumentStatus {
+// Documents returns the status of all documents of a source, by name.
+func (b *Book) Documents(s *Source) []DocumentStatus {
 	var all []DocumentStatus
 	for _, d := range sortedDocuments(maps.Values(s.documents)) {
-		all = append(all, d.status())
+		all = append(all, b.status(d))
 	}
 	return all
 }
 
-// Document returns the status of one document; false if the source has none of that
+// Document returns the status of one document of a source; false if the source has none of that
 // name.
-func (s *Source) Document(name string) (DocumentStatus, bool) {
+func (b *Book) Document(s *Source, name string) (DocumentStatus, bool) {
 	d := s.documents[name]
 	if d == nil {
 		return DocumentStatus{}, false
 	}
-	return d.status(), true
+	return b.status(d), true
 }
 
-func (d *document) status() DocumentStatus {
+func (b *Book) status(d *document) DocumentStatus {
 	status := DocumentStatus{
 		Name: d.name, Rules: d.inForce.count - d.group.waiting,
 		Revision: d.inForce.revision, Created: d.inForce.created, Digest: d.inForce.digest, AppliedAt: d.inForce.at,
 	}
-	if why := cmp.Or(d.problem, d.source.book.conflict(d)); why != nil {
+	if why := cmp.Or(d.problem, b.conflict(d)); why != nil {
 		status.Rejected, status.RejectedRevision = why, d.held.revision
 	}
 	return status

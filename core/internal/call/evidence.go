@@ -1,4 +1,4 @@
-package core
+package call
 
 import (
 	"slices"
@@ -7,10 +7,10 @@ import (
 	"github.com/penstock-go/penstock/rule"
 )
 
-// evidence is what calls have shown of the origin and the attributes that a rule in force
+// Evidence is what calls have shown of the origin and the attributes that a rule in force
 // is for. Versions of the rule with the same origin and attributes share it. nil is that of a rule that
 // is for no one origin and looks at no attribute: nothing is missing.
-type evidence struct {
+type Evidence struct {
 	origin string // "" of a rule that is not for one
 	keys   []string
 
@@ -22,12 +22,13 @@ type evidence struct {
 // whether a call lacked it.
 type attributeEvidence struct{ found, lacking atomic.Bool }
 
-func newEvidence(r rule.Rule) *evidence {
+// NewEvidence returns that of a rule; nil if nothing can be missing.
+func NewEvidence(r rule.Rule) *Evidence {
 	origin, keys := originFor(r), r.Attributes()
 	if origin == "" && len(keys) == 0 {
 		return nil
 	}
-	return &evidence{origin: origin, keys: keys}
+	return &Evidence{origin: origin, keys: keys}
 }
 
 // originFor returns the one origin that a rule is for; "" if it is not for one.
@@ -38,8 +39,8 @@ func originFor(r rule.Rule) string {
 	return ""
 }
 
-// isOf says whether the evidence is about the origin and the attributes of a version.
-func (e *evidence) isOf(r rule.Rule) bool {
+// IsOf says whether the evidence is about the origin and the attributes of a version.
+func (e *Evidence) IsOf(r rule.Rule) bool {
 	if e == nil {
 		return originFor(r) == "" && len(r.Attributes()) == 0
 	}
@@ -48,7 +49,7 @@ func (e *evidence) isOf(r rule.Rule) bool {
 
 // note takes note of whether a call had the attribute of the key with index i. A nil
 // evidence notes nothing.
-func (e *evidence) note(i int, isSet bool) {
+func (e *Evidence) note(i int, isSet bool) {
 	if e == nil {
 		return
 	}
@@ -61,17 +62,17 @@ func (e *evidence) note(i int, isSet bool) {
 	}
 }
 
-// attributeKeys returns the keys of the attributes that the rule looks at.
-func (e *evidence) attributeKeys() []string {
+// AttributeKeys returns the keys of the attributes that the rule looks at.
+func (e *Evidence) AttributeKeys() []string {
 	if e == nil {
 		return nil
 	}
 	return e.keys
 }
 
-// unseen returns the attributes that calls were asked for and none had.
-func (e *evidence) unseen() (keys []string) {
-	for i, key := range e.attributeKeys() {
+// Unseen returns the attributes that calls were asked for and none had.
+func (e *Evidence) Unseen() (keys []string) {
+	for i, key := range e.AttributeKeys() {
 		if of := &e.attributes[i]; of.lacking.Load() && !of.found.Load() {
 			keys = append(keys, key)
 		}
@@ -79,5 +80,5 @@ func (e *evidence) unseen() (keys []string) {
 	return keys
 }
 
-// originSeen says whether a call came from the origin, or the rule is not for one.
-func (e *evidence) originSeen() bool { return e == nil || e.origin == "" || e.fromOrigin.Load() }
+// OriginSeen says whether a call came from the origin, or the rule is not for one.
+func (e *Evidence) OriginSeen() bool { return e == nil || e.origin == "" || e.fromOrigin.Load() }

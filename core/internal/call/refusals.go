@@ -1,4 +1,4 @@
-package core
+package call
 
 import (
 	"sync/atomic"
@@ -10,47 +10,67 @@ import (
 	"github.com/penstock-go/penstock/stat"
 )
 
-// tally counts what a rule did to the calls of a resource.
-type tally struct {
-	refused     stat.Refusals
-	wouldRefuse atomic.Uint64
-	demoted     atomic.Uint64 // calls, or that would have been if the rule were no shadow
+// Tally counts what a rule did to the calls of a resource.
+type Tally struct {
+	Refused     stat.Refusals
+	WouldRefuse atomic.Uint64
+	Demoted     atomic.Uint64 // calls, or that would have been if the rule were no shadow
 }
 
-func newTally(of *stat.Node) *tally { return &tally{refused: of.Refusals()} }
+// NewTally returns one of a resource that is counted in a node.
+func NewTally(of *stat.Node) *Tally { return &Tally{Refused: of.Refusals()} }
+
+// Blocked says of a refused call what core.BlockError does, which has the same fields.
+type Blocked struct {
+	Resource   string
+	Kind       rule.Kind
+	Rule       string
+	Reason     rule.Reason
+	Answer     rule.Answer
+	RetryAfter time.Duration
+	Demoted    bool
+}
 
 // refusal is one error of a rule, which all calls with that RetryAfter share. For a shadow
 // rule it also has the extras of the guards that return the error from WouldBlock. It never
 // changes.
 type refusal struct {
-	err    BlockError
-	extras guardExtras
+	Err    Blocked
+	Extras Extras
 	above  time.Duration // it is for retry times above this, up to that of the error
 }
 
-// refusals holds the errors of one rule on one resource: one for each rounded RetryAfter,
+// Refusals holds the errors of one rule on one resource: one for each rounded RetryAfter,
 // so that refusing allocates nothing once that error was made.
-type refusals struct {
-	resource string
-	key      rule.Key
+type Refusals struct {
+	Resource string
+	Key      rule.Key
 	reason   rule.Reason
 	demotees bool     // of calls that another rule had demoted
 	answers  *answers // nil unless the rule has answers of its own
 
-	tally  *tally
+	Tally  *Tally
 	latest atomic.Pointer[refusal]      // nil until the first; most calls need the same again
 	made   atomic.Pointer[madeRefusals] // nil until the first
 	denial atomic.Pointer[refusal]      // of calls that are forbidden; nil until the first
 
 	recorded recorder.Place // of the rule
 
-	demoted atomic.Pointer[refusals] // of calls that another rule had demoted; nil until the first
+	demoted atomic.Pointer[Refusals] // of calls that another rule had demoted; nil until the first
 }
 
-// ofDemoted returns the refusals of calls that another rule had demoted before.
-func (r *refusals) ofDemoted() *refusals {
+// Named returns the rule as recorders know it; the zero value for none.
+func (r *Refusals) Named() recorder.Rule {
+	if r == nil {
+		return recorder.Rule{}
+	}
+	return recorder.Rule{Place: &r.recorded, Key: &r.Key}
+}
+
+// OfDemoted returns the refusals of calls that another rule had demoted before.
+func (r *Refusals) OfDemoted() *Refusals {
 	if r.demoted.Load() == nil {
-		made := &refusals{resource: r.resource, key: r.key, reason: r.reason, answers: r.answers, tally: r.tally, demotees: true}
+		made := &Refusals{Resource: r.Resource, Key: r.Key, reason: r.reason, answers: r.answers, Tally: r.Tally, demotees: true}
 		r.demoted.CompareAndSwap(nil, made) // unless another goroutine was quicker
 	}
 	return r.demoted.Load()
@@ -83,25 +103,25 @@ const (
 // madeRefusals is a cache of errors, by a hash of their RetryAfter.
 type madeRefusals [1 << cacheBits]atomic.Pointer[refusal]
 
-// newRefusals returns the refusals of a version of a rule on a resource, counted in a tally
+// NewRefusals returns the refusals of a version of a rule on a resource, counted in a tally
 // that all versions share.
-func newRefusals(resource string, of rule.Rule, counted *tally) *refusals {
-	return &refusals{resource: resource, key: of.Key(), reason: of.Type().Reason(), answers: answersOf(of), tally: counted}
+func NewRefusals(resource string, of rule.Rule, counted *Tally) *Refusals {
+	return &Refusals{Resource: resource, Key: of.Key(), reason: of.Type().Reason(), answers: answersOf(of), Tally: counted}
 }
 
 // wouldRefuse counts a call that a shadow rule let through and returns how it
 // would have been refused.
-func (r *refusals) wouldRefuse(retryAfter time.Duration) *refusal {
-	r.tally.wouldRefuse.Add(1)
-	return r.refusalOf(retryAfter)
+func (r *Refusals) wouldRefuse(retryAfter time.Duration) *refusal {
+	r.Tally.WouldRefuse.Add(1)
+	return r.RefusalOf(retryAfter)
 }
 
-// refusalOf returns the refusal for a retry time, which it rounds up.
-func (r *refusals) refusalOf(retryAfter time.Duration) *refusal {
+// RefusalOf returns the refusal for a retry time, which it rounds up.
+func (r *Refusals) RefusalOf(retryAfter time.Duration) *refusal {
 	if retryAfter == rule.Forbidden {
 		return r.forbidden()
 	}
-	if latest := r.latest.Load(); latest != nil && latest.above < retryAfter && retryAfter <= latest.err.RetryAfter {
+	if latest := r.latest.Load(); latest != nil && latest.above < retryAfter && retryAfter <= latest.Err.RetryAfter {
 		return latest
 	}
 	found := r.find(retryAfter)
@@ -110,15 +130,15 @@ func (r *refusals) refusalOf(retryAfter time.Duration) *refusal {
 }
 
 // forbidden returns the refusal of calls that may not be made.
-func (r *refusals) forbidden() *refusal {
+func (r *Refusals) forbidden() *refusal {
 	if present := r.denial.Load(); present != nil {
 		return present
 	}
-	made := &refusal{err: BlockError{
-		Resource: r.resource, Kind: r.key.Kind, Rule: r.key.Name, Reason: rule.Denied, Answer: r.answers.orNone().forbidden,
+	made := &refusal{Err: Blocked{
+		Resource: r.Resource, Kind: r.Key.Kind, Rule: r.Key.Name, Reason: rule.Denied, Answer: r.answers.orNone().forbidden,
 		Demoted: r.demotees,
 	}}
-	made.extras.wouldBlock = &made.err
+	made.Extras.WouldBlock = &made.Err
 	if !r.denial.CompareAndSwap(nil, made) { // another goroutine was quicker
 		return r.denial.Load()
 	}
@@ -126,7 +146,7 @@ func (r *refusals) forbidden() *refusal {
 }
 
 // find returns the refusal from the cache, or makes it.
-func (r *refusals) find(retryAfter time.Duration) *refusal {
+func (r *Refusals) find(retryAfter time.Duration) *refusal {
 	retryAfter, unit := roundUp(retryAfter)
 	made := r.made.Load()
 	if made == nil {
@@ -134,14 +154,14 @@ func (r *refusals) find(retryAfter time.Duration) *refusal {
 		r.made.Store(made) // perhaps in place of another goroutine's, with one or two
 	}
 	slot := &made[uint64(retryAfter)*golden>>(64-cacheBits)]
-	if present := slot.Load(); present != nil && present.err.RetryAfter == retryAfter {
+	if present := slot.Load(); present != nil && present.Err.RetryAfter == retryAfter {
 		return present
 	}
-	next := &refusal{above: retryAfter - unit, err: BlockError{
-		Resource: r.resource, Kind: r.key.Kind, Rule: r.key.Name, Reason: r.reason, Answer: r.answers.orNone().refused, RetryAfter: retryAfter,
+	next := &refusal{above: retryAfter - unit, Err: Blocked{
+		Resource: r.Resource, Kind: r.Key.Kind, Rule: r.Key.Name, Reason: r.reason, Answer: r.answers.orNone().refused, RetryAfter: retryAfter,
 		Demoted: r.demotees,
 	}}
-	next.extras.wouldBlock = &next.err
+	next.Extras.WouldBlock = &next.Err
 	slot.Store(next)
 	return next
 }
@@ -151,13 +171,13 @@ const maxRounding = 100 * time.Second
 
 // roundUp rounds a duration up to two significant digits, but by less than maxRounding, as windows of the
 // calendar last for long and end to the second: to a multiple of the unit that it returns, at least a
-// millisecond. 0 and [Never] stay what they are.
+// millisecond. 0 and [rule.Never] stay what they are.
 func roundUp(d time.Duration) (rounded, unit time.Duration) {
 	switch {
 	case d <= 0:
 		return 0, 1
-	case d > Never/2: // no call waits for more than a hundred years
-		return Never, Never / 2
+	case d > rule.Never/2: // no call waits for more than a hundred years
+		return rule.Never, rule.Never / 2
 	}
 	unit = time.Millisecond
 	for unit*100 < d && unit < maxRounding {

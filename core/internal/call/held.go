@@ -1,14 +1,14 @@
-package core
+package call
 
 import (
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/rule"
 )
 
-// heldTickets are the tickets of steps that an admission holds, by the index of the step in
+// HeldTickets are the tickets of steps that an admission holds, by the index of the step in
 // the chain that it follows.
-type heldTickets struct {
-	chain *chain // nil before the first
+type HeldTickets struct {
+	Chain *Chain // nil before the first
 	slots []heldTicket
 }
 
@@ -17,49 +17,49 @@ type heldTickets struct {
 type heldTicket struct {
 	limiter     rule.Limiter
 	ticket      rule.Ticket
-	suspends    rule.Suspender // the limiter, see passedRule
+	suspends    rule.Suspender // the limiter, see PassedRule
 	isSuspended bool           // it was told that the call waits
 	demotes     bool           // it is of a step that demotes calls
-	pending     *pendingCalls  // that the call has begun, see step; else nil
+	pending     *PendingCalls  // that the call has begun, see step; else nil
 }
 
-// follow goes over to the chain that is in force. It gives back the tickets of rules that are
+// Follow goes over to the chain that is in force. It gives back the tickets of rules that are
 // not in it, because they are gone or have started anew. A ticket of an earlier version of a
 // rule counts for a later one, unless that lets no call wait, or never lets this one pass.
-func (h *heldTickets) follow(q *request, opts []Option, c *chain) {
-	if h.chain == c {
+func (h *HeldTickets) Follow(q *Request, opts []Option, c *Chain) {
+	if h.Chain == c {
 		return
 	}
 	before := *h
-	h.chain, h.slots = c, make([]heldTicket, len(c.steps))
+	h.Chain, h.slots = c, make([]heldTicket, len(c.Steps))
 	held := make(map[rule.Limiter]heldTicket, len(before.slots)) // by the first version
 	for i, slot := range before.slots {
 		if slot.limiter != nil {
-			held[before.chain.steps[i].first] = slot
+			held[before.Chain.Steps[i].First] = slot
 		}
 	}
-	for i := range c.steps {
-		s := &c.steps[i]
-		slot, isHeld := held[s.first]
+	for i := range c.Steps {
+		s := &c.Steps[i]
+		slot, isHeld := held[s.First]
 		isHeld = isHeld && slot.demotes == s.demotes
-		if isHeld && (s.demotes || s.queue != nil && (slot.limiter == s.limiter || s.retryAfter(q, opts) != Never)) {
+		if isHeld && (s.demotes || s.queue != nil && (slot.limiter == s.Limiter || s.retryAfter(q, opts) != rule.Never)) {
 			h.slots[i] = slot
-			delete(held, s.first)
+			delete(held, s.First)
 		}
 	}
 	for i := range before.slots {
-		if _, isGone := held[before.chain.steps[i].first]; !isGone {
+		if _, isGone := held[before.Chain.Steps[i].First]; !isGone {
 			before.slots[i] = heldTicket{}
 		}
 	}
 	before.leave(q, len(before.slots))
 }
 
-// ask asks the step with an index for a ticket.
-func (h *heldTickets) ask(i int, q *request, opts []Option) answer {
-	s, slot := &h.chain.steps[i], &h.slots[i]
+// Ask asks the step with an index for a ticket.
+func (h *HeldTickets) Ask(i int, q *Request, opts []Option) Answer {
+	s, slot := &h.Chain.Steps[i], &h.slots[i]
 	if s.mayGiveBack {
-		slot.pending = s.pending
+		slot.pending = s.Pending
 		slot.pending.begin()
 	}
 	var ticket rule.Ticket
@@ -67,24 +67,24 @@ func (h *heldTickets) ask(i int, q *request, opts []Option) answer {
 	if s.demotes {
 		ticket, decision = h.askDemoting(i, q, opts)
 	} else {
-		ticket, decision = s.ask(q.Call, q, opts)
+		ticket, decision = s.Ask(q.Call, q, opts)
 	}
 	if decision == rule.Pass {
-		h.add(i, ticket)
+		h.Add(i, ticket)
 	} else {
 		slot.endPending()
 	}
-	return answer{which: i, ticket: ticket, decision: decision}
+	return Answer{Which: i, Ticket: ticket, Decision: decision}
 }
 
-// add adds the ticket of the step with an index.
-func (h *heldTickets) add(i int, ticket rule.Ticket) {
-	s, slot := &h.chain.steps[i], &h.slots[i]
-	slot.limiter, slot.ticket, slot.suspends, slot.demotes = s.limiter, ticket, h.chain.rules[i].suspends, s.demotes
+// Add adds the ticket of the step with an index.
+func (h *HeldTickets) Add(i int, ticket rule.Ticket) {
+	s, slot := &h.Chain.Steps[i], &h.slots[i]
+	slot.limiter, slot.ticket, slot.suspends, slot.demotes = s.Limiter, ticket, h.Chain.Rules[i].Suspends, s.demotes
 }
 
-// keep notes that the call has passed, and gives nothing back.
-func (h *heldTickets) keep() {
+// Keep notes that the call has passed, and gives nothing back.
+func (h *HeldTickets) Keep() {
 	for i := range h.slots {
 		h.slots[i].endPending()
 	}
@@ -95,11 +95,14 @@ func (t *heldTicket) endPending() {
 	t.pending = nil
 }
 
-// has reports whether the call holds the ticket of the step with an index.
-func (h *heldTickets) has(i int) bool { return i < len(h.slots) && h.slots[i].limiter != nil }
+// Ticket returns the ticket of the step with an index.
+func (h *HeldTickets) Ticket(i int) rule.Ticket { return h.slots[i].ticket }
 
-// suspend tells each rule.Suspender that gave the call a ticket that the call waits.
-func (h *heldTickets) suspend(now clock.Instant) {
+// Has reports whether the call holds the ticket of the step with an index.
+func (h *HeldTickets) Has(i int) bool { return i < len(h.slots) && h.slots[i].limiter != nil }
+
+// Suspend tells each rule.Suspender that gave the call a ticket that the call waits.
+func (h *HeldTickets) Suspend(now clock.Instant) {
 	for i := range h.slots {
 		if slot := &h.slots[i]; slot.suspends != nil && !slot.isSuspended {
 			slot.isSuspended = true
@@ -108,8 +111,8 @@ func (h *heldTickets) suspend(now clock.Instant) {
 	}
 }
 
-// resume tells those that suspend has told that the call goes on.
-func (h *heldTickets) resume(now clock.Instant) {
+// Resume tells those that suspend has told that the call goes on.
+func (h *HeldTickets) Resume(now clock.Instant) {
 	for i := range h.slots {
 		h.slots[i].resume(now)
 	}
@@ -122,12 +125,12 @@ func (t *heldTicket) resume(now clock.Instant) {
 	}
 }
 
-// giveBack gives back the tickets of the steps from one on, the last first, but those of queues, and of
+// GiveBack gives back the tickets of the steps from one on, the last first, but those of queues, and of
 // rules that demote calls, among the first so many steps. A ticket whose limiter panics is gone.
-func (h *heldTickets) giveBack(q *request, from, before int) {
+func (h *HeldTickets) GiveBack(q *Request, from, before int) {
 	for i := len(h.slots) - 1; i >= from; i-- {
 		slot := h.slots[i]
-		if slot.limiter == nil || i < before && (h.chain.steps[i].queue != nil || slot.demotes) {
+		if slot.limiter == nil || i < before && (h.Chain.Steps[i].queue != nil || slot.demotes) {
 			h.slots[i].endPending() // it keeps that for long
 			continue
 		}
@@ -142,9 +145,12 @@ func (h *heldTickets) giveBack(q *request, from, before int) {
 	}
 }
 
+// LeaveAll gives back all tickets, the last first, also those behind one whose limiter panics.
+func (h *HeldTickets) LeaveAll(q *Request) { h.leave(q, len(h.slots)) }
+
 // leave gives back the tickets of the first count steps, the last first, also those behind one
 // whose limiter panics.
-func (h *heldTickets) leave(q *request, count int) {
+func (h *HeldTickets) leave(q *Request, count int) {
 	for count > 0 && h.slots[count-1].limiter == nil {
 		h.slots[count-1].endPending()
 		count--
@@ -164,12 +170,12 @@ func (h *heldTickets) leave(q *request, count int) {
 }
 
 // askDemoting is the function of that name of the chain.
-func (h *heldTickets) askDemoting(i int, q *request, opts []Option) (rule.Ticket, rule.Decision) {
-	if q.demotedBy != nil {
+func (h *HeldTickets) askDemoting(i int, q *Request, opts []Option) (rule.Ticket, rule.Decision) {
+	if q.DemotedBy != nil {
 		return demotedTicket, rule.Pass
 	}
-	s := &h.chain.steps[i]
-	ticket, decision := s.ask(q.Call, q, opts)
+	s := &h.Chain.Steps[i]
+	ticket, decision := s.Ask(q.Call, q, opts)
 	if !s.demotesBy(ticket, decision) {
 		return ticket, decision
 	}
@@ -180,12 +186,12 @@ func (h *heldTickets) askDemoting(i int, q *request, opts []Option) (rule.Ticket
 			slot.limiter.GiveBack(q.Now, before, q.Tokens)
 		}
 	}
-	q.demote(s.refusals.tally)
+	q.demote(s.Refusals.Tally)
 	return demotedTicket, rule.Pass
 }
 
-// demotion says whether one of the tickets is that of a rule which has demoted the call.
-func (h *heldTickets) demotion() bool {
+// Demotion says whether one of the tickets is that of a rule which has demoted the call.
+func (h *HeldTickets) Demotion() bool {
 	for i := range h.slots {
 		if h.slots[i].isDemoted() {
 			return true

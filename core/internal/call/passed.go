@@ -1,0 +1,164 @@
+package call
+
+import (
+	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/rule"
+)
+
+// PassedRules is what guards need of the chain that their calls have passed: the rules that learn how a
+// call ends or what it cost, and those that get its tickets back. It never changes.
+type PassedRules struct {
+	Rules []PassedRule // those of the steps, then shadow rules
+	Asked int          // so many of them are steps
+
+	finisher  int  // the first step that learns how calls end, or counts calls by that
+	Forecasts int  // the index of the first step that is a rule.Forecaster
+	Finishes  bool // there is such a step
+	Tickets   bool // steps need their tickets when the call ends, or by Guard.Settle
+	Suspends  bool // a rule has to know that a call waits within the call
+
+	Extras Extras // of guards that need no others
+}
+
+// PassedRule is a rule that a call has passed, or a shadow rule. The interfaces that its limiter has are
+// looked up once, when the chain is made.
+type PassedRule struct {
+	Limiter   rule.Limiter
+	finisher  rule.Finisher  // nil if it need not learn how calls end
+	settler   rule.Settler   // nil if it counts no tokens
+	Suspends  rule.Suspender // nil if it need not know that the call waits for another rule
+	forecasts bool           // it is a rule.Forecaster, whose tickets are instants
+	counts    countedCalls   // that keep the tokens which they took
+	demotes   bool           // it demotes calls: what it has left says nothing of which calls pass
+}
+
+// countedCalls are which calls take tokens of a rule: a [rule.Counts] in a byte, as each resource with a
+// rule has it.
+type countedCalls uint8
+
+const (
+	countsAll countedCalls = iota
+	countsFailures
+	countsSuccesses
+)
+
+func countedCallsOf(of rule.Counts) countedCalls {
+	switch of {
+	case rule.CountsFailures:
+		return countsFailures
+	case rule.CountsSuccesses:
+		return countsSuccesses
+	}
+	return countsAll
+}
+
+// includes says whether a call that has ended so is one of them.
+func (c countedCalls) includes(exit *rule.Exit) bool {
+	return [...]rule.Counts{rule.CountsCalls, rule.CountsFailures, rule.CountsSuccesses}[c].Includes(exit)
+}
+
+// add adds the rule of a step, or a shadow rule once all steps were added.
+func (p *PassedRules) add(s *Step) {
+	limiter := s.Limiter
+	of := PassedRule{Limiter: limiter, demotes: s.demotes}
+	_, of.forecasts = limiter.(rule.Forecaster)
+	of.finisher, _ = limiter.(rule.Finisher)
+	of.settler, _ = limiter.(rule.Settler)
+	if of.settler != nil {
+		of.counts = s.counts
+	}
+	of.Suspends, _ = limiter.(rule.Suspender)
+	p.Rules = append(p.Rules, of)
+	p.Suspends = p.Suspends || of.Suspends != nil && of.finisher != nil
+}
+
+// isFinished says whether the rule takes part in the end of a call.
+func (of *PassedRule) isFinished() bool { return of.finisher != nil || of.counts != countsAll }
+
+// finish tells the rule how a call ended that has tokens of it. If the rule does not count calls that
+// end so, these are given back, as of the instant at which the call took them.
+func (of *PassedRule) finish(t rule.Ticket, tokens int32, exit *rule.Exit) {
+	if of.counts != countsAll && !of.counts.includes(exit) && tokens > 0 {
+		if of.finisher != nil {
+			defer of.finisher.Done(t, *exit)
+		}
+		of.settler.Settle(exit.Now, exit.Start, t, -tokens)
+		return
+	}
+	if of.finisher != nil {
+		of.finisher.Done(t, *exit)
+	}
+}
+
+// Done tells the rules of the steps up to the one with an index how a call ended, the last first, also
+// those before one that panics. One of them takes part in ends.
+func (p *PassedRules) Done(i int, word, rest uint32, exit *rule.Exit) {
+	for !p.Rules[i].isFinished() {
+		i--
+	}
+	if i > p.finisher {
+		defer p.Done(i-1, word, rest, exit)
+	}
+	p.Rules[i].finish(p.TicketIn(word, rest, i, exit.Start), TokensIn(word, rest), exit)
+}
+
+// Carry packs the tickets and the tokens of a call that passes at an instant into a guard. It returns
+// false if more than one ticket has to be carried, or if that one or the tokens are too large.
+func (p *PassedRules) Carry(tickets []rule.Ticket, start clock.Instant, tokens int32) (word, rest uint32, ok bool) {
+	index, ticket := 0, rule.Ticket(0)
+	for i, t := range tickets {
+		switch {
+		case t == 0 || p.IsStart(i, t, start):
+		case ticket != 0:
+			return 0, 0, false
+		default:
+			index, ticket = i, t
+		}
+	}
+	if index > indexMask {
+		return 0, 0, false
+	}
+	return CarryOne(index, ticket, tokens)
+}
+
+// IsStart says whether the ticket of a step need not be carried: it is the instant at which the call
+// passes.
+func (p *PassedRules) IsStart(i int, ticket rule.Ticket, start clock.Instant) bool {
+	return ticket == rule.Ticket(start) && p.Rules[i].forecasts
+}
+
+// TicketIn is the function of that name for a call that passed at an instant.
+func (p *PassedRules) TicketIn(word, rest uint32, index int, start clock.Instant) rule.Ticket {
+	if ticket := ticketIn(word, rest, index); ticket != 0 || !p.Rules[index].forecasts {
+		return ticket
+	}
+	return rule.Ticket(start)
+}
+
+// GiveBack returns the tickets of the steps from one on and before another, the last first, also
+// those behind one that panics.
+func (p *PassedRules) GiveBack(from, to int, q *Request, tickets []rule.Ticket) {
+	if from >= to {
+		return
+	}
+	if from+1 < to {
+		defer p.GiveBack(from, to-1, q, tickets)
+	}
+	if of := &p.Rules[to-1]; !of.IsDemoted(tickets[to-1]) {
+		of.Limiter.GiveBack(q.Now, tickets[to-1], q.Tokens)
+	}
+}
+
+// IsDemoted says whether the ticket of a rule is none of its limiter.
+func (of *PassedRule) IsDemoted(t rule.Ticket) bool { return of.demotes && t == demotedTicket }
+
+// Extras is what guards need beside their four words. Guards of calls that passed the
+// same chain share one; a guard that has a record has its own.
+type Extras struct {
+	Passed     *PassedRules // nil for a call of no rules that has ended
+	WouldBlock *Blocked     // with which a shadow rule would have refused the call
+	Record     *Record      // that the extras are of; nil for guards without one
+	Outer      *Outer       // of a call to which those within it are linked, see Guard.Context; else nil
+	LongLived  bool         // only of guards with a record
+	Decided    bool         // likewise: the outcome is, whatever is marked later
+}

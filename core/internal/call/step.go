@@ -1,0 +1,303 @@
+package call
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+	"unsafe"
+
+	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/rule"
+)
+
+// Step is a rule of a chain, or a shadow rule. The interfaces that its limiter has are looked up
+// once, when the chain is made.
+type Step struct {
+	Limiter     rule.Limiter
+	First       rule.Limiter    // of its versions, see VersionedLimiter
+	queue       rule.Queue      // nil if calls cannot wait
+	Forecaster  rule.Forecaster // nil if it knows nothing of later calls
+	Keyed       *KeyedStep      // nil if the rule looks at no attribute
+	Pending     *PendingCalls   // of a forecaster's limit that several resources take from; else nil
+	promised    *atomic.Int64   // tokens that calls which wait will take, see Chain.Promise; nil if none are
+	Decides     time.Duration   // how long calls with NoWait wait for its decision, see rule.Decider
+	mayGiveBack bool            // it has pending, and rules are asked after it
+	Denies      bool            // its reason is Denied: a call that it refuses cannot pass later either
+	demotes     bool            // it demotes calls in place of refusing them
+	counts      countedCalls    // that take tokens of it
+	injects     bool            // it injects faults: its waits are delays, which calls with NoWait have too
+	Refusals    *Refusals
+}
+
+// KeyedStep is what only a step has whose rule looks at attributes of calls.
+type KeyedStep struct {
+	keys       []string          // of the attributes
+	late       rule.LateReader   // nil if it cannot decide without the attribute
+	seenKey    unsafe.Pointer    // to the bytes of an option's key that is the rule's, see attribute; atomic
+	evidence   *Evidence         // whether calls have them; nil if nobody wants to know
+	sources    rule.SourceReader // nil if it does not judge calls by where they come from
+	prefetcher rule.Prefetcher   // nil if it has nothing to prefetch
+	composites *sync.Pool        // of *[rule.MaxKeys]rule.Attribute, if there are several keys
+}
+
+// keys returns the keys of the attributes that the rule looks at.
+func (s *Step) keys() []string {
+	if s.Keyed == nil {
+		return nil
+	}
+	return s.Keyed.keys
+}
+
+// Ask asks the limiter whether the call of the request passes, and reads its attribute only if
+// the limiter needs it.
+func (s *Step) Ask(call rule.Call, q *Request, opts []Option) (rule.Ticket, rule.Decision) {
+	k := s.Keyed
+	switch {
+	case k == nil: // most are so, and this is quicker
+		ticket, decision := s.Limiter.Acquire(call)
+		return ticket, s.Allowed(decision)
+	case k.late != nil:
+		if ticket, decision := k.late.AcquireUnread(call); decision != rule.NeedsAttribute {
+			return ticket, s.Allowed(decision)
+		}
+	}
+	if len(k.keys) > 1 {
+		return s.askComposite(q, opts)
+	}
+	switch last := len(opts) - 1; {
+	case last < 0: // there are no attributes
+		k.evidence.note(0, false)
+	case opts[last].key == atomic.LoadPointer(&k.seenKey) && opts[last].kind == len(k.keys[0]):
+		call.Attribute = opts[last].value
+	default:
+		call.Attribute = k.attribute(q, opts)
+	}
+	ticket, decision := s.Limiter.Acquire(call)
+	if decision == rule.NeedsSource {
+		return s.askFrom(call, q, opts)
+	}
+	return ticket, s.Allowed(decision)
+}
+
+// askFrom asks the limiter again, which has to know where the call comes from.
+func (s *Step) askFrom(call rule.Call, q *Request, opts []Option) (rule.Ticket, rule.Decision) {
+	if s.Keyed.sources == nil {
+		return 0, rule.Block
+	}
+	source := q.Attribute(opts, rule.KeyIPPrefix)
+	if !source.IsSet() {
+		source = q.Attribute(opts, rule.KeyOrigin)
+	}
+	ticket, decision := s.Keyed.sources.AcquireFrom(call, source)
+	return ticket, s.Allowed(decision)
+}
+
+// attribute returns the attribute of the one key, which the last option often has. It remembers
+// where that option has its key. That of most later calls is the same constant: these need
+// not compare the texts, which saves 2 ns.
+func (k *KeyedStep) attribute(q *Request, opts []Option) rule.Attribute {
+	if o := &opts[len(opts)-1]; o.hasKey(k.keys[0]) {
+		if atomic.LoadPointer(&k.seenKey) == nil {
+			atomic.StorePointer(&k.seenKey, o.key)
+		}
+		k.evidence.note(0, o.value.IsSet())
+		return o.value
+	}
+	a := q.Attribute(opts, k.keys[0])
+	k.evidence.note(0, a.IsSet())
+	return a
+}
+
+// Prefetch has the prefetcher load what the step will look at, if an option is the attribute.
+func (k *KeyedStep) Prefetch(opts []Option) {
+	for i := len(opts) - 1; i >= 0; i-- {
+		if o := &opts[i]; o.hasKey(k.keys[0]) {
+			if o.value.IsSet() {
+				k.prefetcher.Prefetch(o.value)
+			}
+			return
+		}
+	}
+}
+
+func (s *Step) askComposite(q *Request, opts []Option) (ticket rule.Ticket, decision rule.Decision) {
+	s.withAttribute(q, opts, func(call rule.Call) {
+		if ticket, decision = s.Limiter.Acquire(call); decision == rule.NeedsSource {
+			ticket, decision = s.askFrom(call, q, opts)
+		}
+	})
+	return ticket, s.Allowed(decision)
+}
+
+// Waits reports whether a call waits if the step says Wait to it: with NoWait most do not.
+func (s *Step) Waits(q *Request) bool { return !q.NoWait || s.injects || s.Decides > 0 }
+
+// Allowed returns the decision, or Block in place of one that the limiter may not return,
+// such as Wait of a limiter that is no queue.
+func (s *Step) Allowed(decision rule.Decision) rule.Decision {
+	if decision == rule.Wait && s.queue == nil || decision > rule.Stale {
+		return rule.Block
+	}
+	return decision
+}
+
+// retryTime returns how long it takes until a call passes this step that got an answer which refuses
+// it; 0 if that says nothing.
+func (s *Step) retryTime(a Answer, q *Request, opts []Option) time.Duration {
+	switch {
+	case a.Ticket == 0:
+	case a.Decision == rule.Block:
+		return a.Ticket.RetryTime()
+	case a.Decision == rule.Wait && s.Forecaster != nil:
+		return max(1, clock.Instant(a.Ticket).Sub(q.Now))
+	}
+	return s.retryAfter(q, opts)
+}
+
+// retryAfter returns how long it takes until such a call passes this step.
+func (s *Step) retryAfter(q *Request, opts []Option) (wait time.Duration) {
+	ask := func(call rule.Call) {
+		wait = s.Limiter.RetryAfter(call)
+		if wait == 0 && q.NoWait && s.Forecaster != nil && s.queue != nil {
+			passAt, _ := s.Forecaster.Forecast(call, q.Now, 0)
+			wait = max(0, passAt.Sub(q.Now))
+		}
+	}
+	if s.Keyed == nil || s.Keyed.late != nil {
+		ask(q.Call)
+	} else {
+		s.withAttribute(q, opts, ask)
+	}
+	return wait
+}
+
+// Join puts the call into the queue of the step.
+func (s *Step) Join(q *Request, opts []Option, patience rule.Patience) (
+	waiter rule.Waiter, ticket rule.Ticket, decision rule.Decision,
+) {
+	s.withAttribute(q, opts, func(call rule.Call) { waiter, ticket, decision = s.queue.Join(call, patience) })
+	return waiter, ticket, decision
+}
+
+// withAttribute calls fn with the call and the attribute that the rule looks at.
+func (s *Step) withAttribute(q *Request, opts []Option, fn func(rule.Call)) {
+	k := s.Keyed
+	switch {
+	case k == nil:
+		fn(q.Call)
+	case len(k.keys) == 1:
+		a := q.Attribute(opts, k.keys[0])
+		k.evidence.note(0, a.IsSet())
+		fn(q.With(a))
+	default:
+		parts, _ := k.composites.Get().(*[rule.MaxKeys]rule.Attribute)
+		for i, key := range k.keys {
+			parts[i] = q.Attribute(opts, key)
+			k.evidence.note(i, parts[i].IsSet())
+		}
+		fn(q.With(rule.Composite(parts, len(k.keys))))
+		*parts = [rule.MaxKeys]rule.Attribute{} // keeps nothing of the call alive
+		k.composites.Put(parts)
+	}
+}
+
+// refuses says whether the step refuses such a call now and, as far as is known, at a later instant,
+// and not only because another call holds tokens for a moment.
+func (s *Step) refuses(q *Request, at clock.Instant) bool {
+	if s.Forecaster == nil {
+		return false
+	}
+	promised := int64(0)
+	if s.promised != nil {
+		promised = s.promised.Load()
+	}
+	_, refused := s.Forecaster.Forecast(q.Call, at, promised)
+	return refused && !s.MayGetBack(q)
+}
+
+// MayGetBack says whether tokens may come back from calls that hold them for a moment, for such a
+// call, which the step refuses.
+func (s *Step) MayGetBack(q *Request) bool {
+	return s.Pending != nil && s.Pending.any(s.Forecaster, q.Call)
+}
+
+// Answer is what the step with index which says to a call.
+type Answer struct {
+	Which    int
+	Ticket   rule.Ticket
+	Decision rule.Decision
+	isFirst  bool // the steps before it let the call pass at that instant
+}
+
+// demotesBy says whether an answer of the limiter demotes a call: the step is one that does, and the
+// call is not one that may never be made.
+func (s *Step) demotesBy(ticket rule.Ticket, decision rule.Decision) bool {
+	return s.demotes && decision == rule.Block && ticket != rule.Ticket(rule.Forbidden)
+}
+
+// VersionedLimiter is the limiter of one version of a rule. Versions that go on from
+// each other have the same first one, by which a call recognizes the tickets that it
+// has of any of them.
+type VersionedLimiter struct {
+	rule.Limiter
+	First   rule.Limiter
+	Pending *PendingCalls // of a limiter that several resources share; else nil
+}
+
+// StepRule is a rule of which a chain has a step.
+type StepRule struct {
+	Version   rule.Rule
+	Limiter   VersionedLimiter
+	IsShared  bool // all of its resources have the one limiter
+	IsRelated bool // it counts the passes of another resource
+	Refusals  *Refusals
+	Evidence  *Evidence
+	Promised  *atomic.Int64 // tokens that calls will take which wait for other rules
+}
+
+// Step returns the step. It looks the interfaces of the limiter up.
+func (of *StepRule) Step() Step {
+	limiter, reason := of.Limiter.Limiter, of.Version.Type().Reason()
+	if shared, ok := limiter.(rule.Divided); ok && of.IsShared {
+		limiter = shared.For(of.Refusals.Resource)
+	}
+	s := Step{
+		Limiter: limiter, First: of.Limiter.First, Keyed: of.keyed(limiter),
+		Denies: reason == rule.Denied, injects: reason == rule.Injected, Refusals: of.Refusals,
+	}
+	s.demotes, s.counts = of.Version.Demotes(), countedCallsOf(of.Version.Counts())
+	if !s.demotes { // else no call waits for it
+		s.queue, _ = limiter.(rule.Queue)
+	}
+	if decider, ok := limiter.(rule.Decider); ok && s.queue != nil {
+		s.Decides = decider.DecidesWithin()
+	}
+	if s.demotes { // it is asked before those that know of later calls
+		return s
+	}
+	if s.Forecaster, _ = limiter.(rule.Forecaster); s.Forecaster != nil { // which need not know the attribute
+		s.Pending = of.Limiter.Pending
+		if s.Pending == nil && s.queue == nil && !of.IsRelated {
+			s.promised = of.Promised
+		}
+	}
+	return s
+}
+
+// keyed returns what the step has if the rule looks at attributes; else nil.
+func (of *StepRule) keyed(limiter rule.Limiter) *KeyedStep {
+	keys := of.Version.Attributes()
+	if len(keys) == 0 {
+		return nil
+	}
+	s := &KeyedStep{keys: keys, evidence: of.Evidence}
+	if len(keys) > 1 {
+		s.composites = &sync.Pool{New: func() any { return new([rule.MaxKeys]rule.Attribute) }}
+	}
+	s.late, _ = limiter.(rule.LateReader)
+	s.sources, _ = limiter.(rule.SourceReader)
+	if p, ok := limiter.(rule.Prefetcher); ok && len(keys) == 1 && p.Prefetches() {
+		s.prefetcher = p
+	}
+	return s
+}
