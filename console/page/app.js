@@ -102,4 +102,5 @@ async function start() {
 }
 
 addEventListener("hashchange", () => me && route());
-start();
+// The frame of the page is painted first, unless nobody sees it.
+document.hidden ? start() : requestAnimationFrame(() => setTimeout(start));
