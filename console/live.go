@@ -72,7 +72,10 @@ func (t *topic) run(ctx context.Context, s screen) {
 		if ctx.Err() != nil {
 			return
 		}
-		text, _ := json.Marshal(shownScreen{data, textOf(err)}) // never fails: numbers are finite
+		text, failed := json.Marshal(shownScreen{data, textOf(err)})
+		if failed != nil { // numbers that are not finite, though those of instances are
+			text, _ = json.Marshal(shownScreen{Error: failed.Error()})
+		}
 		if sum := maphash.Bytes(seed, text); sum != shown {
 			shown = sum
 			t.mu.Lock()
