@@ -207,7 +207,3 @@ func (h *handler) firstState(kind rule.Kind) string {
 	}
 	return ""
 }
-
-// statusAge is how old a status may be that is shown. It has up to a thousand limiters: nobody needs it
-// each second.
-const statusAge = 1900 * time.Millisecond
