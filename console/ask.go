@@ -56,7 +56,7 @@ func fetch(ctx context.Context, client *http.Client, at string, into any) error 
 		if err := json.NewDecoder(io.LimitReader(body, maxAnswer)).Decode(into); err != nil {
 			return fmt.Errorf("it does not answer as the package inspect does: %w", err)
 		}
-		return nil
+		return checkNumbers(into)
 	})
 }
 

@@ -6,14 +6,18 @@ import (
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
+	"errors"
 	"mime"
 	"net/http"
 	"path"
 	"strings"
 )
 
-//go:embed assets
+//go:embed assets page
 var files embed.FS
+
+// script is the file that has all modules of the directory page.
+const script = "app.js"
 
 // asset is a file of the page.
 type asset struct {
@@ -31,11 +35,13 @@ type assets struct {
 // readAssets returns the files of the page.
 func readAssets() assets {
 	entries, err := files.ReadDir("assets")
-	if err != nil {
+	linked, linkErr := link(script, func(name string) ([]byte, error) { return files.ReadFile("page/" + name) })
+	if err = errors.Join(err, linkErr); err != nil {
 		panic(err) // they are part of the program
 	}
-	all := assets{files: make(map[string]asset, len(entries))}
+	all := assets{files: map[string]asset{script: newAsset(script, linked)}}
 	sums := sha256.New()
+	_, _ = sums.Write(linked)
 	for _, entry := range entries {
 		plain, err := files.ReadFile("assets/" + entry.Name())
 		if err != nil {

@@ -18,14 +18,23 @@ import (
 
 	"github.com/penstock-go/penstock/console"
 	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/rules"
 )
 
 // BenchmarkOpenPages measures what fifty open pages cost a process with ten thousand resources, in hundredths
-// of a core: the difference to the same process without them. The pages are open in a process of their own.
+// of a core: the difference to the same process without them. Three rules guard each resource. The pages are open in
+// a process of their own.
 func BenchmarkOpenPages(b *testing.B) {
 	const resources = 10_000
 	engine := core.New(core.Config{Logger: slog.New(slog.DiscardHandler), MaxResources: 2 * resources})
 	defer engine.Close()
+	set, err := rules.Parse("", []byte(`
+flow: [{name: rate, match: "*", limit: 1000}]
+isolation: [{name: pool, match: "*", limit: 100}]
+breaker: [{name: errors, match: "*", threshold: 0.5}]
+`))
+	require.NoError(b, err)
+	require.NoError(b, engine.Load(set))
 	ctx, cancel := context.WithCancel(b.Context())
 	var load sync.WaitGroup
 	defer load.Wait()

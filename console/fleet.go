@@ -28,7 +28,11 @@ type limitShown struct {
 	Passed   float64 `json:"passed"` // a second
 	Demand   float64 `json:"demand"`
 	Outages  int     `json:"outages"` // instances that go on without the backend
-	Parts    []part  `json:"parts"`
+
+	// Places is what all instances have of a limit on calls under way: nil of others.
+	Places *inspect.FleetPlaces `json:"places,omitempty"`
+
+	Parts []part `json:"parts"`
 }
 
 // part is what one instance uses.
@@ -40,6 +44,8 @@ type part struct {
 	Outage   bool            `json:"outage"`
 	Since    time.Time       `json:"since,omitzero"`
 	Error    string          `json:"error,omitempty"`
+
+	Places *inspect.FleetPlaces `json:"places,omitempty"`
 }
 
 // memberOfFleet is how an instance reaches the backend.
@@ -92,5 +98,14 @@ func (f *fleetShown) add(instance string, l *inspect.FleetLimit) {
 	if l.Outage {
 		to.Outages++
 	}
-	to.Parts = append(to.Parts, part{instance, l.Granted, l.Passed, l.Demand, l.Outage, l.Since, l.Error})
+	to.Parts = append(to.Parts, part{instance, l.Granted, l.Passed, l.Demand, l.Outage, l.Since, l.Error, l.Places})
+	if of := l.Places; of != nil {
+		sum := cmp.Or(to.Places, new(inspect.FleetPlaces))
+		sum.Held += of.Held
+		sum.InUse += of.InUse
+		sum.Waiting += of.Waiting
+		sum.Wanted += of.Wanted
+		sum.Instances = max(sum.Instances, of.Instances)
+		to.Places = sum
+	}
 }

@@ -68,6 +68,7 @@ func actions() map[string]action {
 		"rollback": {http.MethodPost, Editor, (*handler).rollBack},
 		"confirm":  {http.MethodPost, Operator, (*handler).confirm},
 		"switch":   {http.MethodPost, Operator, (*handler).switchRules},
+		"recharge": {http.MethodPost, Operator, (*handler).recharge},
 	}
 }
 

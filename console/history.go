@@ -17,7 +17,7 @@ type historyScreen struct {
 // historyShown is what the page gets.
 type historyShown struct {
 	Pushes []store.Revision `json:"pushes"` // the newest first
-	Events []loggedEvent    `json:"events"` // what was forced and switched, swaps and rejections
+	Events []loggedEvent    `json:"events"` // what was forced, switched and recharged, swaps and rejections
 }
 
 func (s *historyScreen) read(ctx context.Context) (any, error) {
@@ -28,7 +28,7 @@ func (s *historyScreen) read(ctx context.Context) (any, error) {
 	}
 	shown.Events = s.log.read(ctx, all, func(e *inspect.Event) bool {
 		switch e.Type {
-		case core.EventForced, core.EventSwitch, core.EventSwap, core.EventRejection:
+		case core.EventForced, core.EventSwitch, core.EventRecharge, core.EventSwap, core.EventRejection:
 			return true
 		}
 		return false

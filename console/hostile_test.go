@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -28,7 +29,7 @@ func mutated(random *rand.Rand, value any) any {
 	if random.IntN(60) == 0 {
 		switch v := value.(type) {
 		case float64:
-			return []float64{0, 1, 1e15, 9e18, 2*v + 1}[random.IntN(5)]
+			return []float64{0, 1, 1e15, 9e18, -v - 1, 2*v + 1, 1.7e308, 1e-320}[random.IntN(8)]
 		case bool:
 			return !v
 		case string:
@@ -63,8 +64,9 @@ func mutated(random *rand.Rand, value any) any {
 	return value
 }
 
-// Instances that answer what no instance would cannot stop the console, nor write into its streams.
-func TestInstancesThatAnswerGarbageDoNoHarm(t *testing.T) {
+// busyEngine returns one that has something to tell on every screen.
+func busyEngine(t *testing.T) *core.Engine {
+	t.Helper()
 	set, err := rules.Parse("a.yaml", []byte(`
 flow: [{name: limit, resource: orders, limit: 3}, {name: shared, resource: orders, limit: 9, scope: fleet}]
 hotParam: [{name: users, resource: orders, param: user, limit: 1}]
@@ -74,7 +76,7 @@ access: [{name: blocked, resource: orders, list: scrapers}]
 `))
 	require.NoError(t, err)
 	engine := core.New(core.Config{Logger: slog.New(slog.DiscardHandler)})
-	defer engine.Close()
+	t.Cleanup(engine.Close)
 	require.NoError(t, engine.Load(set))
 	require.NoError(t, engine.Switch(core.Scope{Kind: "flow"}, core.SwitchOff, core.Order{By: "a"}))
 	require.NoError(t, engine.ControlKind("breaker", "open"))
@@ -82,29 +84,50 @@ access: [{name: blocked, resource: orders, list: scrapers}]
 		guard, _ := engine.Entry(t.Context(), "orders", core.String("user", fmt.Sprint("u", n%3)))
 		guard.Exit()
 	}
-	truth := inspect.Handler(engine)
+	return engine
+}
+
+// consoleOf returns a console of two instances, which are asked by a transport.
+func consoleOf(transport http.RoundTripper) *handler {
+	o := Options{Store: new(store.Store)}
+	o = o.complete()
+	h := &handler{Options: o, kinds: o.table(), fleet: newInstances(&o), topics: newTopics()}
+	h.statuses = &statuses{fleet: h.fleet}
+	h.fleet.remote = &http.Client{Transport: transport}
+	h.fleet.known.Instances = []etcd.Report{{Instance: "a", Inspect: "127.0.0.1:1"}, {Instance: "b", Inspect: "127.0.0.1:2"}}
+	h.fleet.at = time.Now().Add(time.Hour) // as if etcd had just said so
+	return h
+}
+
+func screens() []string {
+	return []string{
+		"screen=overview", "screen=overview&sort=p99", "screen=resource&name=orders", "screen=quotas", "screen=quotas&of=user%3Du1",
+		"screen=fleet", "screen=instances", "screen=lists",
+	}
+}
+
+// Instances that answer what no instance would cannot stop the console, nor write into its streams.
+func TestInstancesThatAnswerGarbageDoNoHarm(t *testing.T) {
+	truth := inspect.Handler(busyEngine(t))
 	random := rand.New(rand.NewPCG(7, 7))
+	var mu sync.Mutex // guards random
 	var transport inProcess
 	transport.handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		answer := httptest.NewRecorder()
 		truth.ServeHTTP(answer, r)
 		var value any
 		_ = json.Unmarshal(answer.Body.Bytes(), &value)
+		mu.Lock()
 		garbage, err := json.Marshal(mutated(random, value))
+		mu.Unlock()
 		if err == nil {
 			_, _ = w.Write(garbage)
 		}
 	})
-	o := Options{Store: new(store.Store)}
-	o = o.complete()
-	h := &handler{Options: o, kinds: o.table(), fleet: newInstances(&o), topics: newTopics()}
-	h.statuses = &statuses{fleet: h.fleet}
-	h.fleet.remote = &http.Client{Transport: transport}
-	h.fleet.known.Instances = []etcd.Report{{Instance: "a", Inspect: "127.0.0.1:1"}}
-	h.fleet.at = time.Now().Add(time.Hour) // as if etcd had just said so
+	h := consoleOf(transport)
 	read := 0
 	for n := range 150 {
-		for _, query := range []string{"screen=overview", "screen=overview&sort=p99", "screen=resource&name=orders", "screen=fleet", "screen=instances", "screen=lists"} {
+		for _, query := range screens() {
 			values, err := url.ParseQuery(query)
 			require.NoError(t, err)
 			of, err := h.open(values)
@@ -127,4 +150,61 @@ access: [{name: blocked, resource: orders, list: scrapers}]
 		require.NoError(t, broken, "%v", err)
 	}
 	assert.Positive(t, read, "some of it is shown")
+}
+
+// enlarged returns a value of JSON with a number that is far too large in place of all of one name.
+func enlarged(value any, name string) any {
+	const huge = 1.7e308
+	switch v := value.(type) {
+	case map[string]any:
+		for key, of := range v {
+			_, isNumber := of.(float64)
+			list, isList := of.([]any)
+			switch {
+			case key == name && isNumber:
+				v[key] = huge
+			case key == name && isList:
+				for i := range list {
+					list[i] = huge
+				}
+			default:
+				v[key] = enlarged(of, name)
+			}
+		}
+	case []any:
+		for i := range v {
+			v[i] = enlarged(v[i], name)
+		}
+	}
+	return value
+}
+
+// Numbers whose sum is infinite are no JSON: the page would show nothing, of any instance.
+func TestInstancesThatTellHugeNumbersAreNamed(t *testing.T) {
+	truth := inspect.Handler(busyEngine(t))
+	named := 0
+	for _, name := range []string{
+		"meanResponseTime", "maxResponseTime", "p99", "demand", "passed", "limit", "granted", "ceiling", "window", "used", "reset", "value", "latency", "utilization", "penalty",
+	} {
+		h := consoleOf(inProcess{http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			answer := httptest.NewRecorder()
+			truth.ServeHTTP(answer, r)
+			var value any
+			_ = json.Unmarshal(answer.Body.Bytes(), &value)
+			_ = json.NewEncoder(w).Encode(enlarged(value, name))
+		})})
+		for _, query := range screens() {
+			values, err := url.ParseQuery(query)
+			require.NoError(t, err)
+			of, err := h.open(values)
+			require.NoError(t, err)
+			data, err := of.read(t.Context())
+			text, broken := json.Marshal(shownScreen{data, textOf(err)})
+			require.NoError(t, broken, "%s: %s", name, query)
+			if strings.Contains(string(text), errNotTrue.Error()) {
+				named++
+			}
+		}
+	}
+	assert.Greater(t, named, 10, "instances are named")
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"sync"
 	"time"
 )
@@ -53,7 +54,7 @@ type topic struct {
 	cancel   context.CancelFunc
 
 	mu      sync.Mutex // guards what follows
-	latest  []byte     // JSON; nil before the first reading
+	latest  []byte     // as streams tell it, the same bytes for all; nil before the first reading
 	changed chan struct{}
 }
 
@@ -72,11 +73,15 @@ func (t *topic) run(ctx context.Context, s screen) {
 		if ctx.Err() != nil {
 			return
 		}
-		text, _ := json.Marshal(shownScreen{data, textOf(err)}) // never fails: numbers are finite
+		text, failed := json.Marshal(shownScreen{data, textOf(err)})
+		if failed != nil { // numbers that are not finite, though those of instances are
+			text, _ = json.Marshal(shownScreen{Error: failed.Error()})
+		}
 		if sum := maphash.Bytes(seed, text); sum != shown {
 			shown = sum
+			event := slices.Concat([]byte("event: screen\ndata: "), text, []byte("\n\n"))
 			t.mu.Lock()
-			t.latest = text
+			t.latest = event
 			close(t.changed)
 			t.changed = make(chan struct{})
 			t.mu.Unlock()
@@ -178,7 +183,7 @@ type stream struct {
 
 func (s stream) run(r *http.Request, of *topic, ended <-chan struct{}) {
 	defer func() { _ = s.control.SetWriteDeadline(time.Time{}) }()
-	err := s.write("retry: 1000\n\n")
+	err := s.write([]byte("retry: 1000\n\n"))
 	silence := time.NewTicker(heartbeat)
 	defer silence.Stop()
 	var shown []byte
@@ -186,13 +191,13 @@ func (s stream) run(r *http.Request, of *topic, ended <-chan struct{}) {
 		latest, changed := of.present()
 		if latest != nil && (shown == nil || &latest[0] != &shown[0]) {
 			shown = latest
-			err = s.write("event: screen\ndata: " + string(latest) + "\n\n")
+			err = s.write(latest)
 			continue
 		}
 		select {
 		case <-changed:
 		case <-silence.C:
-			err = s.write(": alive\n\n")
+			err = s.write([]byte(": alive\n\n"))
 		case <-ended:
 			return
 		case <-r.Context().Done():
@@ -201,12 +206,12 @@ func (s stream) run(r *http.Request, of *topic, ended <-chan struct{}) {
 	}
 }
 
-func (s stream) write(text string) error {
+func (s stream) write(text []byte) error {
 	err := s.control.SetWriteDeadline(time.Now().Add(streamTimeout))
 	if err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return err
 	}
-	if _, err := io.WriteString(s.out, text); err != nil {
+	if _, err := s.out.Write(text); err != nil {
 		return err
 	}
 	return s.control.Flush()

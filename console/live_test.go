@@ -25,7 +25,7 @@ func TestRefusalsAndTheirRuleAreOnTheOverview(t *testing.T) {
 
 func TestEveryScreenOfOneProcessIsShown(t *testing.T) {
 	address := serve(t, console.Options{Engine: newEngine(t, ordersRule)})
-	for _, screen := range []string{"overview", "resource&name=orders", "rules", "fleet", "instances", "lists", "history"} {
+	for _, screen := range []string{"overview", "resource&name=orders", "rules", "quotas", "fleet", "instances", "lists", "history"} {
 		seen := watch(t, address+"/api/live?screen="+screen, "\n\nevent: screen\ndata: {\"data\":{")
 		assert.NotContains(t, seen, `"error":"`, screen)
 	}

@@ -32,6 +32,9 @@ type member struct {
 	Program    string `json:"program,omitempty"`
 	Forced     int    `json:"forced,omitempty"`     // states that are forced, and switches
 	OtherLists bool   `json:"otherLists,omitempty"` // than those in etcd
+
+	Load    *inspect.Load    `json:"load,omitempty"`
+	Signals []inspect.Signal `json:"signals,omitempty"` // that its rules read
 }
 
 // rejectedShown is a document that is not in force.
@@ -83,6 +86,7 @@ func (s instancesScreen) read(ctx context.Context) (any, error) {
 func (m *member) addStatus(of *inspect.Status) {
 	m.Revision, m.Rules, m.Unmatched = int64(of.Revision), of.Rules, of.Unmatched
 	m.Forced = len(of.Forced) + len(of.Switches)
+	m.Load, m.Signals = of.Load, of.Signals
 	for _, s := range of.Sources {
 		m.Sources = append(m.Sources, sourceShown{s.Name, s.Connected, s.Since, s.Error})
 		m.Documents += len(s.Documents)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"math"
 	"net/http"
 	"net/url"
 	"slices"
@@ -69,8 +70,41 @@ type ruleShown struct {
 	Values []inspect.Value `json:"values,omitempty"`
 	Keys   []string        `json:"keys,omitempty"` // attributes that it looks at
 
+	// Waits say who waits at the rule on each instance where somebody does.
+	Waits []waitShown `json:"waits,omitempty"`
+
 	// Rate is the effective limit as calls a second, if it is one.
 	Rate float64 `json:"rate,omitempty"`
+}
+
+// waitShown says who waits at a rule on an instance.
+type waitShown struct {
+	Instance string  `json:"instance"`
+	Waiting  float64 `json:"waiting"` // calls; 0 if the kind does not tell
+
+	// Of a rule with fairBy: how many tenants wait, and the most calls of one of them; 0 of others.
+	Tenants float64 `json:"tenants,omitempty"`
+	Longest float64 `json:"longest,omitempty"`
+
+	// Who says whose calls they are and who is in front, and Since when the oldest of them came.
+	Who   string    `json:"who,omitempty"`
+	Since time.Time `json:"since,omitzero"`
+}
+
+// waitOf says who waits at a limiter; false if nobody does.
+func waitOf(instance string, of *inspect.State) (w waitShown, ok bool) {
+	w.Instance = instance
+	for _, name := range []string{"waiting", "queued"} {
+		n, _ := gaugeNamed(of.Gauges, name)
+		w.Waiting += n
+	}
+	w.Tenants, _ = gaugeNamed(of.Gauges, "tenants_waiting")
+	w.Longest, _ = gaugeNamed(of.Gauges, "longest_waiting")
+	if w.Tenants > 0 && len(of.Notes) > 0 { // that of those who wait is the last
+		note := of.Notes[len(of.Notes)-1]
+		w.Who, w.Since = note.Text, note.Since
+	}
+	return w, w.Waiting+w.Tenants > 0
 }
 
 // gauge says how much of a limit is used.
@@ -105,7 +139,7 @@ func (s *resource) read(ctx context.Context) (any, error) {
 			shown.Times = slower(shown.Times, of.ResponseTimes)
 			shown.InFlight += of.InFlight
 			shown.Waiting += of.Waiting
-			s.addRules(&shown, of)
+			s.addRules(&shown, of, a.instance.name)
 		}
 	}
 	addMeans(&shown.Seconds, seconds)
@@ -132,7 +166,7 @@ func (s *resource) ask(ctx context.Context, i instance) (*inspect.ResourceDetail
 }
 
 // addRules adds the rules of an instance.
-func (s *resource) addRules(shown *resourceShown, of *inspect.ResourceDetail) {
+func (s *resource) addRules(shown *resourceShown, of *inspect.ResourceDetail, instance string) {
 	for n := range of.Limiters {
 		l := &of.Limiters[n]
 		i := slices.IndexFunc(shown.Rules, func(r ruleShown) bool { return r.Kind == l.Kind && r.Rule == l.Name })
@@ -146,7 +180,7 @@ func (s *resource) addRules(shown *resourceShown, of *inspect.ResourceDetail) {
 		if l.Off {
 			shown.Rules[i].Off++
 		}
-		shown.Rules[i].addState(l.State)
+		shown.Rules[i].addState(l.State, instance)
 	}
 	for n := range of.Rules {
 		r := &of.Rules[n]
@@ -176,15 +210,22 @@ func (s *resourceShown) addKeys(rules []inspect.Rule) {
 	}
 }
 
-// addState adds the state of a limiter.
-func (r *ruleShown) addState(of *inspect.State) {
+// addState adds the state of a limiter of an instance.
+func (r *ruleShown) addState(of *inspect.State, instance string) {
 	if of == nil {
 		return
+	}
+	notes := of.Notes
+	if w, ok := waitOf(instance, of); ok {
+		r.Waits = append(r.Waits, w)
+		if w.Who != "" {
+			notes = notes[:len(notes)-1]
+		}
 	}
 	if of.State != "" {
 		r.States = addState(r.States, namedState{Kind: r.Kind, Rule: r.Rule, State: of.State, Instances: 1})
 	}
-	for _, n := range of.Notes {
+	for _, n := range notes {
 		if !slices.Contains(r.Notes, n.Text) {
 			r.Notes = append(r.Notes, n.Text)
 		}
@@ -200,7 +241,7 @@ func (r *ruleShown) addState(of *inspect.State) {
 		r.Gauge.Limit += g.Limit
 	}
 	if of.Quota != nil && !of.Effective.IsInfinite() && of.Window > 0 {
-		r.Rate += float64(of.Effective) / of.Window
+		r.Rate += min(float64(of.Effective)/of.Window, math.MaxInt64)
 	}
 }
 

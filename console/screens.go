@@ -1,8 +1,10 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"net/url"
+	"slices"
 	"time"
 
 	"github.com/penstock-go/penstock/inspect"
@@ -26,6 +28,8 @@ func (h *handler) screen(query url.Values) (screen, error) {
 		return newResource(h, query)
 	case "rules":
 		return rulesScreen{h}, nil
+	case "quotas":
+		return newQuotas(h, query)
 	case "fleet":
 		return fleetScreen{h}, nil
 	case "instances":
@@ -68,10 +72,13 @@ type strip struct {
 	OnCopy   int   `json:"onCopy"`   // instances that run on a copy of the documents
 	Lost     int   `json:"lost"`     // sources that are not connected, in any instance
 
+	Load *loadShown `json:"load,omitempty"` // of the instance that is loaded most; nil if none tells
+
 	States []namedState `json:"states"` // of rules that are not in their first state
-	Forced []namedState `json:"forced"` // kinds of rules whose state is forced
+	Forced []switched   `json:"forced"` // states of rules, and of all rules of kinds, that are forced
 
 	Switches     []switched `json:"switches"`               // what is switched off or on
+	MoreForced   int        `json:"moreForced,omitempty"`   // at least so many more
 	MoreSwitches int        `json:"moreSwitches,omitempty"` // at least so many more
 
 	Error      string    `json:"error,omitempty"`     // of etcd
@@ -88,7 +95,7 @@ type namedState struct {
 }
 
 func (h *handler) strip(ctx context.Context) strip {
-	s := strip{States: []namedState{}, Forced: []namedState{}, Switches: []switched{}}
+	s := strip{States: []namedState{}, Forced: []switched{}, Switches: []switched{}}
 	all, err := h.statuses.read(ctx)
 	s.Error = textOf(err)
 	rejected := make(map[string]bool)
@@ -108,9 +115,10 @@ func (h *handler) strip(ctx context.Context) strip {
 				}
 			}
 		}
-		s.Forced = addForced(s.Forced, of.value.ForcedKinds)
+		s.addLoad(of.instance.name, of.value.Load)
 		s.States = h.addStates(s.States, of.value.Limiters)
-		s.addSwitches(of.value.Switches)
+		s.Forced, s.MoreForced = addSwitches(s.Forced, s.MoreForced, of.value.Forced)
+		s.Switches, s.MoreSwitches = addSwitches(s.Switches, s.MoreSwitches, of.value.Switches)
 	}
 	s.Rejected = len(rejected)
 	if h.Store != nil {
@@ -148,11 +156,23 @@ func (h *handler) addReports(ctx context.Context, s *strip) {
 	}
 }
 
-func addForced(to []namedState, kinds []inspect.ForcedKind) []namedState {
-	for _, k := range kinds {
-		to = addState(to, namedState{Kind: k.Kind, State: k.State, Instances: 1})
+// loadShown is how loaded the instance is that is loaded most.
+type loadShown struct {
+	Instance string `json:"instance"`
+	inspect.Load
+}
+
+// addLoad adds the load of an instance, which may not be known.
+func (s *strip) addLoad(instance string, of *inspect.Load) {
+	if of == nil {
+		return
 	}
-	return to
+	level := func(l *inspect.Load) int {
+		return slices.Index([]string{"none", "light", "moderate", "severe", "shedding"}, l.Level)
+	}
+	if s.Load == nil || cmp.Or(cmp.Compare(level(of), level(&s.Load.Load)), cmp.Compare(of.Utilization, s.Load.Utilization)) > 0 {
+		s.Load = &loadShown{instance, *of}
+	}
 }
 
 // addStates adds limiters that are not in the first state of their kind.
@@ -187,7 +207,3 @@ func (h *handler) firstState(kind rule.Kind) string {
 	}
 	return ""
 }
-
-// statusAge is how old a status may be that is shown. It has up to a thousand limiters: nobody needs it
-// each second.
-const statusAge = 1900 * time.Millisecond

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -47,24 +48,32 @@ func (s switchRequest) order(who Identity) (core.Order, error) {
 			scopes++
 		}
 	}
-	order := core.Order{By: cmp.Or(string(who), "somebody"), Reason: strings.TrimSpace(s.Reason)}
 	switch {
 	case s.Rule != "" && s.Kind == "":
-		return order, errRequest{"say of which kind the rule is"}
+		return core.Order{}, errRequest{"say of which kind the rule is"}
 	case scopes != 1:
-		return order, errRequest{"name a rule with its kind, a kind, a resource, or all"}
+		return core.Order{}, errRequest{"name a rule with its kind, a kind, a resource, or all"}
 	case s.State != "" && s.State != core.SwitchOff && s.State != core.SwitchOn:
-		return order, errRequest{"rules are switched off or on, or released"}
+		return core.Order{}, errRequest{"rules are switched off or on, or released"}
+	}
+	order, err := orderOf(who, s.Reason)
+	if err != nil || s.For == "" {
+		return order, err
+	}
+	if order.For, err = time.ParseDuration(s.For); err != nil || order.For <= 0 || s.State == "" {
+		return order, errRequest{"for how long must be a time such as 10m, and is not for a release"}
+	}
+	return order, nil
+}
+
+// orderOf returns an order of somebody, who has to say why.
+func orderOf(who Identity, reason string) (core.Order, error) {
+	order := core.Order{By: cmp.Or(string(who), "somebody"), Reason: strings.TrimSpace(reason)}
+	switch {
 	case order.Reason == "":
 		return order, errRequest{"say why: others will want to know"}
 	case len(order.Reason) > maxReason:
 		return order, errRequest{fmt.Sprintf("the reason is too long: it may have %d bytes", maxReason)}
-	case s.For == "":
-		return order, nil
-	}
-	var err error
-	if order.For, err = time.ParseDuration(s.For); err != nil || order.For <= 0 || s.State == "" {
-		return order, errRequest{"for how long must be a time such as 10m, and is not for a release"}
 	}
 	return order, nil
 }
@@ -135,8 +144,13 @@ func tell(ctx context.Context, all []instance, form url.Values) switchDone {
 	return done
 }
 
-// tell sends a form to the control handler of an instance.
+// tell sends a form to the control handler of an instance, which answers nothing.
 func (i instance) tell(ctx context.Context, form url.Values) error {
+	return i.post(ctx, form, http.StatusNoContent, func(io.Reader) error { return nil })
+}
+
+// post sends a form to the control handler of an instance, and has its answer read.
+func (i instance) post(ctx context.Context, form url.Values, status int, read func(body io.Reader) error) error {
 	if i.problem != "" {
 		return errors.New(i.problem)
 	}
@@ -150,14 +164,14 @@ func (i instance) tell(ctx context.Context, form url.Values) error {
 	if err := i.token.addTo(request); err != nil {
 		return err
 	}
-	err = i.token.hidden(exchange(i.client, request, http.StatusNoContent, func(io.Reader) error { return nil }))
+	err = i.token.hidden(exchange(i.client, request, status, read))
 	if failed := (answerError{}); errors.As(err, &failed) && (failed.status == http.StatusNotFound || failed.status == http.StatusMethodNotAllowed) {
 		return errors.New("it serves no inspect.ControlHandler under control")
 	}
 	return err
 }
 
-// switched is a scope that is switched off or on, and on how many instances. A rule, a kind or a resource is
+// switched is a scope that is switched off or on, or whose state is forced, and on how many instances. A rule, a kind or a resource is
 // named, or none for all rules.
 type switched struct {
 	Kind      rule.Kind `json:"kind,omitempty"`
@@ -171,22 +185,22 @@ type switched struct {
 	Instances int       `json:"instances"`
 }
 
-// addSwitches adds what is switched on an instance.
-func (s *strip) addSwitches(of []inspect.Forced) {
-	more := 0
+// addSwitches adds what is switched, or forced, on an instance to what is on others. More of it than a page shows is
+// only counted.
+func addSwitches(to []switched, more int, of []inspect.Forced) (all []switched, left int) {
 	for n := range of {
 		f := &of[n]
-		i := s.indexOfSwitch(f)
+		i := indexOfSwitch(to, f)
 		switch {
 		case i >= 0:
-			s.Switches[i].add(f)
-		case len(s.Switches) < maxSwitched:
-			s.Switches = append(s.Switches, switched{f.Kind, f.Rule, f.Resource, f.State, f.By, f.Reason, f.Since, f.Until, 1})
+			to[i].add(f)
+		case len(to) < maxSwitched:
+			to = append(to, switched{f.Kind, f.Rule, f.Resource, f.State, f.By, f.Reason, f.Since, f.Until, 1})
 		default:
-			more++
+			left++
 		}
 	}
-	s.MoreSwitches = max(s.MoreSwitches, more)
+	return to, max(more, left)
 }
 
 func (s *switched) add(f *inspect.Forced) {
@@ -201,12 +215,9 @@ func (s *switched) add(f *inspect.Forced) {
 
 // indexOfSwitch returns the number of the same order on another instance, -1 if there is none. Each of them
 // has begun it a little earlier or later.
-func (s *strip) indexOfSwitch(f *inspect.Forced) int {
-	for i, of := range s.Switches {
-		if of.Kind == f.Kind && of.Rule == f.Rule && of.Resource == f.Resource && of.State == f.State &&
-			of.By == f.By && of.Reason == f.Reason && of.Until.IsZero() == f.Until.IsZero() {
-			return i
-		}
-	}
-	return -1
+func indexOfSwitch(all []switched, f *inspect.Forced) int {
+	return slices.IndexFunc(all, func(of switched) bool {
+		return of.Kind == f.Kind && of.Rule == f.Rule && of.Resource == f.Resource && of.State == f.State &&
+			of.By == f.By && of.Reason == f.Reason && of.Until.IsZero() == f.Until.IsZero()
+	})
 }

@@ -115,8 +115,9 @@ func TestTokenIsSentToControlHandlersOfNamedNetworksOnly(t *testing.T) {
 func TestSameOrderOfSeveralInstancesIsOneLine(t *testing.T) {
 	var s strip
 	of := inspect.Forced{Kind: "flow", Rule: "a", State: core.SwitchOff, By: "alice"}
-	s.addSwitches([]inspect.Forced{of})
-	s.addSwitches([]inspect.Forced{of, {State: core.SwitchOn}})
+	add := func(of ...inspect.Forced) { s.Switches, s.MoreSwitches = addSwitches(s.Switches, s.MoreSwitches, of) }
+	add(of)
+	add(of, inspect.Forced{State: core.SwitchOn})
 	require.Len(t, s.Switches, 2)
 	assert.Equal(t, 2, s.Switches[0].Instances)
 	for range 3 {
@@ -124,8 +125,8 @@ func TestSameOrderOfSeveralInstancesIsOneLine(t *testing.T) {
 		for n := range 2 * maxSwitched {
 			many = append(many, inspect.Forced{Resource: string(rune('a' + n)), State: core.SwitchOff})
 		}
-		s.addSwitches(many[maxSwitched:])
-		s.addSwitches(many[:maxSwitched])
+		add(many[maxSwitched:]...)
+		add(many[:maxSwitched]...)
 	}
 	assert.Len(t, s.Switches, maxSwitched)
 	assert.Positive(t, s.MoreSwitches)

@@ -108,7 +108,11 @@ func fleetOf(of *core.FleetStatus, c clock.Clock) *Fleet {
 // of the limits of their fleet. It asks the backend, no longer than its timeout or until the
 // context ends; if it cannot tell, the status says why.
 func StatusWithShares(ctx context.Context, engine *core.Engine) Status {
-	status := StatusOf(engine)
+	return statusWithShares(ctx, engine, Selection{})
+}
+
+func statusWithShares(ctx context.Context, engine *core.Engine, s Selection) Status {
+	status := statusOf(engine, s)
 	if status.Fleet == nil || engine.Fleet() == nil || len(status.Fleet.Limits) == 0 {
 		return status
 	}

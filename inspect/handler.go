@@ -7,13 +7,15 @@ import (
 
 	"github.com/penstock-go/penstock"
 	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/rule"
 )
 
 // Handler returns a handler that tells about the engine, about
 // [penstock.Default] if that is nil. It answers GET requests by the last part of
 // their path:
 //
-//	status                                  a [Status]
+//	status?limiters=…                       a [Status]; with limiters=changed of limiters only those
+//	                                        that are not in their first state, such as open breakers
 //	limiters?resource=…&kind=…&rule=…       [Limiters]; all parameters may be left out
 //	ready                                   a [Readiness], with the status 503 unless it is ready
 //	explain?resource=…&origin=…&attr=key=…  an [Explanation]
@@ -84,7 +86,7 @@ func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	switch path.Base(r.URL.Path) {
 	case "status":
-		answer(w, http.StatusOK, StatusWithShares(r.Context(), h.engine))
+		h.status(w, r)
 	case "limiters":
 		h.limiters(w, r)
 	case "ready":
@@ -108,6 +110,17 @@ func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			"inspect: ask for status, ready or explain?resource=…, for limiters, quotas, resources, events or stream, or for value?kind=…&rule=…&attr=…",
 		})
 	}
+}
+
+func (h handler) status(w http.ResponseWriter, r *http.Request) {
+	var s Selection
+	if of := r.URL.Query().Get("limiters"); of != "" {
+		if s.changed = of == "changed"; !s.changed {
+			answer(w, http.StatusBadRequest, Failure{"inspect: limiters is " + rule.Quote(of) + `: it is "changed", or left out`})
+			return
+		}
+	}
+	answer(w, http.StatusOK, statusWithShares(r.Context(), h.engine, s))
 }
 
 // onlyGet answers requests that are not GET ones, and says whether the request is one.

@@ -86,12 +86,14 @@ type Selection struct {
 	Resource string // as in [Limiter.Resource]
 	Kind     rules.Kind
 	Rule     string // the name
+
+	changed bool // only those that are not in their first state
 }
 
 // LimitersOf returns limiters of an engine. It takes a time in proportion to the rules on
 // the resources that the engine knows.
 func LimitersOf(engine *core.Engine, s Selection) Limiters {
-	c := limiterCollector{clock: engine.Clock()}
+	c := limiterCollector{clock: engine.Clock(), changed: s.changed}
 	for resource, of := range engine.RuleStates(s.includes) {
 		if s.Resource == "" || s.Resource == resource {
 			c.add(resource, &of)
@@ -104,7 +106,7 @@ func LimitersOf(engine *core.Engine, s Selection) Limiters {
 func (s Selection) includes(r rule.Rule) bool {
 	key, kind := r.Key(), r.Type()
 	return (s.Kind == "" || s.Kind == key.Kind) && (s.Rule == "" || s.Rule == key.Name) &&
-		(len(kind.States()) > 0 || len(kind.Gauges()) > 0 || len(r.Attributes()) > 0)
+		(len(kind.States()) > 0 || !s.changed && (len(kind.Gauges()) > 0 || len(r.Attributes()) > 0))
 }
 
 // parseSelection reads the limiters that a request asks about.
@@ -136,6 +138,7 @@ func (s Selection) Query() url.Values {
 // many as it returns.
 type limiterCollector struct {
 	clock    clock.Clock
+	changed  bool // only those that are not in their first state are kept
 	limiters []collectedLimiter
 	more     int // were left out
 	values   int // limiters with values, of all
@@ -149,15 +152,19 @@ type collectedLimiter struct {
 }
 
 func (c *limiterCollector) add(resource string, of *core.RuleSnapshot) {
+	states := of.Rule.Type().States()
+	hasChanged := of.State != "" && of.State != states[0]
+	if c.changed && !hasChanged {
+		return
+	}
 	l := collectedLimiter{Limiter: Limiter{
 		Resource: resource, Kind: of.Kind, Rule: of.Name, Shadow: of.Shadow, Off: of.Off, State: of.State,
 		Gauges: gaugesOf(of), Notes: notesOf(c.clock, of), Values: valuesOf(of),
 	}}
-	states := of.Rule.Type().States()
 	if len(states)+len(l.Gauges)+len(l.Values) == 0 {
 		return
 	}
-	l.hasChanged = of.State != "" && of.State != states[0]
+	l.hasChanged = hasChanged
 	for _, v := range l.Values {
 		l.refused += v.Refused
 		l.calls += v.Passed + v.Refused

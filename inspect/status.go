@@ -147,7 +147,10 @@ type Document struct {
 }
 
 // StatusOf returns the status of the engine. It asks no other machine, see [StatusWithShares].
-func StatusOf(engine *core.Engine) Status {
+func StatusOf(engine *core.Engine) Status { return statusOf(engine, Selection{}) }
+
+// statusOf returns the status of the engine, with some of its limiters.
+func statusOf(engine *core.Engine, s Selection) Status {
 	of, c := engine.Status(), engine.Clock()
 	now := c.Now()
 	status := Status{
@@ -177,7 +180,7 @@ func StatusOf(engine *core.Engine) Status {
 		status.Signals = append(status.Signals, signalOf(&s, c))
 	}
 	status.Fleet = fleetOf(of.Fleet, c)
-	limiters := LimitersOf(engine, Selection{})
+	limiters := LimitersOf(engine, s)
 	status.Limiters, status.MoreLimiters, status.MoreValues = limiters.Limiters, limiters.MoreLimiters, limiters.MoreValues
 	return status
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -17,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/rule"
 )
 
 // patience is how long a browser may take for a step: it is one of many programs on a busy machine.
@@ -195,7 +197,7 @@ func TestWrongRuleIsSwitchedOffAndReleased(t *testing.T) {
 	require.Equal(t, 200*instances, passing(200), "calls pass")
 
 	// Every screen says so; and an instance that does not do it is named.
-	for _, screen := range []string{"overview", "rules", "fleet", "instances", "lists", "history"} {
+	for _, screen := range []string{"overview", "rules", "quotas", "fleet", "instances", "lists", "history"} {
 		do(page, t, visit("#/"+screen), until(`document.getElementById("strip").textContent.includes("off by you at 127.0.0.1")`))
 	}
 	do(page, t, visit("#/overview"), shows("rules off"), visit("#/rules"), shows("wrong <b>limit</b>"))
@@ -207,6 +209,28 @@ func TestWrongRuleIsSwitchedOffAndReleased(t *testing.T) {
 	}
 	require.Len(t, s.instances[2].engine.Switches(), 1)
 	require.Eventually(t, refuses, patience, time.Millisecond)
+}
+
+// TestBalanceIsRechargedWhenThatIsConfirmed adds tokens to a balance that each instance has.
+func TestBalanceIsRechargedWhenThatIsConfirmed(t *testing.T) {
+	page, address, s := openBrowser(t)
+	for _, i := range s.instances {
+		guard, err := i.engine.Entry(t.Context(), "pay:charge")
+		require.NoError(t, err)
+		guard.Exit()
+	}
+	const form = `document.querySelector("input[name=tokens]").form`
+	do(page, t, open(address+"/#/quotas"), shows("credit"), until(form+".offsetParent === null"),
+		script(`document.querySelector("[data-balance]").click()`), until(focused+`.name === "tokens"`),
+		fill("tokens", "1000"), fill("reason", "invoice <b>7</b>"), script(form+".requestSubmit()"),
+		shows("1,000 tokens are added to the balance of credit"), press("Do not"), until(form+`.querySelector(".note").hidden`))
+	for _, i := range s.instances {
+		left, err := i.engine.Recharge(t.Context(), rule.Key{Name: "credit"}, "", 0, core.Order{})
+		require.NoError(t, err)
+		require.EqualValues(t, 99_999, left, "nothing happens before it is confirmed")
+	}
+	do(page, t, script(form+".requestSubmit()"), press("Yes"), shows("Done on 3 of 3 instances: 302,997 left"),
+		visit("#/history"), shows("1000 tokens were added, 100999 are left: invoice <b>7</b>"))
 }
 
 // keys presses keys, as somebody does who has no mouse.
@@ -284,18 +308,21 @@ func TestPageConnectsAgainAfterARestart(t *testing.T) {
 }
 
 // TestPageAsksNobodyElseAndTellsEventsSoon logs how long it takes until the page is painted, and until an event
-// is on it: a tenth of a second, and a second and a half at the most, if the machine has nothing else to do.
+// is on it: a tenth of a second, and a second and a half at the most, if the machine has nothing else to do. Beside
+// it is how long a page takes that has one word.
 func TestPageAsksNobodyElseAndTellsEventsSoon(t *testing.T) {
 	page, address, s := openBrowser(t)
-	var painted []float64
+	word := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "<!doctype html>one") }))
+	defer word.Close()
+	var painted, least []float64
 	do(page, t, open(address+"/"), shows("POST:/orders"))
 	for range 10 { // in a browser that has its files, as an operator opens it
-		do(page, t, open(address+"/"), shows("POST:/orders"), until(`performance.getEntriesByName("first-contentful-paint").length`))
-		after, err := chromedp.Run(page, chromedp.Evaluate[float64](`performance.getEntriesByName("first-contentful-paint")[0].startTime`))
-		require.NoError(t, err)
-		painted = append(painted, after)
+		least = append(least, firstPaint(page, t, word.URL))
+		painted = append(painted, firstPaint(page, t, address+"/"))
+		do(page, t, shows("POST:/orders"))
 	}
 	slices.Sort(painted)
+	slices.Sort(least)
 	foreign, err := chromedp.Run(page, chromedp.Evaluate[string](`performance.getEntriesByType("resource").map((e) => e.name).filter((n) => !n.startsWith(location.origin)).join(" ")`))
 	require.NoError(t, err)
 	require.Empty(t, foreign, "requests to other places")
@@ -313,8 +340,17 @@ func TestPageAsksNobodyElseAndTellsEventsSoon(t *testing.T) {
 		require.NoError(t, err)
 		longest = max(longest, time.UnixMilli(int64(at)).Sub(began))
 	}
-	t.Logf("first paint after %.0f ms (%.0f to %.0f), an event on the page after %v at the most",
-		painted[len(painted)/2], painted[0], painted[len(painted)-1], longest.Round(time.Millisecond))
+	t.Logf("first paint after %.0f ms (%.0f to %.0f; of one word %.0f), an event on the page after %v at the most",
+		painted[len(painted)/2], painted[0], painted[len(painted)-1], least[len(least)/2], longest.Round(time.Millisecond))
+}
+
+// firstPaint opens a page and returns after how many milliseconds something is painted.
+func firstPaint(page context.Context, t *testing.T, address string) float64 {
+	t.Helper()
+	do(page, t, open(address), until(`performance.getEntriesByName("first-contentful-paint").length`))
+	after, err := chromedp.Run(page, chromedp.Evaluate[float64](`performance.getEntriesByName("first-contentful-paint")[0].startTime`))
+	require.NoError(t, err)
+	return after
 }
 
 // TestEveryScreenIsShownWithoutErrors opens all screens, also on a narrow display.
@@ -330,7 +366,7 @@ func TestEveryScreenIsShownWithoutErrors(t *testing.T) {
 		addEventListener("securitypolicyviolation", (e) => failures.push(e.violatedDirective))`))
 	for hash, text := range map[string]string{
 		"#/overview": "What refuses", "#/resource?name=POST%3A%2Forders": "create-limit", "#/rules": "orders.yaml", "#/rules?name=orders.yaml": "No mistakes",
-		"#/fleet": "flow/catalogue", "#/instances": "shop-1", "#/lists": "scrapers", "#/history": "what the shop begins with",
+		"#/quotas": "charges-of-the-month", "#/fleet": "flow/catalogue", "#/instances": "shop-1", "#/lists": "scrapers", "#/history": "what the shop begins with",
 	} {
 		do(page, t, visit(hash), shows(text), until(`document.documentElement.scrollWidth <= innerWidth`), until(`failures.length === 0`))
 	}

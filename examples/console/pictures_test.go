@@ -78,7 +78,7 @@ func take(page context.Context, t *testing.T, address string, s *shop) {
 	do(page, t, visit("#/rules?name=payments.yaml"), until(editorIsThere),
 		write("# Payments fail now and then.\nflow:\n  - {name: pay-limit, resource: \"pay:charge\", limit: 3}\n"), shows("What changes"),
 		press("Try"), shows("newly refused"), picture(t, "rules", 1360))
-	for _, screen := range []string{"fleet", "instances", "lists", "history"} {
+	for _, screen := range []string{"quotas", "fleet", "instances", "lists", "history"} {
 		do(page, t, visit("#/"+screen), until(`document.querySelectorAll("#screen td, #screen .card").length > 1`), picture(t, screen, 1360))
 	}
 }

@@ -43,9 +43,14 @@ isolation:
 		{Name: "payments.yaml", Data: []byte(`breaker:
   - {name: pay-errors, resource: "pay:charge", threshold: 0.5, window: 2s, openFor: 4s, probes: 3}
 `)},
+		{Name: "partners.yaml", Data: []byte(`# What the shop pays others for.
+flow:
+  - {name: charges-of-the-month, resource: "pay:charge", limit: 5000000, window: 1mo}
+  - {name: credit, resource: "pay:charge", algorithm: prepaid, limit: 100000}
+`)},
 		{Name: "search.yaml", Data: []byte(`# Searches queue rather than fail.
 flow:
-  - {name: search-queue, resource: "GET:/search", limit: 30, algorithm: throttle, maxWait: 300ms}
+  - {name: search-queue, resource: "GET:/search", limit: 30, algorithm: throttle, maxWait: 300ms, fairBy: ip}
   - {name: catalogue, resource: "GET:/catalogue", limit: 300, scope: fleet, fleet: {mode: share}}
 access:
   - {name: no-scrapers, match: "GET:*", list: scrapers}

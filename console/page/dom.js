@@ -103,6 +103,14 @@ export function duration(seconds) {
   return seconds < 172800 ? `${number(Math.floor(seconds / 3600))} h` : `${number(Math.floor(seconds / 86400))} d`;
 }
 
+// left shows how long it takes until an instant. The frame of the page keeps it current.
+export const left = (until) => h("span", { class: "n", "data-until": until }, leftText(until));
+
+export function leftText(until) {
+  const seconds = Math.round((new Date(until) - Date.now()) / 1000);
+  return seconds > 0 ? `${duration(seconds)} left` : "over";
+}
+
 export const count = (n, one, many = one + "s") => `${number(n)} ${n === 1 ? one : many}`;
 
 // clock shows when something happened: today by its time, else by its date, too.

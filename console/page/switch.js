@@ -1,5 +1,5 @@
 // Rules that are switched off or on: who has done it, why and until when, and the form that does it.
-import { card, clock, count, h, name, plain, show, tag } from "./dom.js";
+import { card, clock, count, h, left, name, plain, show, tag } from "./dom.js";
 import { post } from "./api.js";
 
 export const maySwitch = (me) => me.role === "operator" || me.role === "editor";
@@ -20,8 +20,8 @@ export function scopeText({ kind, rule, resource }) {
 }
 
 // switchText says how a scope is switched, by whom, until when and why.
-export const switchText = (s, instances) => [` ${plain(s.state, 10)}`, s.instances < instances && ` on ${s.instances} of ${count(instances, "instance")}`, s.by && [" by ", name(s.by, 60)],
-  s.until ? [" until ", clock(s.until)] : " until it is released", s.reason && [": ", name(s.reason, 300)]];
+export const switchText = (s, instances) => [` ${plain(s.state, 40)}`, s.instances < instances && ` on ${s.instances} of ${count(instances, "instance")}`, s.by && [" by ", name(s.by, 60)],
+  s.until ? [" until ", clock(s.until), ", ", left(s.until)] : " until it is released", s.reason && [": ", name(s.reason, 300)]];
 
 // offText says that a rule is off, and why.
 export function offText(r, strip, resource) {

@@ -19,6 +19,8 @@ const words = {
   switch: (e) => [scopeText(e), e.to ? ` switched ${plain(e.to)}` : released(e), by(e), why(e)],
   source: (e) => [h("b", null, name(e.source ?? "", 60)), ` ${plain(e.to ?? "")}${why(e)}`],
   refusal: (e) => [rule(e), " refused a call of ", linkTo(e.resource ?? "", 60), e.cannotPass ? "" : `, again in ${duration(e.retryAfter)}`],
+  recharge: (e) => [rule(e), by(e), why(e)],
+  warning: (e) => [e.rule || e.kind ? rule(e) : "", e.resource ? [" on ", linkTo(e.resource, 60)] : "", why(e)],
   list: (e) => ["list ", h("b", null, name(e.resource ?? "")), ` ${plain(e.to ?? "")}${why(e)}`],
   fleet: (e) => [`backend of the fleet${why(e)}`],
 };

@@ -17,12 +17,24 @@ function perSecond(limit, window) {
   return length ? limit / length : 0;
 }
 
+// places shows a limit on calls under way: which instance has how many of its places.
+function places(l, note) {
+  const p = l.places, ofEach = l.key.startsWith("hotParam/"), cell = (n) => h("td", { class: "num n" }, number(n));
+  return h("section", { class: "card", "data-key": l.key }, h("h2", null, name(l.key, 200)),
+    h("p", null, ofEach ? h("span", { class: "n" }, `${number(p.inUse)} in use, at most ${number(l.limit)} by each value`) : [bar(p.inUse / (l.limit || 1)), h("span", { class: "n" }, `${number(p.inUse)} of ${number(l.limit)} places in use`)], h("span", { class: "dim" }, ` ${number(p.held)} held by ${count(p.instances, "instance")} · ${number(p.waiting)} waiting`),
+      l.outages > 0 && tag(`${l.outages} without the backend: ${plain(l.onOutage)}`, "refuse")), note,
+    table(["instance", ...["in use", "held", "wanted", "its share", "waiting"].map((text) => h("th", { class: "num" }, text)), ""], l.parts.filter((part) => part.places).map((part) => h("tr", null, h("td", { class: "name" }, name(part.instance, 60)),
+      [part.places.inUse, part.places.held, part.places.wanted, part.places.target, part.places.waiting].map(cell), h("td", { class: "wrap" }, part.outage && tag("outage", "refuse"), part.error ? plain(part.error, 200) : "")))));
+}
+
 function limit(l, strip) {
   const rate = perSecond(l.limit, l.window), [kind, ...rule] = l.key.split("/"), s = switchOf(strip.switches, kind, rule.join("/"));
+  const note = s?.state === "off" && h("p", { class: "note" }, scopeText(s), switchText(s, strip.instances));
+  if (l.places) return places(l, note);
   return h("section", { class: "card", "data-key": l.key }, h("h2", null, name(l.key, 200)),
-    h("p", null, bar(l.passed / rate), h("span", { class: "n" }, `${number(l.passed)} of ${number(rate)} /s`), h("span", { class: "dim" }, ` asked for ${number(l.demand)}/s · limit ${number(l.limit)} per ${plain(l.window)} · ${plain(l.mode)}`),
+    h("p", null, bar(rate ? l.passed / rate : 0), h("span", { class: "n" }, `${number(l.passed)} of ${number(rate)} /s`), h("span", { class: "dim" }, ` asked for ${number(l.demand)}/s · limit ${number(l.limit)} per ${plain(l.window)} · ${plain(l.mode)}`),
       l.outages > 0 && tag(`${l.outages} without the backend: ${plain(l.onOutage)}`, "refuse")),
-    s?.state === "off" && h("p", { class: "note" }, scopeText(s), switchText(s, strip.instances)),
+    note,
     table(["instance", h("th", { class: "num" }, "passed/s"), h("th", { class: "num" }, "asked for/s"), h("th", { class: "num" }, "granted"), ""], l.parts.map((p) => h("tr", null, h("td", { class: "name" }, name(p.instance, 60)),
       h("td", { class: "num n" }, number(p.passed)), h("td", { class: "num n" }, number(p.demand)), h("td", { class: "num n" }, p.granted === null ? "all" : number(p.granted)),
       h("td", { class: "wrap" }, p.outage && tag("outage", "refuse"), p.error ? plain(p.error, 200) : "")))));
@@ -48,10 +60,16 @@ const rejected = (m) => (m.rejected ?? []).slice(0, 5).map((r) => h("p", { class
 
 function row(m) {
   return h("tr", { "data-key": m.name }, h("td", { class: "name" }, name(m.name, 60), h("div", { class: "dim n" }, m.address ? name(m.address, 60) : "", m.pid ? ` pid ${m.pid}` : ""), m.started ? h("div", { class: "dim" }, "since ", clock(m.started)) : "", m.version ? h("div", { class: "dim" }, "Penstock ", plain(m.version, 40)) : ""),
-    h("td", null, m.error ? tag("does not answer", "refuse") : tag("answers", "pass"), h("div", null, m.copiedAt ? tag("on a copy", "wait") : m.current ? tag("current", "pass") : tag("behind", "wait"), m.otherLists && tag("other lists", "wait"), m.forced > 0 && tag(`${m.forced} forced or off`, "wait"))),
+    h("td", null, m.error ? tag("does not answer", "refuse") : tag("answers", "pass"), h("div", null, m.copiedAt ? tag("on a copy", "wait") : m.current ? tag("current", "pass") : tag("behind", "wait"), m.otherLists && tag("other lists", "wait"), m.forced > 0 && tag(`${m.forced} forced or off`, "wait")), load(m)),
     h("td", { class: "num n" }, String(m.revision)), h("td", { class: "num n" }, number(m.rules), m.unmatched ? h("div", { class: "dim" }, `${m.unmatched} never matched`) : ""),
     h("td", { class: "wrap" }, rejected(m), m.heldBack ? h("p", { class: "err" }, plain(m.heldBack, 400)) : "", !m.rejected && !m.heldBack ? h("span", { class: "dim" }, "—") : ""),
     h("td", { class: "wrap" }, m.error ? h("span", { class: "bad" }, plain(m.error, 300)) : m.sources.map((s) => h("div", null, s.connected ? tag("connected", "pass") : tag("lost", "refuse"), " ", name(s.name, 60), s.error ? h("div", { class: "dim" }, plain(s.error, 200)) : ""))));
+}
+
+// load says how loaded an instance is, and what the signals show that its rules read.
+function load(m) {
+  return [m.load && h("div", null, tag(`load ${plain(m.load.level, 20)}`, m.load.level === "none" || m.load.level === "light" ? "" : "wait"), h("span", { class: "dim" }, ` ${number(100 * m.load.utilization)} % of the places`)),
+    (m.signals ?? []).slice(0, 5).map((s) => h("div", { class: "dim" }, `${plain(s.signal, 30)} `, s.error ? plain(s.error, 100) : number(s.value ?? 0)))];
 }
 
 // confirmation has the instances put in force what they hold back.

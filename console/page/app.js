@@ -1,14 +1,15 @@
 // The frame of the page: who looks, which screen, and how all instances are.
-import { clock, count, h, name, number, plain, show } from "./dom.js";
+import { clock, count, h, leftText, name, number, plain, show } from "./dom.js";
 import { follow, get, post } from "./api.js";
 import { overview } from "./overview.js";
 import { resource } from "./resource.js";
 import { rules } from "./rules.js";
 import { fleet, instances, lists } from "./fleet.js";
+import { quotas } from "./quotas.js";
 import { history } from "./history.js";
 import { scopeText, switchText } from "./switch.js";
 
-const screens = { overview, resource, rules, fleet, instances, lists, history };
+const screens = { overview, resource, rules, quotas, fleet, instances, lists, history };
 const strip = document.getElementById("strip"), place = document.getElementById("screen");
 let me, end = () => {}, paused = false, latest = null;
 
@@ -61,7 +62,9 @@ function showStrip(s, error) {
     s.rejected > 0 && dot("bad", h("b", null, count(s.rejected, "document")), " rejected"),
     s.heldBack > 0 && dot("warn", h("b", null, count(s.heldBack, "instance")), " holding a removal back"),
     open > 0 && dot("bad", h("b", null, count(open, "breaker")), " open"),
-    s.forced.map((f) => dot("warn", h("b", null, `all ${plain(f.kind)}`), ` forced to ${plain(f.state)}`)),
+    s.load && s.load.level !== "none" && dot(s.load.level === "light" ? "" : "warn", "load ", h("b", null, plain(s.load.level, 20)), `: ${number(100 * s.load.utilization)} % of the places taken`, s.instances > 1 && [" on ", name(s.load.instance, 40)]),
+    s.forced.slice(0, 3).map((f) => dot("warn", scopeText(f), switchText({ ...f, state: `forced to ${f.state}` }, s.instances))),
+    s.forced.length > 3 && dot("warn", h("b", null, `${s.forced.length - 3 + (s.moreForced ?? 0)} more`), " forced"),
     s.switches.slice(0, 3).map((w) => dot(w.state === "off" ? "bad" : "warn", scopeText(w), switchText(w, s.instances))),
     s.switches.length > 3 && dot("bad", h("a", { href: "#/rules" }, h("b", null, `${s.switches.length - 3 + (s.moreSwitches ?? 0)} more`), " switched")),
     h("span", { class: "right" }, paused ? "paused" : "last 60 s · live", h("button", { id: "pause", type: "button", "aria-pressed": String(paused) }, paused ? "Go on" : "Pause")));
@@ -102,4 +105,6 @@ async function start() {
 }
 
 addEventListener("hashchange", () => me && route());
-start();
+setInterval(() => document.querySelectorAll("[data-until]").forEach((e) => { e.textContent = leftText(e.dataset.until); }), 1000);
+// The frame of the page is painted first, unless nobody sees it.
+document.hidden ? start() : requestAnimationFrame(() => setTimeout(start));

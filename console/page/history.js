@@ -6,7 +6,7 @@ import { get, post } from "./api.js";
 
 export function history(place, { revision }, me) {
   const body = h("div", { class: "row two" }), one = h("div");
-  place.append(h("h1", null, "History"), h("p", { class: "sub" }, "Every change of the documents, and states that somebody forced."), one, body);
+  place.append(h("h1", null, "History"), h("p", { class: "sub" }, "Every change of the documents, and what somebody forced, switched or recharged."), one, body);
   if (revision && me.store) open(one, revision, me);
   return { query: {}, show: (s) => show(body, h("section", { class: "card" }, h("h2", null, "Pushes"), s.pushes.length ? pushes(s.pushes, me) : none(me.store ? "Nothing was pushed yet." : "This process has no store of documents.")),
     h("section", { class: "card" }, h("h2", null, "In the instances"), h("div", { class: "scroll", tabindex: 0 }, s.events.length ? eventList(s.events, 60) : none("Nothing has happened yet.")))) };

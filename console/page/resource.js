@@ -47,6 +47,7 @@ function draw(parts, s, limit, ruleItem) {
     { width, label: "calls in flight in the last minute" }), pool && legend([null, `┄ limit of ${plain(pool.rule, 60)}, ${number(pool.gauge.limit)} at once`]));
   const hot = s.rules.filter((r) => r.values);
   show(parts.side, card("Rules", s.rules.length ? h("ul", { class: "list" }, s.rules.map(ruleItem)) : none("No rule guards this resource.")),
+    waits(s),
     hot.map((r) => card(`Hottest ${plain((r.keys ?? ["values"]).join(", "), 60)}`, hottest(r))),
     card("Events", h("div", { class: "scroll", tabindex: 0 }, s.events.length ? eventList(s.events) : none("Nothing has happened here yet."))));
 }
@@ -85,6 +86,14 @@ function ruleItem(r, of, strip, me) {
     maySwitch(me) && !r.off && h("div", null, h("button", { type: "button", "data-off": JSON.stringify({ kind: r.kind, rule: r.rule }), "aria-label": `Switch ${plain(r.rule, 60)} off` }, "Switch off")),
   h("div", { class: "tags" }, r.shadow ? tag(`shadow: would refuse ${number(r.would)}`, "shadow") : tag(`refused ${number(r.second)}/s, ${number(r.minute)} in the minute`, r.minute ? "refuse" : ""),
     (r.states ?? []).map((s) => tag(s.instances > 1 ? `${plain(s.state)} on ${s.instances}` : plain(s.state), toneOf(s.state, r.first))))));
+}
+
+// waits says who waits at which rule, where, and who is in front.
+function waits(s) {
+  const at = s.rules.flatMap((r) => (r.waits ?? []).map((w) => ({ r, ...w })));
+  return at.length > 0 && card("Who waits", h("ul", { class: "list" }, at.slice(0, 20).map((w) => h("li", null, h("div", { class: "grow" }, h("b", null, name(w.r.rule, 80)), w.instance !== "this process" && h("span", { class: "dim" }, " on ", name(w.instance, 40)),
+    w.who && h("div", null, name(w.who, 400)), w.since && h("div", { class: "dim" }, "the oldest since ", clock(w.since))),
+  h("div", { class: "tags" }, w.waiting > 0 && tag(`${number(w.waiting)} wait`, "wait"), w.tenants > 0 && tag(`${count(w.tenants, "tenant")}, at most ${number(w.longest)} of one`))))));
 }
 
 function hottest(r) {
