@@ -62,8 +62,10 @@ func eachText(t *testing.T, see func(path, text string)) {
 // blocks returns the blocks of code in a page, or in comments.
 func blocks(path, text string) (found []string) {
 	if filepath.Ext(path) == ".md" {
-		for _, block := range regexp.MustCompile("(?ms)^ *```(?:yaml|json|)\n(.*?)^ *```").FindAllStringSubmatch(text, -1) {
-			found = append(found, block[1])
+		for _, block := range regexp.MustCompile("(?ms)^ *```(\\w*)\n(.*?)^ *```").FindAllStringSubmatch(text, -1) {
+			if slices.Contains([]string{"yaml", "json", ""}, block[1]) { // those of other languages end where they end
+				found = append(found, block[2])
+			}
 		}
 		return found
 	}
