@@ -97,15 +97,15 @@ func newQuotas(
 	}
 }
 
-// open notes a stream of a peer.
-func (q *quotas) open(domain, peer string) (*quotaStream, error) {
+// open notes a stream of a peer. wake has room for one, and receives when there is something to send.
+func (q *quotas) open(domain, peer string, wake chan struct{}) (*quotaStream, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.streams >= q.MaxStreams {
 		return nil, errStreams
 	}
 	q.streams++
-	return &quotaStream{domain: domain, peer: peer, wake: make(chan struct{}, 1)}, nil
+	return &quotaStream{domain: domain, peer: peer, wake: wake}, nil
 }
 
 // close notes that a stream has ended; clean means that the data plane has said so.

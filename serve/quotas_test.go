@@ -96,7 +96,7 @@ func TestQuotasOfSmallerLimits(t *testing.T) {
 
 func TestReportThatWasReadWhileItsStreamEndedCountsNothing(t *testing.T) {
 	w := newQuotaWorld(1, time.Second, false, 1000, 100)
-	stream, err := w.server.open("shop", "a")
+	stream, err := w.server.open("shop", "a", make(chan struct{}, 1))
 	assert.NoError(t, err)
 	usages := []quotaUsage{{map[string]string{"resource": "orders"}, 1, 0}}
 	w.server.report(stream, w.now, usages, 0)

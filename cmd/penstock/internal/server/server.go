@@ -11,7 +11,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"runtime"
 	"time"
 
 	auth "github.com/envoyproxy/go-control-plane/envoy/service/auth/v3"
@@ -87,7 +86,7 @@ type server struct {
 // it could not serve.
 func Run(ctx context.Context, config Config) error {
 	s := &server{Config: config, registry: prometheus.NewRegistry(), failed: make(chan error, 4)}
-	defer runtime.KeepAlive(setAside(os.Getenv))
+	defer boundGarbage(os.Getenv)()
 	s.requests = newRequests(config.Logger)
 	s.underWay.most = int64(max(1, config.MaxRequests))
 	var err error
