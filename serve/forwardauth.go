@@ -57,7 +57,7 @@ type ForwardAuth struct {
 // a route makes no sense, or conflicts with another.
 func NewForwardAuth(engine *core.Engine, options ForwardAuthOptions) (*ForwardAuth, error) {
 	if options.TrustedProxies == nil {
-		options.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}
+		options.TrustedProxies = loopback()
 	}
 	judge, err := newHTTPJudge(engine, options.HTTPOptions)
 	if err != nil {
@@ -111,6 +111,11 @@ func (f *ForwardAuth) writeStatus(w http.ResponseWriter, status int) {
 		status = f.options.RefuseStatus
 	}
 	w.WriteHeader(status)
+}
+
+// loopback returns the addresses of loopback.
+func loopback() []netip.Prefix {
+	return []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}
 }
 
 // peerOf returns the address of whoever has connected.

@@ -117,7 +117,7 @@ func (j *httpJudge) enter(v *verdict, r *http.Request, resource string) {
 	if guard.MaxAge() > 0 {
 		guard.Cancel()
 		v.err = fmt.Errorf("serve: rules of the resource %s count the calls under way, and this protocol does not say when one has ended: "+
-			"ask by the rate limit service: %w", rule.Quote(resource), core.ErrInvalid)
+			"ask by the rate limit service, or by POST "+HoldPath+": %w", rule.Quote(resource), core.ErrInvalid)
 		return
 	}
 	defer guard.Exit()

@@ -45,6 +45,9 @@ type Config struct {
 	ExtAuthz    serve.HTTPOptions
 	ForwardAuth serve.ForwardAuthOptions
 
+	// Hold says how programs ask about their own calls at HTTP; nil if they cannot.
+	Hold *serve.HoldOptions
+
 	// RLQS says how quotas are served over gRPC; nil if they are not.
 	RLQS *serve.RLQSOptions
 
