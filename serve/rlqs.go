@@ -2,6 +2,7 @@ package serve
 
 import (
 	"context"
+	"log/slog"
 	"math"
 	"net"
 	"sync"
@@ -53,6 +54,9 @@ type RLQS struct {
 	closed  chan struct{}
 	ended   bool
 	group   sync.WaitGroup
+
+	warned   uint64        // how many usages had no assignment when that was last logged
+	warnedAt clock.Instant // when
 }
 
 // NewRLQS returns the quota service that divides the limits that the rules of the engine set.
@@ -169,7 +173,19 @@ func (s *RLQS) step(now clock.Instant) (busy bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.running = s.quotas.step(now)
+	s.warn(now)
 	return s.running
+}
+
+// warn logs, once a minute, that buckets are beyond a bound: their requests are not limited here.
+func (s *RLQS) warn(now clock.Instant) {
+	is := s.Status()
+	if is.Unassigned == s.warned || s.warned > 0 && now.Sub(s.warnedAt) < time.Minute {
+		return
+	}
+	s.options.Logger.Warn("penstock: buckets are beyond a bound of the quota service and get no assignment: their data planes do as no_assignment_behavior says",
+		slog.Uint64("usages", is.Unassigned-s.warned), slog.Int("buckets", is.Buckets), slog.Int("shares", is.Shares))
+	s.warned, s.warnedAt = is.Unassigned, now
 }
 
 // message returns an action as Envoy reads it.

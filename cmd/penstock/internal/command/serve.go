@@ -181,11 +181,11 @@ func (s *serving) httpOptions() (serve.HTTPOptions, error) {
 }
 
 // quotaOptions returns how quotas are served; nil if they are not.
-func (s *serving) quotaOptions() *serve.RLQSOptions {
+func (s *serving) quotaOptions(logger *slog.Logger) *serve.RLQSOptions {
 	if !s.rlqs {
 		return nil
 	}
-	return &serve.RLQSOptions{}
+	return &serve.RLQSOptions{Logger: logger}
 }
 
 // holdOptions returns how programs ask about their own calls; nil if they cannot.
@@ -261,7 +261,7 @@ func (s *serving) run(cmd *cobra.Command, env Env) error {
 	defer ends()
 	err = server.Run(ctx, server.Config{
 		Engine: engine, Logger: logger, GRPC: s.grpc, HTTP: s.http, Admin: s.admin, ControlToken: token, TLS: tls,
-		ExtAuthz: options, RLQS: s.quotaOptions(), Hold: s.holdOptions(options),
+		ExtAuthz: options, RLQS: s.quotaOptions(logger), Hold: s.holdOptions(options),
 		ForwardAuth: serve.ForwardAuthOptions{HTTPOptions: options, ResourceHeader: s.resourceHeader},
 		MaxMessage:  s.messageSize(), MaxStreams: s.maxStreams, MaxRequests: s.maxRequests, Drain: s.drain,
 	})
