@@ -84,6 +84,9 @@ func requestOf(attributes *auth.AttributeContext) (*http.Request, error) {
 	if from == nil {
 		return nil, status.Error(codes.InvalidArgument, "there is no HTTP request to decide on")
 	}
+	if !isMethod(from.GetMethod()) {
+		return nil, status.Error(codes.InvalidArgument, "the request has no method, or one that is none")
+	}
 	target, err := url.ParseRequestURI(from.GetPath())
 	if err != nil {
 		target = &url.URL{Path: "/"} // such as the * of OPTIONS, and CONNECT: no route

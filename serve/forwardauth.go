@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"net/url"
 	"strconv"
+	"strings"
 
 	"github.com/penstock-go/penstock/adapters/clientip"
 	"github.com/penstock-go/penstock/adapters/nethttp"
@@ -45,7 +46,9 @@ type ForwardAuthOptions struct {
 // as long as its rules let it; the proxy waits meanwhile.
 //
 // Who is not one of the TrustedProxies gets 403, whatever it asks. A request without
-// X-Forwarded-Uri, or with one that is none, gets 400, unless ResourceHeader names the resource.
+// X-Forwarded-Uri, or with one that is none, gets 400, unless ResourceHeader names the resource. So does one that
+// has one of these fields, that of the origin, or X-Forwarded-Host twice: a proxy sets them, and which is
+// the client's is unknown.
 // Once the engine is closed, answers are 503.
 type ForwardAuth struct {
 	judge   *httpJudge
@@ -57,7 +60,7 @@ type ForwardAuth struct {
 // a route makes no sense, or conflicts with another.
 func NewForwardAuth(engine *core.Engine, options ForwardAuthOptions) (*ForwardAuth, error) {
 	if options.TrustedProxies == nil {
-		options.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}
+		options.TrustedProxies = loopback()
 	}
 	judge, err := newHTTPJudge(engine, options.HTTPOptions)
 	if err != nil {
@@ -70,6 +73,10 @@ func NewForwardAuth(engine *core.Engine, options ForwardAuthOptions) (*ForwardAu
 func (f *ForwardAuth) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !f.clients.Trusts(peerOf(r)) {
 		f.refuse(w, http.StatusForbidden, "penstock: whoever asks is none of the trusted proxies")
+		return
+	}
+	if name := f.repeated(r.Header); name != "" {
+		f.refuse(w, http.StatusBadRequest, "penstock: the proxy has to set "+name+" in place of what clients write: there are two")
 		return
 	}
 	resource := ""
@@ -86,7 +93,10 @@ func (f *ForwardAuth) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	asked := *r
-	asked.Method = cmp.Or(r.Header.Get("X-Forwarded-Method"), r.Method)
+	if asked.Method = cmp.Or(r.Header.Get("X-Forwarded-Method"), r.Method); !isMethod(asked.Method) {
+		f.refuse(w, http.StatusBadRequest, "penstock: X-Forwarded-Method is no method")
+		return
+	}
 	asked.URL, asked.Host, asked.Pattern = target, cmp.Or(r.Header.Get("X-Forwarded-Host"), r.Host), ""
 	verdict := f.judge.decide(r.Context(), &asked, resource)
 	if verdict.err != nil {
@@ -95,6 +105,26 @@ func (f *ForwardAuth) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	maps.Copy(w.Header(), verdict.header)
 	f.writeStatus(w, verdict.status)
 	_, _ = w.Write(verdict.body) // fails only when the proxy has gone
+}
+
+// repeated returns the name of a field that says which request is asked about and is there more than
+// once, "" if there is none.
+func (f *ForwardAuth) repeated(header http.Header) string {
+	for _, name := range []string{
+		"X-Forwarded-Uri", "X-Forwarded-Method", "X-Forwarded-Host", f.options.ResourceHeader, f.options.OriginHeader,
+	} {
+		if len(header.Values(name)) > 1 {
+			return name
+		}
+	}
+	return ""
+}
+
+// isMethod says whether a text can be the method of a request.
+func isMethod(text string) bool {
+	return text != "" && !strings.ContainsFunc(text, func(r rune) bool {
+		return r <= ' ' || r >= 0x7f || strings.ContainsRune("\"(),/:;<=>?@[\\]{}", r)
+	})
 }
 
 // refuse answers what cannot be decided.
@@ -111,6 +141,11 @@ func (f *ForwardAuth) writeStatus(w http.ResponseWriter, status int) {
 		status = f.options.RefuseStatus
 	}
 	w.WriteHeader(status)
+}
+
+// loopback returns the addresses of loopback.
+func loopback() []netip.Prefix {
+	return []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}
 }
 
 // peerOf returns the address of whoever has connected.

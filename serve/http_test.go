@@ -135,6 +135,10 @@ access:
 			assert.Equal(t, 403, ask(asked{method: "GET", uri: "/admin", client: "203.0.113.9, 192.0.2.1"}).status)
 			assert.Equal(t, 200, ask(asked{method: "GET", uri: "/admin", client: "192.0.2.1, 203.0.113.9"}).status,
 				"what the client wrote was believed")
+			for _, uri := range []string{"/x/%2e%2e/admin", "/%2E/admin", "/x/.%2e/admin?a=/free"} {
+				assert.Equal(t, 403, ask(asked{method: "GET", uri: uri, client: "203.0.113.9, 192.0.2.1"}).status, uri)
+			}
+			assert.Equal(t, 429, ask(asked{method: "GET", uri: "/x%2f../admin", client: "192.0.2.1"}).status, "it is a segment of that name")
 			assert.Equal(t, 200, ask(asked{method: "GET", uri: "/free", client: "192.0.2.1"}).status)
 			assert.Equal(t, 429, ask(asked{method: "GET", uri: "/elsewhere", client: "192.0.2.1"}).status)
 			assert.Equal(t, 429, ask(asked{method: "BREW", uri: "/orders/7", client: "192.0.2.1"}).status)
@@ -167,6 +171,33 @@ func TestForwardAuthAnswersTrustedProxiesOnly(t *testing.T) {
 		w := httptest.NewRecorder()
 		forward.ServeHTTP(w, r)
 		assert.Equal(t, want, w.Code, peer)
+	}
+}
+
+func TestForwardAuthBelievesNoneOfTwoFieldsOfAName(t *testing.T) {
+	engine, _ := newEngine(t, "flow: [{resource: unmatched, limit: 100}]")
+	forward, err := serve.NewForwardAuth(engine, serve.ForwardAuthOptions{
+		HTTPOptions: serve.HTTPOptions{OriginHeader: "X-Origin"}, ResourceHeader: "Penstock-Resource",
+	})
+	require.NoError(t, err)
+	ask := func(field string, values ...string) int {
+		r := httptest.NewRequest(http.MethodGet, "/auth", nil)
+		r.RemoteAddr = "127.0.0.1:1"
+		r.Header.Set("X-Forwarded-Uri", "/free")
+		r.Header[http.CanonicalHeaderKey(field)] = values
+		w := httptest.NewRecorder()
+		forward.ServeHTTP(w, r)
+		return w.Code
+	}
+	for _, field := range []string{"X-Forwarded-Uri", "X-Forwarded-Method", "X-Forwarded-Host", "Penstock-Resource", "X-Origin"} {
+		if field != "X-Forwarded-Method" {
+			assert.Equal(t, 200, ask(field, "/free"), field)
+		}
+		assert.Equal(t, 400, ask(field, "/free", "/admin"), field)
+	}
+	assert.Equal(t, 200, ask("X-Forwarded-For", "192.0.2.1", "192.0.2.2"), "proxies add to it")
+	for _, method := range []string{"GE T", "G\nET", "GET,POST", "G\xffT"} {
+		assert.Equal(t, 400, ask("X-Forwarded-Method", method), method)
 	}
 }
 

@@ -117,7 +117,7 @@ func (j *httpJudge) enter(v *verdict, r *http.Request, resource string) {
 	if guard.MaxAge() > 0 {
 		guard.Cancel()
 		v.err = fmt.Errorf("serve: rules of the resource %s count the calls under way, and this protocol does not say when one has ended: "+
-			"ask by the rate limit service: %w", rule.Quote(resource), core.ErrInvalid)
+			"ask by the rate limit service, or by POST "+HoldPath+": %w", rule.Quote(resource), core.ErrInvalid)
 		return
 	}
 	defer guard.Exit()
@@ -127,9 +127,12 @@ func (j *httpJudge) enter(v *verdict, r *http.Request, resource string) {
 }
 
 // cleaned returns a URL with the path that a server would look up: without double slashes and
-// without dots. Else a client could leave the route, and its limit, by "//orders".
+// without dots, also those that are written %2e. Else a client could leave the route, and its limit, by "//orders".
 func cleaned(from *url.URL) *url.URL {
 	escaped := from.EscapedPath()
+	if strings.Contains(escaped, "%2") {
+		escaped = strings.NewReplacer("%2e", ".", "%2E", ".").Replace(escaped)
+	}
 	if escaped == "" || escaped[0] != '/' {
 		escaped = "/" + escaped
 	}

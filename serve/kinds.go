@@ -37,9 +37,9 @@ func Unservable(kind rule.Definition) string {
 	return "rules judge how calls end, and the proxy does not say that: " + instead
 }
 
-// Check returns the rules of a set that cannot be in force in a server that has a [RLS], as
+// Check returns the rules of a set that cannot be in force in a server that has a [RLS] or a [Hold], as
 // [rules.Problems] with their places; nil if there are none. Those that count the calls under way can,
-// if they have a maxAge: by a [RLS] proxies can say when calls have ended. custom are kinds that the set has
+// if they have a maxAge: by these, proxies and programs can say when calls have ended. custom are kinds that the set has
 // beside those that come with Penstock.
 func Check(set rules.Set, custom ...rule.Definition) error {
 	return check(set, func(r rule.Rule) string { return cannot(r, unservableRule(r)) }, custom)
@@ -60,7 +60,7 @@ func cannot(r rule.Rule, why string) string {
 	return "cannot be served: " + string(r.Key().Kind) + " " + why
 }
 
-// CheckHTTP is [Check] for a server that has no [RLS]: calls have no end there.
+// CheckHTTP is [Check] for a server that has neither: calls have no end there.
 func CheckHTTP(set rules.Set, custom ...rule.Definition) error {
 	return check(set, func(r rule.Rule) string { return cannot(r, unservableWithoutEnd(r)) }, custom)
 }
@@ -123,7 +123,7 @@ func Source(source core.Source, custom ...rule.Definition) core.Source {
 	return checkedSource{source, rules.NewTable(custom...), custom, Check}
 }
 
-// SourceHTTP is [Source] for an engine that decides for no [RLS], see [CheckHTTP].
+// SourceHTTP is [Source] for an engine that decides for no [RLS] and no [Hold], see [CheckHTTP].
 func SourceHTTP(source core.Source, custom ...rule.Definition) core.Source {
 	return checkedSource{source, rules.NewTable(custom...), custom, CheckHTTP}
 }

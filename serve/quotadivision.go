@@ -73,6 +73,7 @@ type quotaShare struct {
 
 	part       float64 // requests per second that it should have
 	assigned   bool
+	told       bool       // by the present stream
 	assignment assignment // the last one
 	assignedAt clock.Instant
 	expiresAt  clock.Instant // of the assignment
@@ -230,7 +231,7 @@ func (d *division) level(limit, even float64, count int) float64 {
 // isDue says whether a data plane is to get an assignment: because that which it has is too far
 // off, or ends.
 func (d *division) isDue(s *quotaShare, now clock.Instant, even float64) bool {
-	if !s.assigned {
+	if !s.assigned || !s.told {
 		return true
 	}
 	present := s.assignment.rate
@@ -319,7 +320,7 @@ func (s *quotaShare) assign(d *division, now clock.Instant, tolerance float64) {
 	if math.IsInf(s.part, 1) {
 		ttl = noLimitTTL
 	}
-	s.assigned, s.assignedAt, s.expiresAt = true, now, now.Add(ttl)
+	s.assigned, s.told, s.assignedAt, s.expiresAt = true, true, now, now.Add(ttl)
 }
 
 // end notes that the stream has ended. Its data plane may go on by what it was assigned, unless
@@ -336,8 +337,9 @@ func (d *division) remove(s *quotaShare) {
 	d.shares = slices.DeleteFunc(d.shares, func(other *quotaShare) bool { return other == s })
 }
 
-// join adds a data plane. It goes on with the assignment of a stream that has ended, if one of
-// the same peer has.
+// join adds a data plane. It takes the place of a stream of the same peer that has ended, if there is
+// one. Whether it goes on with that assignment is not known: it may have been started anew, or be
+// another behind the same address. So it is told what it has.
 func (d *division) join(s *quotaShare) {
 	for i, other := range d.shares {
 		if other.ended && other.stream.peer == s.stream.peer {

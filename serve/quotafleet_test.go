@@ -31,7 +31,7 @@ func newFleetServer(t *testing.T, backend fleet.Backend, name string, demand flo
 	require.NoError(t, engine.Load(set))
 	s := &fleetServer{service: NewRLQS(engine, RLQSOptions{}), demand: demand, last: engine.Clock().Now()}
 	t.Cleanup(s.service.Close)
-	s.stream, err = s.service.quotas.open("shop", name)
+	s.stream, err = s.service.quotas.open("shop", name, make(chan struct{}, 1))
 	require.NoError(t, err)
 	s.service.run()
 	return s

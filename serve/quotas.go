@@ -55,7 +55,7 @@ type quotaBucket struct {
 	key     string
 	domain  string
 	id      map[string]string
-	limits  *quotaLimit
+	limits  *quotaLimit   // nil before the first division
 	askedAt clock.Instant // when limits was looked up
 	dirty   bool
 }
@@ -97,15 +97,15 @@ func newQuotas(
 	}
 }
 
-// open notes a stream of a peer.
-func (q *quotas) open(domain, peer string) (*quotaStream, error) {
+// open notes a stream of a peer. wake has room for one, and receives when there is something to send.
+func (q *quotas) open(domain, peer string, wake chan struct{}) (*quotaStream, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.streams >= q.MaxStreams {
 		return nil, errStreams
 	}
 	q.streams++
-	return &quotaStream{domain: domain, peer: peer, wake: make(chan struct{}, 1)}, nil
+	return &quotaStream{domain: domain, peer: peer, wake: wake}, nil
 }
 
 // close notes that a stream has ended; clean means that the data plane has said so.
@@ -170,7 +170,7 @@ func (q *quotas) join(s *quotaStream, now clock.Instant, u *quotaUsage) *quotaSh
 		if len(q.buckets) >= q.MaxBuckets {
 			return nil
 		}
-		b = q.newBucket(s, now, u)
+		b = q.newBucket(s, u)
 	}
 	if u.elapsed >= time.Second && now < b.heldUntil(q, now) && b.isNew() {
 		b.notBefore, b.spread = b.heldUntil(q, now), true
@@ -186,10 +186,10 @@ func (q *quotas) join(s *quotaStream, now clock.Instant, u *quotaUsage) *quotaSh
 	return share
 }
 
-func (q *quotas) newBucket(s *quotaStream, now clock.Instant, u *quotaUsage) *quotaBucket {
+func (q *quotas) newBucket(s *quotaStream, u *quotaUsage) *quotaBucket {
 	b := &quotaBucket{
 		division: division{interval: q.ReportInterval, ttl: q.TTL},
-		key:      string(s.key), domain: s.domain, id: u.id, askedAt: now.Add(-limitInterval),
+		key:      string(s.key), domain: s.domain, id: u.id,
 	}
 	q.buckets[b.key] = b
 	return b
@@ -263,7 +263,7 @@ func (q *quotas) sweep(now clock.Instant) {
 
 func (q *quotas) divide(b *quotaBucket, now clock.Instant) {
 	b.dirty = false
-	if now.Sub(b.askedAt) >= limitInterval {
+	if b.limits == nil || now.Sub(b.askedAt) >= limitInterval { // what has reported it may be ahead of now
 		b.askedAt = now
 		b.limits = q.limitOf(b.domain, b.id, now).inPlaceOf(b.limits, now)
 		if b.limits.share != nil {

@@ -31,7 +31,7 @@ func BenchmarkQuotaReports(b *testing.B) {
 	require.NoError(b, err)
 	var streams []*quotaStream
 	for i := range planes {
-		stream, err := q.open("shop", fmt.Sprint(i))
+		stream, err := q.open("shop", fmt.Sprint(i), make(chan struct{}, 1))
 		require.NoError(b, err)
 		streams = append(streams, stream)
 	}

@@ -96,7 +96,7 @@ func TestQuotasOfSmallerLimits(t *testing.T) {
 
 func TestReportThatWasReadWhileItsStreamEndedCountsNothing(t *testing.T) {
 	w := newQuotaWorld(1, time.Second, false, 1000, 100)
-	stream, err := w.server.open("shop", "a")
+	stream, err := w.server.open("shop", "a", make(chan struct{}, 1))
 	assert.NoError(t, err)
 	usages := []quotaUsage{{map[string]string{"resource": "orders"}, 1, 0}}
 	w.server.report(stream, w.now, usages, 0)
@@ -105,4 +105,30 @@ func TestReportThatWasReadWhileItsStreamEndedCountsNothing(t *testing.T) {
 	w.server.report(stream, w.now, usages, 0)
 	assert.Zero(t, w.server.shares)
 	assert.False(t, w.server.step(w.now), "something is left")
+}
+
+func TestBucketIsDividedAtAnInstantBeforeItsFirstReport(t *testing.T) {
+	w := newQuotaWorld(1, time.Second, false, 1000, 100)
+	stream, err := w.server.open("shop", "a", make(chan struct{}, 1))
+	assert.NoError(t, err)
+	w.server.report(stream, w.now.Add(time.Millisecond), []quotaUsage{{map[string]string{"resource": "orders"}, 1, 0}}, 0)
+	w.server.step(w.now) // it read the clock before
+	actions := w.server.take(stream, nil)
+	assert.Len(t, actions, 1)
+	assert.InDelta(t, 1000, actions[0].assignment.rate, 50)
+}
+
+func TestDataPlaneThatIsStartedAnewAtTheSameAddressIsToldItsAssignment(t *testing.T) {
+	w := newQuotaWorld(1, time.Second, false, 1000, 100)
+	usages := []quotaUsage{{map[string]string{"resource": "orders"}, 1, 0}}
+	for range 2 {
+		stream, err := w.server.open("shop", "a", make(chan struct{}, 1))
+		assert.NoError(t, err)
+		w.server.report(stream, w.now, usages, 0)
+		w.server.step(w.now)
+		assert.Len(t, w.server.take(stream, nil), 1)
+		w.server.close(stream, false)
+		assert.Equal(t, 1, w.server.shares, "it takes the place of the other")
+		w.now = w.now.Add(time.Second)
+	}
 }

@@ -2,8 +2,7 @@ package serve
 
 import (
 	"context"
-	"errors"
-	"io"
+	"log/slog"
 	"math"
 	"net"
 	"sync"
@@ -55,6 +54,9 @@ type RLQS struct {
 	closed  chan struct{}
 	ended   bool
 	group   sync.WaitGroup
+
+	warned   uint64        // how many usages had no assignment when that was last logged
+	warnedAt clock.Instant // when
 }
 
 // NewRLQS returns the quota service that divides the limits that the rules of the engine set.
@@ -96,90 +98,8 @@ func (s *RLQS) Status() RLQSStatus {
 	return RLQSStatus{Streams: q.streams, Buckets: len(q.buckets), Shares: q.shares, Unassigned: q.unassigned}
 }
 
-// StreamRateLimitQuotas serves a data plane. An error ends its stream: INVALID_ARGUMENT without a
-// domain, NOT_FOUND for an unknown one, RESOURCE_EXHAUSTED beyond MaxStreams.
-func (s *RLQS) StreamRateLimitQuotas(stream quota.RateLimitQuotaService_StreamRateLimitQuotasServer) error {
-	first := make(chan *quotaStream, 1) // once it is known of which domain
-	received := make(chan error, 1)
-	go func() { received <- s.receive(stream, first) }()
-	var to *quotaStream
-	var wake chan struct{}
-	clean := false
-	defer func() {
-		if to != nil {
-			s.quotas.close(to, clean)
-		}
-	}()
-	for {
-		select {
-		case to = <-first:
-			wake = to.wake
-		case <-wake:
-			if err := s.send(stream, to); err != nil {
-				return err
-			}
-		case err := <-received:
-			if clean = err == nil; clean {
-				s.claim(first, &to)
-			}
-			return err
-		case <-s.closed:
-			s.claim(first, &to)
-			return status.Error(codes.Unavailable, "the server is shutting down")
-		}
-	}
-}
-
-// claim gets the stream, if that was opened and is not known yet.
-func (s *RLQS) claim(first <-chan *quotaStream, to **quotaStream) {
-	select {
-	case *to = <-first:
-	default:
-	}
-}
-
-// receive takes reports until the stream ends; nil if the data plane has ended it.
-func (s *RLQS) receive(stream quota.RateLimitQuotaService_StreamRateLimitQuotasServer, first chan<- *quotaStream) error {
-	var from *quotaStream
-	var usages []quotaUsage
-	for {
-		message, err := stream.Recv()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if from == nil {
-			if from, err = s.open(stream.Context(), message.GetDomain()); err != nil {
-				return err
-			}
-			first <- from
-		} else if domain := message.GetDomain(); domain != "" && domain != from.domain {
-			return status.Errorf(codes.InvalidArgument, "the stream is of the domain %s, and a report of %s: open another stream",
-				rule.Quote(from.domain), rule.Quote(domain))
-		}
-		usages = usages[:0]
-		refused := uint64(0)
-		for _, u := range message.GetBucketQuotaUsages() {
-			if id := u.GetBucketId().GetBucket(); s.mayServe(id) {
-				usages = append(usages, quotaUsage{
-					id: id, requests: float64(u.GetNumRequestsAllowed()) + float64(u.GetNumRequestsDenied()), elapsed: elapsedOf(u.GetTimeElapsed()),
-				})
-			} else {
-				refused++
-			}
-		}
-		s.quotas.report(from, s.engine.Clock().Now(), usages, refused)
-		clear(usages)
-		if cap(usages) > bucketsAtOnce {
-			usages = nil // most streams are idle most of the time
-		}
-	}
-}
-
-// open opens a stream of a domain.
-func (s *RLQS) open(ctx context.Context, domain string) (*quotaStream, error) {
+// open opens a stream of a domain. wake receives when there is something to send.
+func (s *RLQS) open(ctx context.Context, domain string, wake chan struct{}) (*quotaStream, error) {
 	if domain == "" || len(domain) > s.options.MaxBucketSize {
 		return nil, status.Error(codes.InvalidArgument, "the first report has no domain, or one that is too long")
 	}
@@ -193,7 +113,7 @@ func (s *RLQS) open(ctx context.Context, domain string) (*quotaStream, error) {
 			host = name
 		}
 	}
-	stream, err := s.quotas.open(domain, host)
+	stream, err := s.quotas.open(domain, host, wake)
 	if err != nil {
 		return nil, status.Error(codes.ResourceExhausted, err.Error())
 	}
@@ -253,25 +173,19 @@ func (s *RLQS) step(now clock.Instant) (busy bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.running = s.quotas.step(now)
+	s.warn(now)
 	return s.running
 }
 
-// send sends what there is to say to a data plane.
-func (s *RLQS) send(stream quota.RateLimitQuotaService_StreamRateLimitQuotasServer, to *quotaStream) error {
-	var actions []quotaAction
-	for {
-		actions = s.quotas.take(to, actions[:0])
-		if len(actions) == 0 {
-			return nil
-		}
-		message := &quota.RateLimitQuotaResponse{BucketAction: make([]*quota.RateLimitQuotaResponse_BucketAction, len(actions))}
-		for i := range actions {
-			message.BucketAction[i] = actions[i].message()
-		}
-		if err := stream.Send(message); err != nil {
-			return err
-		}
+// warn logs, once a minute, that buckets are beyond a bound: their requests are not limited here.
+func (s *RLQS) warn(now clock.Instant) {
+	is := s.Status()
+	if is.Unassigned == s.warned || s.warned > 0 && now.Sub(s.warnedAt) < time.Minute {
+		return
 	}
+	s.options.Logger.Warn("penstock: buckets are beyond a bound of the quota service and get no assignment: their data planes do as no_assignment_behavior says",
+		slog.Uint64("usages", is.Unassigned-s.warned), slog.Int("buckets", is.Buckets), slog.Int("shares", is.Shares))
+	s.warned, s.warnedAt = is.Unassigned, now
 }
 
 // message returns an action as Envoy reads it.

@@ -1,6 +1,9 @@
 package serve
 
-import "time"
+import (
+	"log/slog"
+	"time"
+)
 
 // The defaults of [RLQSOptions].
 const (
@@ -38,6 +41,9 @@ type RLQSOptions struct {
 	// no_assignment_behavior says. Default to [DefaultMaxBuckets],
 	// [DefaultMaxStreamBuckets], [DefaultMaxShares] and [DefaultMaxBucketSize].
 	MaxBuckets, MaxStreamBuckets, MaxShares, MaxBucketSize int
+
+	// Logger is told of buckets beyond a bound, once a minute. Defaults to none.
+	Logger *slog.Logger
 }
 
 func (o *RLQSOptions) setDefaults() {
@@ -52,6 +58,9 @@ func (o *RLQSOptions) setDefaults() {
 	positive(&o.MaxStreamBuckets, DefaultMaxStreamBuckets)
 	positive(&o.MaxShares, DefaultMaxShares)
 	positive(&o.MaxBucketSize, DefaultMaxBucketSize)
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
 	if o.ReportInterval <= 0 {
 		o.ReportInterval = DefaultReportInterval
 	}

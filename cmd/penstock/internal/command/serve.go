@@ -36,7 +36,8 @@ serve: {domain: shop, resource: "{resource|generic_key}", attributes: all}; if n
 does, all are served like that. Rules that need to know whether a call failed or how
 long it took cannot be served: a document that has one is rejected, with the line.
 penstock validate --for rls says so before. Limits of calls under way can, with
-a maxAge: by is_negative_hits a client of the rate limit service ends a call.
+a maxAge: by is_negative_hits a client of the rate limit service ends a call, and with
+--hold a program by POST /release at --http.
 
 The server listens on loopback only, unless it is told otherwise, and for proxies
 only when the rules of all sources are in force. At --admin are metrics for
@@ -70,7 +71,7 @@ type serving struct {
 	cert, key, clientCA  string
 	fleetRedis, fleetApp string
 	instance             string
-	rlqs                 bool
+	rlqs, hold           bool
 	copies               string
 	maxMessage           int
 	maxStreams           uint32
@@ -89,6 +90,7 @@ func newServe(env Env) *cobra.Command {
   penstock serve --app shop --grpc :8081 --tls-cert server.pem --tls-key server.key --tls-client-ca proxies.pem
   penstock serve --rules rules/ --rlqs
   penstock serve --rules rules/ --http 127.0.0.1:8082 --route "GET /orders/{id}" --route "POST /orders"
+  penstock serve --rules rules/ --http 127.0.0.1:8082 --hold
   penstock status --engine 127.0.0.1:6060`,
 		Args: arguments(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -106,7 +108,7 @@ func newServe(env Env) *cobra.Command {
 	flags.StringVar(&s.admin, "admin", "127.0.0.1:6060", "the `address` for operators; empty for none")
 	flags.StringVar(&s.controlToken, "control-token-file", "", "the `file` with the token with which operators may act on rules at --admin (default nobody may)")
 	flags.StringArrayVar(&s.routes, "route", nil, "a `pattern` of HTTP requests, such as \"GET /orders/{id}\", which are the resource GET:/orders/{id}; may be repeated")
-	flags.StringArrayVar(&s.proxies, "trusted-proxy", nil, "the `network` of proxies that may ask over HTTP, and whose X-Forwarded-For is believed; may be repeated (default loopback)")
+	flags.StringArrayVar(&s.proxies, "trusted-proxy", nil, "the `network` of proxies and programs that may ask over HTTP, and whose X-Forwarded-For is believed; may be repeated (default loopback)")
 	flags.StringVar(&s.resourceHeader, "resource-header", "", "the header `field` in which proxies over HTTP name the resource; they have to set it always")
 	flags.StringVar(&s.originHeader, "origin-header", "", "the header `field` in which proxies name the caller; they have to set it always")
 	flags.StringVar(&s.priorityHeader, "priority-header", "", "the header `field` in which clients of HTTP requests say how important these are, such as Penstock-Priority")
@@ -118,6 +120,7 @@ func newServe(env Env) *cobra.Command {
 	flags.StringVar(&s.fleetApp, "fleet-app", "penstock-serve", "the `name` under which they count there")
 	flags.StringVar(&s.instance, "instance", "", "the `name` of this server, for penstock status --app (default the host name)")
 	flags.BoolVar(&s.rlqs, "rlqs", false, "serve quotas, too, which data planes decide by without asking")
+	flags.BoolVar(&s.hold, "hold", false, "at --http, answer programs, too, that ask about their own calls (POST /hold) and say when these have ended (POST /release)")
 	flags.StringVar(&s.copies, "copy", "", "the `directory` for copies of the rules and lists in etcd, to start with while that is away")
 	flags.IntVar(&s.maxMessage, "max-message", 0, "how many `bytes` a message may have (default 64 KiB, with --rlqs 64 MiB)")
 	flags.Uint32Var(&s.maxStreams, "max-streams", 1000, "how `many` requests of a connection are served at once")
@@ -141,6 +144,8 @@ func (s *serving) check() error {
 		return errors.New("--max-message, --max-streams and --max-requests must be at least 1")
 	case s.rlqs && s.grpc == "":
 		return errors.New("--rlqs is served over gRPC: set --grpc")
+	case s.hold && s.http == "":
+		return errors.New("--hold is served over HTTP: set --http")
 	case s.copies != "" && len(s.rules) > 0:
 		return errors.New("--copy is of the rules in etcd: leave it out with --rules")
 	case (s.priorityHeader == "") != (s.priorityCallers == nil):
@@ -176,11 +181,19 @@ func (s *serving) httpOptions() (serve.HTTPOptions, error) {
 }
 
 // quotaOptions returns how quotas are served; nil if they are not.
-func (s *serving) quotaOptions() *serve.RLQSOptions {
+func (s *serving) quotaOptions(logger *slog.Logger) *serve.RLQSOptions {
 	if !s.rlqs {
 		return nil
 	}
-	return &serve.RLQSOptions{}
+	return &serve.RLQSOptions{Logger: logger}
+}
+
+// holdOptions returns how programs ask about their own calls; nil if they cannot.
+func (s *serving) holdOptions(http serve.HTTPOptions) *serve.HoldOptions {
+	if !s.hold {
+		return nil
+	}
+	return &serve.HoldOptions{Clients: http.TrustedProxies}
 }
 
 // messageSize returns how many bytes a message may have. A report of quotas has all buckets of a data
@@ -200,7 +213,7 @@ func (s *serving) source(env Env, of core.Source, logger *slog.Logger) core.Sour
 	if s.rlqs {
 		of = serve.LogNoQuotas(of, logger, env.Kinds...)
 	}
-	if s.grpc == "" {
+	if s.grpc == "" && !s.hold {
 		return serve.SourceHTTP(of, env.Kinds...)
 	}
 	return serve.Source(of, env.Kinds...)
@@ -248,7 +261,7 @@ func (s *serving) run(cmd *cobra.Command, env Env) error {
 	defer ends()
 	err = server.Run(ctx, server.Config{
 		Engine: engine, Logger: logger, GRPC: s.grpc, HTTP: s.http, Admin: s.admin, ControlToken: token, TLS: tls,
-		ExtAuthz: options, RLQS: s.quotaOptions(),
+		ExtAuthz: options, RLQS: s.quotaOptions(logger), Hold: s.holdOptions(options),
 		ForwardAuth: serve.ForwardAuthOptions{HTTPOptions: options, ResourceHeader: s.resourceHeader},
 		MaxMessage:  s.messageSize(), MaxStreams: s.maxStreams, MaxRequests: s.maxRequests, Drain: s.drain,
 	})

@@ -55,7 +55,7 @@ func newValidate(env Env) *cobra.Command {
 	allow := unknownKindsFlag(cmd)
 	recursive := cmd.Flags().Bool("recursive", false, "read folders below a directory, too, as push does")
 	lists := listsFlag(cmd)
-	target := cmd.Flags().String("for", "", "the `protocol` of penstock serve that is to enforce the rules: rls, rlqs, ext-authz or forward-auth")
+	target := cmd.Flags().String("for", "", "the `protocol` of penstock serve that is to enforce the rules: rls, rlqs, ext-authz, forward-auth or hold")
 	output := formatFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, paths []string) error {
 		check, err := checkFor(*target)
@@ -101,14 +101,14 @@ func checkFor(protocol string) (check func(rules.Set, ...rule.Definition) error,
 	switch protocol {
 	case "":
 		return func(rules.Set, ...rule.Definition) error { return nil }, nil
-	case "rls":
+	case "rls", "hold":
 		return serve.Check, nil
 	case "rlqs":
 		return serve.CheckQuotas, nil
 	case "ext-authz", "forward-auth":
 		return serve.CheckHTTP, nil
 	}
-	return nil, fmt.Errorf("--for is %q: must be rls, rlqs, ext-authz or forward-auth", protocol)
+	return nil, fmt.Errorf("--for is %q: must be rls, rlqs, ext-authz, forward-auth or hold", protocol)
 }
 
 // unreached warns of rules that no request of a proxy reaches.

@@ -230,5 +230,5 @@ func TestValidateForAServerFindsRulesThatItCannotEnforce(t *testing.T) {
 	}
 	got := user{}.run(t, "validate", "--for", "envoy", directory)
 	assert.Equal(t, command.ExitUsage, got.code)
-	assert.Contains(t, got.err, "must be rls, rlqs, ext-authz or forward-auth")
+	assert.Contains(t, got.err, "must be rls, rlqs, ext-authz, forward-auth or hold")
 }

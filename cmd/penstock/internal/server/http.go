@@ -11,7 +11,7 @@ import (
 // nginxPath is the path at which refusals have the status 403, as nginx passes on no other.
 const nginxPath = "/nginx"
 
-// forwardHandler answers proxies over HTTP, at every path.
+// forwardHandler answers proxies over HTTP, at every path but those of programs that ask about their own calls.
 func (s *server) forwardHandler() (http.Handler, error) {
 	handler, err := serve.NewForwardAuth(s.Engine, s.ForwardAuth)
 	if err != nil {
@@ -23,20 +23,37 @@ func (s *server) forwardHandler() (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
+	hold := http.NotFoundHandler()
+	if s.Hold != nil {
+		hold = serve.NewHold(s.Engine, *s.Hold)
+	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		to := handler
-		if r.URL.Path == nginxPath {
-			to = forNginx
+		counted := &statusWriter{ResponseWriter: w, status: http.StatusOK}
+		method := "ForwardAuth"
+		switch path := r.URL.Path; {
+		case s.Hold != nil && path == serve.ReleasePath: // however much is under way: less is, afterwards
+			method = "Release"
+			hold.ServeHTTP(counted, r)
+		case s.Hold != nil && path == serve.HoldPath:
+			method = "Hold"
+			s.answer(counted, r, hold, false)
+		case path == nginxPath:
+			s.answer(counted, r, forNginx, true)
+		default:
+			s.answer(counted, r, handler, false)
 		}
-		counted := &statusWriter{ResponseWriter: w}
-		if s.underWay.enter() {
-			defer s.underWay.leave()
-			to.ServeHTTP(counted, r)
-		} else {
-			shed(counted, to == forNginx)
-		}
-		s.requests.countHTTP(counted)
+		s.requests.countHTTP(method, counted)
 	}), nil
+}
+
+// answer has a handler answer, unless too many requests are under way.
+func (s *server) answer(w http.ResponseWriter, r *http.Request, handler http.Handler, isNginx bool) {
+	if !s.underWay.enter() {
+		shed(w, isNginx)
+		return
+	}
+	defer s.underWay.leave()
+	handler.ServeHTTP(w, r)
 }
 
 // shed answers a request that is one too many.
@@ -52,8 +69,12 @@ func shed(w http.ResponseWriter, isNginx bool) {
 // statusWriter notes the status of a response.
 type statusWriter struct {
 	http.ResponseWriter
-	status int
+	status  int
+	refused bool // by a rule, whatever the status
 }
+
+// PassRefusal is what nethttp.MarkRefused calls.
+func (w *statusWriter) PassRefusal() { w.refused = true }
 
 func (w *statusWriter) WriteHeader(status int) {
 	w.status = status
@@ -62,13 +83,13 @@ func (w *statusWriter) WriteHeader(status int) {
 
 // countHTTP counts a request over HTTP by the status that was meant, and logs one that was not
 // decided, at most one a second.
-func (r *requests) countHTTP(w *statusWriter) {
+func (r *requests) countHTTP(method string, w *statusWriter) {
 	status := w.status
 	if meant, err := strconv.Atoi(w.Header().Get(serve.StatusField)); err == nil {
 		status = meant
 	}
-	r.total.WithLabelValues("ForwardAuth", strconv.Itoa(status)).Inc()
-	if (status == http.StatusBadRequest || status >= http.StatusInternalServerError) && r.mayLog() {
+	r.total.WithLabelValues(method, strconv.Itoa(status)).Inc()
+	if !w.refused && (status == http.StatusBadRequest || status >= http.StatusInternalServerError) && r.mayLog() {
 		r.logger.Error("penstock: a request over HTTP was not decided, and refused", slog.Int("status", status))
 	}
 }

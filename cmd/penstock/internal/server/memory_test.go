@@ -1,18 +1,26 @@
 package server
 
 import (
+	"runtime/debug"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 )
 
-func TestNothingIsSetAsideIfTheEnvironmentSaysHowTheCollectorWorks(t *testing.T) {
-	for name, want := range map[string]int{"GOGC": 0, "GOMEMLIMIT": 0, "HOME": unusedHeap} {
-		assert.Len(t, setAside(func(of string) string {
+func TestGarbageIsBoundedUnlessTheEnvironmentSaysHowTheCollectorWorks(t *testing.T) {
+	before := debug.SetGCPercent(usualGarbagePart)
+	defer debug.SetGCPercent(before)
+	for name, want := range map[string]int{"GOGC": usualGarbagePart, "GOMEMLIMIT": usualGarbagePart, "HOME": garbagePart} {
+		end := boundGarbage(func(of string) string {
 			if of == name {
 				return "100"
 			}
 			return ""
-		}), want, name)
+		})
+		got := debug.SetGCPercent(usualGarbagePart)
+		debug.SetGCPercent(got)
+		assert.Equal(t, want, got, name)
+		end()
+		assert.Equal(t, usualGarbagePart, debug.SetGCPercent(usualGarbagePart), name)
 	}
 }

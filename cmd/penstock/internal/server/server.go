@@ -11,7 +11,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"runtime"
 	"time"
 
 	auth "github.com/envoyproxy/go-control-plane/envoy/service/auth/v3"
@@ -45,6 +44,9 @@ type Config struct {
 	RLS         serve.RLSOptions
 	ExtAuthz    serve.HTTPOptions
 	ForwardAuth serve.ForwardAuthOptions
+
+	// Hold says how programs ask about their own calls at HTTP; nil if they cannot.
+	Hold *serve.HoldOptions
 
 	// RLQS says how quotas are served over gRPC; nil if they are not.
 	RLQS *serve.RLQSOptions
@@ -87,7 +89,7 @@ type server struct {
 // it could not serve.
 func Run(ctx context.Context, config Config) error {
 	s := &server{Config: config, registry: prometheus.NewRegistry(), failed: make(chan error, 4)}
-	defer runtime.KeepAlive(setAside(os.Getenv))
+	defer boundGarbage(os.Getenv)()
 	s.requests = newRequests(config.Logger)
 	s.underWay.most = int64(max(1, config.MaxRequests))
 	var err error
