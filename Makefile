@@ -175,7 +175,7 @@ bench-test:
 
 # Benchmarks of single packages; compare with benchstat.
 bench-packages:
-	go test -run '^$$' -bench . -benchmem -count 6 ./core ./fleet ./flow ./isolation ./breaker ./hotparam/... ./access ./list ./stat
+	go test -run '^$$' -bench . -benchmem -count 6 ./core ./fleet ./flow ./isolation ./breaker ./hotparam/... ./access ./list ./internal/leap
 
 # The servers of package serve: requests beside those to a gRPC server that decides nothing, in turn; a second of reports
 # of 50 data planes with 10,000 buckets each; 10,000 idle streams. Compare with benchstat.

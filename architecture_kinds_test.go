@@ -23,6 +23,7 @@ var openPackages = []string{"core", "inspect", "simulate", "metrics", "adapters"
 var namesKinds = []string{
 	"adapters/adaptertest",        // a suite of tests: its rules are those that users have
 	"adapters/sql/transaction.go", // the isolation of transactions is no kind
+	"adapters/llm/pricerule.go",   // a kind of rules, which has a phase as all kinds do
 
 	"cmd/penstock/internal/convert",            // translates Sentinel's kinds of rules into those here
 	"cmd/penstock/internal/command/convert.go", // says which

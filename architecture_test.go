@@ -34,6 +34,7 @@ var layers = map[string]int{
 	"rule":                2, // the contract between the engine and a kind of rule
 	"internal/fairqueue":  0, // waiting calls of several tenants
 	"internal/longtest":   0, // how much tests do
+	"internal/leap":       2, // what is counted of a resource, and by a window that enforces a limit
 	"internal/warnonce":   0, // what was warned of already
 	"internal/prepaid":    2, // balances that are only recharged
 	"internal/valuehash":  2, // hashes of the values of attributes

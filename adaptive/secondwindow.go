@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/internal/leap"
 	"github.com/penstock-go/penstock/rule"
-	"github.com/penstock-go/penstock/stat"
 )
 
 const (
@@ -23,8 +23,8 @@ const (
 // Of a limit with a fraction, seconds of the clock have the whole number below it or the one
 // above, as many of each as make up for it.
 type secondWindow struct {
-	counts *stat.Window
-	lesser *stat.Window  // of less important calls, while there is a quota for them
+	counts *leap.Window
+	lesser *leap.Window  // of less important calls, while there is a quota for them
 	qps    atomic.Uint64 // tokens in a second, a float64
 	quota  atomic.Int64  // tokens in a second of less important calls, or noQuota
 
@@ -36,7 +36,7 @@ const noQuota = math.MaxInt64
 
 func newSecondWindow(qps float64, now clock.Instant) *secondWindow {
 	bucket := qpsBucketOf(now)
-	w := &secondWindow{counts: stat.NewWindow(qpsBuckets, bucket), lesser: stat.NewWindow(qpsBuckets, bucket)}
+	w := &secondWindow{counts: leap.NewWindow(qpsBuckets, bucket), lesser: leap.NewWindow(qpsBuckets, bucket)}
 	w.qps.Store(math.Float64bits(qps))
 	w.quota.Store(noQuota)
 	w.openBoth(bucket)
@@ -58,19 +58,19 @@ func (w *secondWindow) limit(bucket int64) int64 {
 func (w *secondWindow) take(now clock.Instant, tokens int32, important bool) (t rule.Ticket, decision rule.Decision) {
 	bucket := qpsBucketOf(now)
 	for {
-		outcome, t := stat.Taken, counted
+		outcome, t := leap.Taken, counted
 		if !important && w.quota.Load() != noQuota {
 			outcome, t = w.lesser.Take(bucket, tokens), countedLesser
 		}
-		if outcome == stat.Taken {
-			if outcome = w.counts.Take(bucket, tokens); outcome != stat.Taken && t == countedLesser {
+		if outcome == leap.Taken {
+			if outcome = w.counts.Take(bucket, tokens); outcome != leap.Taken && t == countedLesser {
 				w.giveBackTo(w.lesser, bucket, tokens)
 			}
 		}
 		switch {
-		case outcome == stat.Taken:
+		case outcome == leap.Taken:
 			return t, rule.Pass
-		case outcome == stat.Full:
+		case outcome == leap.Full:
 			return t, rule.Block
 		case !w.open(bucket):
 			return t, rule.Stale
@@ -80,7 +80,7 @@ func (w *secondWindow) take(now clock.Instant, tokens int32, important bool) (t 
 
 // isFull says whether there are not so many tokens for any call.
 func (w *secondWindow) isFull(now clock.Instant, tokens int32) bool {
-	return w.counts.Check(qpsBucketOf(now), tokens) == stat.Full
+	return w.counts.Check(qpsBucketOf(now), tokens) == leap.Full
 }
 
 // open opens a bucket. It returns false if a later one is open.
@@ -122,7 +122,7 @@ func (w *secondWindow) giveBack(now clock.Instant, t rule.Ticket, tokens int32) 
 	}
 }
 
-func (w *secondWindow) giveBackTo(counts *stat.Window, bucket int64, tokens int32) {
+func (w *secondWindow) giveBackTo(counts *leap.Window, bucket int64, tokens int32) {
 	if counts.TryGiveBack(bucket, tokens) {
 		return
 	}

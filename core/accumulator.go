@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/penstock-go/penstock/internal/leap"
 	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/stat"
 )
@@ -193,7 +194,7 @@ func (a *Accumulator) countForgotten(now *stat.Totals) {
 	t := a.totalsOf(Overflow)
 	late.addTo(&t.Totals)
 	if n := late[countCompleted]; n > 0 {
-		var times stat.Histogram
+		var times leap.Histogram
 		times.RecordN(time.Duration(late[countResponseTime]/n), n)
 		t.ResponseTimes.Add(times.Snapshot(), stat.Distribution{})
 	}

@@ -8,8 +8,8 @@ import (
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core/internal/call"
+	"github.com/penstock-go/penstock/internal/leap"
 	"github.com/penstock-go/penstock/rule"
-	"github.com/penstock-go/penstock/stat"
 )
 
 // admission is one call on its way through rules that may make it wait. It never waits
@@ -40,7 +40,7 @@ type admission struct {
 
 // wait is the wait of a call, for one rule after the other.
 type wait struct {
-	node  *stat.Node // where it is counted; nil before the first wait
+	node  *leap.Node // where it is counted; nil before the first wait
 	since clock.Instant
 	wake  func() // limiters call it when the call may go on
 

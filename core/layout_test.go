@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/penstock-go/penstock/core/internal/call"
+	"github.com/penstock-go/penstock/internal/leap"
 	"github.com/penstock-go/penstock/rule"
-	"github.com/penstock-go/penstock/stat"
 )
 
 // What every call writes is in the first cache line of an account, with the refusals
@@ -25,7 +25,7 @@ func TestWhatACallWritesIsInOneCacheLine(t *testing.T) {
 	require.True(t, 480 < size && size <= 512, "%d bytes are allotted another amount", size)
 	assert.Zero(t, unsafe.Offsetof(resourceStats{}.node))
 	for _, name := range []string{"passed", "done", "blocked", "blockedBy"} {
-		field, found := reflect.TypeFor[stat.Node]().FieldByName(name)
+		field, found := reflect.TypeFor[leap.Node]().FieldByName(name)
 		require.True(t, found, name)
 		assert.LessOrEqual(t, field.Offset+field.Type.Size(), uintptr(line), name)
 	}

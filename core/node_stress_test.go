@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/internal/leap"
 	"github.com/penstock-go/penstock/stat"
 )
 
@@ -46,7 +47,7 @@ func TestTheFirstFailureOfANodeIsCountedInItsSecond(t *testing.T) {
 	for _, second := range []int64{0, 1, 2048} {
 		lost, misplaced := 0, 0
 		for i := range 2000 {
-			var n stat.Node
+			var n leap.Node
 			at := clock.Instant(second * int64(time.Second))
 			n.Pass(at, 1)
 			n.Pass(at, 1)
@@ -68,7 +69,7 @@ func TestTheFirstFailureOfANodeIsCountedInItsSecond(t *testing.T) {
 func TestTheLongestResponseTimeIsOfItsSecond(t *testing.T) {
 	lost, misplaced := 0, 0
 	for i := range int64(3000) {
-		var n stat.Node
+		var n leap.Node
 		at := clock.Instant((1_700_000_000 + i) * int64(time.Second))
 		n.Block(at, 1)
 		atOnce(int(i)%200, func() { n.Done(at.Add(-time.Second), at, false) }, func() { n.Block(at.Add(time.Second), 1) })
@@ -88,7 +89,7 @@ func TestTheLongestResponseTimeIsOfItsSecond(t *testing.T) {
 func TestANodeCountsInTheRightSecondAfterAnyGap(t *testing.T) {
 	gaps := []int64{0, 1, 30, 59, 60, 61, 2047, 2048, 2049, 4096, 1 << 20, 1 << 26}
 	rapid.Check(t, func(t *rapid.T) {
-		var n stat.Node
+		var n leap.Node
 		second := rapid.SampledFrom([]int64{0, 1, 2048, 1_700_000_000}).Draw(t, "start")
 		want := map[int64]*stat.Second{}
 		of := func(s int64) *stat.Second {
@@ -150,8 +151,8 @@ func TestANodeCountsInTheRightSecondAfterAnyGap(t *testing.T) {
 // Late and early callers, rollovers, long gaps and readers at once lose nothing.
 func TestANodeIsExactUnderLeapsOfTime(t *testing.T) {
 	const callers, calls = 32, 4000
-	for _, leap := range []time.Duration{time.Second, 2048 * time.Second, 4096 * time.Second, 2047*time.Second + 999*time.Millisecond} {
-		var n stat.Node
+	for _, step := range []time.Duration{time.Second, 2048 * time.Second, 4096 * time.Second, 2047*time.Second + 999*time.Millisecond} {
+		var n leap.Node
 		var now atomic.Int64
 		var wg, readers sync.WaitGroup
 		done := make(chan struct{})
@@ -173,7 +174,7 @@ func TestANodeIsExactUnderLeapsOfTime(t *testing.T) {
 			wg.Go(func() {
 				for i := range calls {
 					if i%16 == 0 && c%8 == 0 {
-						now.Add(int64(leap))
+						now.Add(int64(step))
 					}
 					at := clock.Instant(now.Load())
 					if i%3 == 0 {
@@ -197,9 +198,9 @@ func TestANodeIsExactUnderLeapsOfTime(t *testing.T) {
 		s := n.Totals()
 		third := uint64(callers * calls / 3)
 		assert.InDelta(t, third, s.Blocked, callers)
-		assert.Equal(t, s.Passed, s.Completed, "leap %v", leap)
-		assert.Equal(t, s.Passed<<30, s.PassedTokens, "leap %v", leap)
-		assert.Equal(t, s.Blocked*1000, s.BlockedTokens, "leap %v", leap)
+		assert.Equal(t, s.Passed, s.Completed, "step %v", step)
+		assert.Equal(t, s.Passed<<30, s.PassedTokens, "step %v", step)
+		assert.Equal(t, s.Blocked*1000, s.BlockedTokens, "step %v", step)
 		assert.Equal(t, s.Passed, s.Waited)
 		assert.EqualValues(t, callers*calls, s.Blocked+s.Passed+uint64(callers*((calls+1)/3)))
 		assert.Zero(t, s.InFlight)

@@ -10,9 +10,9 @@ import (
 	"github.com/penstock-go/penstock/core/internal/load"
 	"github.com/penstock-go/penstock/core/internal/names"
 	"github.com/penstock-go/penstock/core/internal/recorder"
+	"github.com/penstock-go/penstock/internal/leap"
 	"github.com/penstock-go/penstock/internal/splitmix"
 	"github.com/penstock-go/penstock/rule"
-	"github.com/penstock-go/penstock/stat"
 )
 
 // resource is one name that was called or that a rule names.
@@ -35,7 +35,7 @@ type resource struct {
 // resourceStats is what is counted of the calls of a resource. It is 512 bytes, so that the
 // runtime aligns it to a cache line, as its node needs.
 type resourceStats struct {
-	node        stat.Node
+	node        leap.Node
 	loggedUntil atomic.Int64 // the end of the second in which a refusal was last logged; 0 before the first
 
 	numbers atomic.Uint64 // how many calls were given a number, from that of the resource on: see drawNumber

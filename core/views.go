@@ -4,6 +4,7 @@ import (
 	"iter"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/internal/leap"
 	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/stat"
 )
@@ -84,7 +85,7 @@ type RuleView struct {
 	Refused     uint64 // calls of the resource that the rule has refused
 	WouldRefuse uint64 // calls that it would have refused while it was a shadow, or off
 	Demoted     uint64 // calls that it gave the lowest priority, see [RuleSnapshot.Demoted]
-	refusals    *stat.Refusals
+	refusals    *leap.Refusals
 	now         clock.Instant
 }
 

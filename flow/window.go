@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/internal/leap"
 	"github.com/penstock-go/penstock/internal/warnonce"
 	"github.com/penstock-go/penstock/rule"
-	"github.com/penstock-go/penstock/stat"
 )
 
 // window enforces a rule with a sliding window, or with a fixed one, which is a window
@@ -20,7 +20,7 @@ import (
 // back are lock-free, except for the first call of each bucket and for large calls.
 type window struct {
 	compiled atomic.Pointer[compiledRule] // those that counts was opened under
-	counts   stat.Window
+	counts   leap.Window
 
 	wait      atomic.Int64 // how long a token refused in the open bucket has to wait, ns
 	overdrawn atomic.Int64 // what remained when the bucket was opened if that is below zero
@@ -69,9 +69,9 @@ func (w *window) Take(r *compiledRule, now clock.Instant, n int32) rule.Decision
 			// A version never comes back. One that is still in force now was so
 			// when the outcome was found.
 			switch still := w.compiled.Load() == r; {
-			case outcome == stat.Taken && still:
+			case outcome == leap.Taken && still:
 				return rule.Pass
-			case outcome == stat.Full && still:
+			case outcome == leap.Full && still:
 				if n > 1 && w.takeSaved(r, bucket, n) {
 					return rule.Pass
 				}
@@ -79,7 +79,7 @@ func (w *window) Take(r *compiledRule, now clock.Instant, n int32) rule.Decision
 					w.noteRefused(r, n)
 				}
 				return rule.Block
-			case outcome == stat.Taken:
+			case outcome == leap.Taken:
 				w.GiveBack(r, now, n)
 			}
 		}
@@ -96,8 +96,8 @@ func (w *window) Check(r *compiledRule, now clock.Instant, n int32) rule.Decisio
 	for {
 		if w.compiled.Load() == r {
 			outcome := w.counts.Check(bucket, n)
-			if outcome != stat.NotOpen && w.compiled.Load() == r { // see Take
-				if outcome == stat.Full && !w.large.mayPass(n, w.counts.Remaining()) {
+			if outcome != leap.NotOpen && w.compiled.Load() == r { // see Take
+				if outcome == leap.Full && !w.large.mayPass(n, w.counts.Remaining()) {
 					w.noteRefused(r, n)
 					return rule.Block
 				}

@@ -1,11 +1,3 @@
-// Package stat counts the calls of a resource. It does not allocate, and it takes no locks
-// except for the first call of a bucket or of a second.
-//
-//   - [Window] is the leap array that enforces a limit: checking how many tokens
-//     remain and taking them is one atomic step.
-//   - [Histogram] keeps the distribution of response times.
-//   - [Node] is the statistics of one resource: a leap array of the last minute's
-//     seconds, totals, and the distribution of response times.
-//
-// Time is a parameter everywhere; nothing here reads a clock.
+// Package stat has the types of what an engine counts of a resource: its seconds, totals, and the
+// distribution of its response times. Snapshots and status have them; the engine does the counting.
 package stat

@@ -6,6 +6,9 @@ import (
 	"github.com/penstock-go/penstock/clock"
 )
 
+// KeptSeconds is how many seconds of a resource can be read, the open one included.
+const KeptSeconds = 60
+
 // Second is what happened on a resource in one calendar second. Counts are of
 // calls.
 type Second struct {
@@ -30,7 +33,7 @@ func (s Second) MeanResponseTime() time.Duration {
 
 // Totals is what happened on a resource since the engine first saw it. Counts
 // are of calls, unless they say otherwise. They never go down, but for a call that
-// [Node.TakeBack] takes back.
+// is taken back, as if it had never come.
 type Totals struct {
 	InFlight int64 // under way now
 	Waiting  int64 // waiting for their turn now

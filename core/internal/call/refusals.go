@@ -5,20 +5,20 @@ import (
 	"time"
 
 	"github.com/penstock-go/penstock/core/internal/recorder"
+	"github.com/penstock-go/penstock/internal/leap"
 	"github.com/penstock-go/penstock/internal/splitmix"
 	"github.com/penstock-go/penstock/rule"
-	"github.com/penstock-go/penstock/stat"
 )
 
 // Tally counts what a rule did to the calls of a resource.
 type Tally struct {
-	Refused     stat.Refusals
+	Refused     leap.Refusals
 	WouldRefuse atomic.Uint64
 	Demoted     atomic.Uint64 // calls, or that would have been if the rule were no shadow
 }
 
 // NewTally returns one of a resource that is counted in a node.
-func NewTally(of *stat.Node) *Tally { return &Tally{Refused: of.Refusals()} }
+func NewTally(of *leap.Node) *Tally { return &Tally{Refused: of.Refusals()} }
 
 // Blocked says of a refused call what core.BlockError does, which has the same fields.
 type Blocked struct {

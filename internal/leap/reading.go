@@ -1,9 +1,10 @@
-package stat
+package leap
 
 import (
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/stat"
 )
 
 // InFlight returns how many calls are between Pass and Done.
@@ -30,18 +31,18 @@ func (n *Node) Calls() uint64 {
 
 // Totals returns the sums since the node was made, and the present state. Each
 // sum is exact; calls that happen meanwhile may be in one and not yet in another.
-func (n *Node) Totals() Totals {
+func (n *Node) Totals() stat.Totals {
 	t := n.Sums()
 	t.ResponseTimes = n.responseTimes.Snapshot()
 	return t
 }
 
 // Sums returns what Totals does, without ResponseTimes.
-func (n *Node) Sums() Totals {
+func (n *Node) Sums() stat.Totals {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	done, passed, blocked := n.accountOf(&n.done).total(), n.accountOf(&n.passed).total(), n.accountOf(&n.blocked).total()
-	t := Totals{
+	t := stat.Totals{
 		InFlight:      n.inFlight(),
 		Waiting:       n.Waiting(),
 		Passed:        passed.events,
@@ -60,15 +61,15 @@ func (n *Node) Sums() Totals {
 }
 
 // ResponseTimes returns the distribution of the response times since the node was made.
-func (n *Node) ResponseTimes() Distribution { return n.responseTimes.Snapshot() }
+func (n *Node) ResponseTimes() stat.Distribution { return n.responseTimes.Snapshot() }
 
 // Minute returns the last 60 seconds, oldest first; the last of them contains now.
-func (n *Node) Minute(now clock.Instant) []Second {
+func (n *Node) Minute(now clock.Instant) []stat.Second {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	last := secondOf(now)
-	minute := make([]Second, 0, KeptSeconds)
-	for s := last - KeptSeconds + 1; s <= last; s++ {
+	minute := make([]stat.Second, 0, stat.KeptSeconds)
+	for s := last - stat.KeptSeconds + 1; s <= last; s++ {
 		minute = append(minute, n.at(s))
 	}
 	return minute
@@ -80,7 +81,7 @@ func (n *Node) CallsOfMinute(now clock.Instant) (passed, blocked uint64) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	last, open := secondOf(now), n.second.Load()
-	first := max(last, open) - KeptSeconds + 1
+	first := max(last, open) - stat.KeptSeconds + 1
 	if open < first {
 		return 0, 0
 	}
@@ -88,7 +89,7 @@ func (n *Node) CallsOfMinute(now clock.Instant) (passed, blocked uint64) {
 		passed, blocked = n.accountOf(&n.passed).second().events, n.accountOf(&n.blocked).second().events
 	}
 	if n.minute != nil {
-		first, end := max(first, last-KeptSeconds+1), min(open, last+1)
+		first, end := max(first, last-stat.KeptSeconds+1), min(open, last+1)
 		passed += n.minute.sum(columnPassed, first, end)
 		blocked += n.minute.sum(columnBlocked, first, end)
 	}
@@ -97,7 +98,7 @@ func (n *Node) CallsOfMinute(now clock.Instant) (passed, blocked uint64) {
 
 // Second returns what happened in one calendar second, given as seconds since the epoch.
 // Seconds are kept for a minute at least.
-func (n *Node) Second(second int64) Second {
+func (n *Node) Second(second int64) stat.Second {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.at(second)
@@ -107,12 +108,12 @@ func (n *Node) Second(second int64) Second {
 // epoch: its counts and ResponseTime are sums since the node was made, its maxima those of the
 // second. What was counted late, for seconds before that, is part of it. Of what came after
 // the second, no more is left out than is kept: a minute.
-func (n *Node) Through(second int64) Second {
+func (n *Node) Through(second int64) stat.Second {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	s, open := n.at(second), n.second.Load()
 	n.setSums(&s, second >= open)
-	for later := max(second, open-KeptSeconds) + 1; later < open; later++ {
+	for later := max(second, open-stat.KeptSeconds) + 1; later < open; later++ {
 		after := n.at(later)
 		s.Passed -= after.Passed
 		s.Blocked -= after.Blocked
@@ -126,8 +127,8 @@ func (n *Node) Through(second int64) Second {
 
 // setSums sets the counts of s to the sums since the node was made, with those of the open
 // second or without. The caller holds n.mu.
-func (n *Node) setSums(s *Second, withOpen bool) {
-	sums := Second{Start: s.Start}
+func (n *Node) setSums(s *stat.Second, withOpen bool) {
+	sums := stat.Second{Start: s.Start}
 	for _, a := range n.accounts() {
 		sum := a.before
 		if withOpen {
@@ -148,7 +149,7 @@ func (n *Node) Idle(now clock.Instant) bool {
 		return false
 	}
 	open := n.second.Load() // in which there mostly is something
-	for second := open; second > max(open, secondOf(now))-KeptSeconds; second-- {
+	for second := open; second > max(open, secondOf(now))-stat.KeptSeconds; second-- {
 		if s := n.at(second); s.Passed+s.Blocked+s.Completed+s.Waited > 0 {
 			return false
 		}
@@ -157,12 +158,12 @@ func (n *Node) Idle(now clock.Instant) bool {
 }
 
 // at returns a second. The caller holds n.mu.
-func (n *Node) at(second int64) Second {
-	var s Second
+func (n *Node) at(second int64) stat.Second {
+	var s stat.Second
 	switch open := n.second.Load(); {
 	case second == open:
 		s = n.openSecond()
-	case n.minute != nil && second < open && second > open-KeptSeconds:
+	case n.minute != nil && second < open && second > open-stat.KeptSeconds:
 		var k kept
 		n.minute.get(second, &k)
 		s = k.Second

@@ -1,4 +1,4 @@
-package stat_test
+package leap_test
 
 import (
 	"math"
@@ -7,25 +7,25 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"github.com/penstock-go/penstock/stat"
+	"github.com/penstock-go/penstock/internal/leap"
 )
 
 func TestWindowCheckTakesNothing(t *testing.T) {
 	t.Parallel()
-	w := stat.NewWindow(2, 100)
-	assert.Equal(t, stat.NotOpen, w.Check(100, 1))
+	w := leap.NewWindow(2, 100)
+	assert.Equal(t, leap.NotOpen, w.Check(100, 1))
 	w.Open(100, 3)
 	for range 3 {
-		assert.Equal(t, stat.Taken, w.Check(100, 3))
-		assert.Equal(t, stat.Full, w.Check(100, 4))
-		assert.Equal(t, stat.NotOpen, w.Check(101, 1))
+		assert.Equal(t, leap.Taken, w.Check(100, 3))
+		assert.Equal(t, leap.Full, w.Check(100, 4))
+		assert.Equal(t, leap.NotOpen, w.Check(101, 1))
 	}
 	assert.Zero(t, w.Taken())
 }
 
 func TestWindowCountsBeyondItsLimit(t *testing.T) {
 	t.Parallel()
-	w := stat.NewWindow(2, 100)
+	w := leap.NewWindow(2, 100)
 	assert.False(t, w.TryCount(100, 1), "it is closed")
 	w.Open(100, 3)
 	assert.True(t, w.TryCount(100, 2))
@@ -33,7 +33,7 @@ func TestWindowCountsBeyondItsLimit(t *testing.T) {
 	assert.True(t, w.TryCount(100, 5))
 	assert.Equal(t, int64(-4), w.Remaining())
 	assert.Equal(t, int64(7), w.Taken())
-	assert.Equal(t, stat.Full, w.Take(100, 1))
+	assert.Equal(t, leap.Full, w.Take(100, 1))
 	assert.False(t, w.TryCount(99, 1))
 
 	w.Close()
@@ -46,13 +46,13 @@ func TestWindowCountsBeyondItsLimit(t *testing.T) {
 
 func TestWindowCountsNoMoreThanItCanHold(t *testing.T) {
 	t.Parallel()
-	w := stat.NewWindow(3, 100)
+	w := leap.NewWindow(3, 100)
 	for bucket := int64(100); bucket < 103; bucket++ {
 		w.Open(bucket, 1_000_000_000)
 		for range 5 {
 			assert.True(t, w.TryCount(bucket, math.MaxInt32))
 		}
-		assert.Equal(t, stat.Full, w.Take(bucket, 1))
+		assert.Equal(t, leap.Full, w.Take(bucket, 1))
 		assert.Positive(t, w.Taken())
 		w.Close()
 	}
@@ -63,7 +63,7 @@ func TestWindowCountsNoMoreThanItCanHold(t *testing.T) {
 func TestWindowLosesNoCountToManyGoroutines(t *testing.T) {
 	t.Parallel()
 	const callers, calls, limit = 64, 500, 1000
-	w := stat.NewWindow(4, 100)
+	w := leap.NewWindow(4, 100)
 	w.Open(100, limit)
 	var mu sync.Mutex
 	var taken int64
@@ -75,7 +75,7 @@ func TestWindowLosesNoCountToManyGoroutines(t *testing.T) {
 				w.Check(100, 1)
 				if (c+i)%2 == 0 {
 					w.TryCount(100, 1)
-				} else if w.Take(100, 1) == stat.Taken {
+				} else if w.Take(100, 1) == leap.Taken {
 					mine++
 				}
 			}

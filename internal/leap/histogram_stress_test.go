@@ -1,4 +1,4 @@
-package stat_test
+package leap_test
 
 import (
 	"sync"
@@ -8,13 +8,14 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"github.com/penstock-go/penstock/internal/leap"
 	"github.com/penstock-go/penstock/stat"
 )
 
 func TestHistogramLosesNoneOfManyWriters(t *testing.T) {
 	t.Parallel()
 	const writers, records = 32, 2000
-	var h stat.Histogram
+	var h leap.Histogram
 	var done atomic.Bool
 	var writing, reading sync.WaitGroup
 	shrank := 0
@@ -51,7 +52,7 @@ func TestHistogramLosesNoneOfManyWriters(t *testing.T) {
 func TestHistogramCountsMoreThanFourThousandMillion(t *testing.T) {
 	t.Parallel()
 	const many = 1<<36 - 1
-	var h stat.Histogram
+	var h leap.Histogram
 	h.RecordMany(time.Millisecond, many)
 	h.Record(time.Millisecond)
 	d := h.Snapshot()

@@ -1,6 +1,10 @@
-package stat
+package leap
 
-import "time"
+import (
+	"time"
+
+	"github.com/penstock-go/penstock/stat"
+)
 
 // These methods go over from one second to the next, and count what cannot be counted in
 // the word of a tally. Their callers hold n.mu.
@@ -68,14 +72,14 @@ func (n *Node) keep(next int64) {
 		n.minute = new(leapArray)
 	}
 	n.minute.put(ended, &s)
-	for empty := max(ended+1, next-KeptSeconds); empty < next; empty++ {
+	for empty := max(ended+1, next-stat.KeptSeconds); empty < next; empty++ {
 		n.minute.put(empty, &kept{})
 	}
 }
 
 // amend changes a second that is over, if it is still kept.
 func (n *Node) amend(second int64, change func(*kept)) {
-	if second <= n.second.Load()-KeptSeconds {
+	if second <= n.second.Load()-stat.KeptSeconds {
 		return
 	}
 	if n.minute == nil {
@@ -150,8 +154,8 @@ func (n *Node) inFlight() int64 {
 }
 
 // openSecond returns what has happened in the open second, without its start.
-func (n *Node) openSecond() Second {
-	var s Second
+func (n *Node) openSecond() stat.Second {
+	var s stat.Second
 	for _, a := range n.accounts() {
 		n.addTo(&s, a.first, a.second())
 	}
@@ -170,7 +174,7 @@ func (n *Node) openRefused() (by [ownTallies]uint64) {
 }
 
 // addTo adds what a tally has counted to a second.
-func (n *Node) addTo(s *Second, t *tally, c count) {
+func (n *Node) addTo(s *stat.Second, t *tally, c count) {
 	switch r := n.rare.Load(); {
 	case t == &n.passed:
 		s.Passed += c.events

@@ -1,4 +1,4 @@
-package stat_test
+package leap_test
 
 import (
 	"testing"

@@ -1,12 +1,11 @@
-package stat
+package leap
 
 import (
 	"math/bits"
 	"time"
-)
 
-// KeptSeconds is how many seconds of a [Node] can be read, the open one included.
-const KeptSeconds = 60
+	"github.com/penstock-go/penstock/stat"
+)
 
 // leapArray is the seconds of the last minute, a row each, in a ring. A second is written
 // when it ends. Each column is as many bytes wide as the largest number that was ever
@@ -15,12 +14,12 @@ const KeptSeconds = 60
 // wider array. The zero value is an empty minute.
 type leapArray struct {
 	widths [columns]uint8 // in bytes
-	cells  []byte         // KeptSeconds rows of the widths' sum
+	cells  []byte         // stat.KeptSeconds rows of the widths' sum
 }
 
 // kept is what is kept of a second.
 type kept struct {
-	Second
+	stat.Second
 	by [ownTallies]uint64 // of the blocked ones, those by the first Refusals
 }
 
@@ -61,7 +60,7 @@ func (a *leapArray) get(second int64, s *kept) {
 }
 
 // sum returns the sum of a column over the seconds from one to another, which is not part of it: at
-// most [KeptSeconds].
+// most [stat.KeptSeconds].
 func (a *leapArray) sum(column int, from, to int64) (sum uint64) {
 	width := int(a.widths[column])
 	if width == 0 {
@@ -71,13 +70,13 @@ func (a *leapArray) sum(column int, from, to int64) (sum uint64) {
 	for _, before := range a.widths[:column] {
 		start += int(before)
 	}
-	size := len(a.cells) / KeptSeconds
+	size := len(a.cells) / stat.KeptSeconds
 	for slot := slotOf(from); from < to; from++ {
 		cell := a.cells[slot*size+start:][:width]
 		for b, digits := range cell {
 			sum += uint64(digits) << (8 * b)
 		}
-		if slot++; slot == KeptSeconds {
+		if slot++; slot == stat.KeptSeconds {
 			slot = 0
 		}
 	}
@@ -94,8 +93,8 @@ func (a *leapArray) makeRoomFor(r *row) {
 	if wider == a.widths {
 		return
 	}
-	next := leapArray{widths: wider, cells: make([]byte, KeptSeconds*size)}
-	for slot := range KeptSeconds {
+	next := leapArray{widths: wider, cells: make([]byte, stat.KeptSeconds*size)}
+	for slot := range stat.KeptSeconds {
 		old := a.read(slot)
 		next.write(slot, &old)
 	}
@@ -125,11 +124,13 @@ func (a *leapArray) read(slot int) (r row) {
 
 // at returns the cells of a row.
 func (a *leapArray) at(slot int) []byte {
-	size := len(a.cells) / KeptSeconds
+	size := len(a.cells) / stat.KeptSeconds
 	return a.cells[slot*size:][:size]
 }
 
-func slotOf(second int64) int { return int((second%KeptSeconds + KeptSeconds) % KeptSeconds) }
+func slotOf(second int64) int {
+	return int((second%stat.KeptSeconds + stat.KeptSeconds) % stat.KeptSeconds)
+}
 
 // nanos returns a duration in nanoseconds, negative ones as zero.
 func nanos(d time.Duration) uint64 { return uint64(max(0, d)) }

@@ -1,4 +1,4 @@
-package stat_test
+package leap_test
 
 import (
 	"sync"
@@ -8,14 +8,15 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"github.com/penstock-go/penstock/internal/leap"
 	"github.com/penstock-go/penstock/stat"
 )
 
 func TestNodeCountsEveryCallOfMany(t *testing.T) {
 	t.Parallel()
 	const callers, calls = 64, 500
-	var n stat.Node
-	var rules []*stat.Refusals
+	var n leap.Node
+	var rules []*leap.Refusals
 	for range 8 {
 		own := n.Refusals()
 		rules = append(rules, &own)
@@ -71,7 +72,7 @@ func TestNodeCountsEveryCallOfMany(t *testing.T) {
 func TestNodeCountsEveryEventInItsSecond(t *testing.T) {
 	t.Parallel()
 	const callers, calls = 16, 5000
-	var n stat.Node
+	var n leap.Node
 	rule := n.Refusals()
 	var clock atomic.Int64
 	want := make([][40]stat.Second, callers)

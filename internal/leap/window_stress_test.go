@@ -1,4 +1,4 @@
-package stat_test
+package leap_test
 
 import (
 	"runtime"
@@ -8,12 +8,12 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"github.com/penstock-go/penstock/stat"
+	"github.com/penstock-go/penstock/internal/leap"
 )
 
 // crowd is many goroutines that take from one window while one more moves it.
 type crowd struct {
-	window *stat.Window
+	window *leap.Window
 	now    atomic.Int64 // the bucket that is open, or will be in a moment
 	taken  [1000]atomic.Int64
 	over   atomic.Bool
@@ -24,7 +24,7 @@ type crowd struct {
 func (c *crowd) take(taker int) {
 	for i := 0; !c.over.Load(); i++ {
 		bucket, n := c.now.Load(), int32(1+(taker+i)%3)
-		if c.window.Take(bucket, n) != stat.Taken {
+		if c.window.Take(bucket, n) != leap.Taken {
 			runtime.Gosched() // or the one that moves the window would hardly run
 			continue
 		}
@@ -54,7 +54,7 @@ func TestWindowNeverHoldsMoreThanItsCeiling(t *testing.T) {
 	t.Parallel()
 	const buckets, takers = 5, 64
 	ceilings := []int64{40, 40, 40, 25, 25, 40}
-	c := &crowd{window: stat.NewWindow(buckets, 0)}
+	c := &crowd{window: leap.NewWindow(buckets, 0)}
 	c.window.Open(0, ceilings[0])
 	var taking sync.WaitGroup
 	for i := range takers {
@@ -83,7 +83,7 @@ func TestWindowNeverHoldsMoreThanItsCeiling(t *testing.T) {
 func TestWindowAdmitsExactlyItsLimit(t *testing.T) {
 	t.Parallel()
 	const takers, ceiling = 64, 1000
-	w := stat.NewWindow(10, 0)
+	w := leap.NewWindow(10, 0)
 	w.Open(0, ceiling)
 	for b := range int64(30) {
 		if b > 0 {

@@ -1,4 +1,4 @@
-package stat_test
+package leap_test
 
 import (
 	"sync"
@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/internal/leap"
 	"github.com/penstock-go/penstock/stat"
 )
 
@@ -20,7 +21,7 @@ func TestNodeKeepsNumbersOfAnySize(t *testing.T) {
 	t.Parallel()
 	sizes := []int{0, 1, 70_000, 0, 255, 256, 65_535, 65_536, 2, 0}
 	times := []time.Duration{0, time.Microsecond, 300 * time.Microsecond, time.Minute, 1000 * time.Hour, 100 * 365 * 24 * time.Hour}
-	var n stat.Node
+	var n leap.Node
 	for i := range 2*stat.KeptSeconds + 7 {
 		at, calls, took := secondAt(i), sizes[i%len(sizes)], times[i%len(times)].Truncate(time.Microsecond)
 		for range calls {
@@ -45,7 +46,7 @@ func TestNodeKeepsNumbersOfAnySize(t *testing.T) {
 // What comes late may need more room than its second has.
 func TestLateEventsWidenTheMinute(t *testing.T) {
 	t.Parallel()
-	var n stat.Node
+	var n leap.Node
 	for range 255 {
 		n.Block(secondAt(0), 1)
 	}
@@ -69,7 +70,7 @@ func TestReadersSeeWholeSecondsWhileTheMinuteWidens(t *testing.T) {
 	t.Parallel()
 	const callers, seconds = 8, 50
 	calls := func(second int) int { return 1 << (second * 10 / seconds) } // of each caller
-	var n stat.Node
+	var n leap.Node
 	var over atomic.Int64 // seconds that are
 	var reading sync.WaitGroup
 	wrong := 0

@@ -1,4 +1,4 @@
-package stat_test
+package leap_test
 
 import (
 	"slices"
@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"pgregory.net/rapid"
 
+	"github.com/penstock-go/penstock/internal/leap"
 	"github.com/penstock-go/penstock/stat"
 )
 
@@ -74,7 +75,7 @@ func TestSinceIsTheDifference(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		earlier, later := responseTimes().Draw(t, "earlier"), responseTimes().Draw(t, "later")
-		var h stat.Histogram
+		var h leap.Histogram
 		for _, d := range earlier {
 			h.Record(d)
 		}

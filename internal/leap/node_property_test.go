@@ -1,4 +1,4 @@
-package stat_test
+package leap_test
 
 import (
 	"math"
@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/internal/leap"
 	"github.com/penstock-go/penstock/stat"
 )
 
@@ -18,7 +19,7 @@ type diary struct {
 	totals  stat.Totals
 	started []clock.Instant // of the calls under way
 	times   []time.Duration
-	rules   []*stat.Refusals
+	rules   []*leap.Refusals
 	blocked []uint64           // by each of the rules
 	by      []map[int64]uint64 // the same by the second
 }
@@ -68,7 +69,7 @@ func (d *diary) minuteOf(rule int, now clock.Instant) (minute []uint64) {
 func TestNodeBehavesLikeItsModel(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		var n stat.Node
+		var n leap.Node
 		now := epoch
 		d := &diary{seconds: map[int64]*stat.Second{}}
 		micros := rapid.Custom(func(t *rapid.T) time.Duration {
@@ -148,7 +149,7 @@ func TestNodeBehavesLikeItsModel(t *testing.T) {
 	})
 }
 
-func assertNode(t *rapid.T, n *stat.Node, d *diary, now clock.Instant) {
+func assertNode(t *rapid.T, n *leap.Node, d *diary, now clock.Instant) {
 	totals := n.Totals()
 	assert.Equal(t, record(d.times), totals.ResponseTimes)
 	totals.ResponseTimes = stat.Distribution{}

@@ -1,4 +1,4 @@
-package stat_test
+package leap_test
 
 import (
 	"testing"
@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"pgregory.net/rapid"
 
-	"github.com/penstock-go/penstock/stat"
+	"github.com/penstock-go/penstock/internal/leap"
 )
 
 // windowModel is a window that remembers everything.
@@ -38,7 +38,7 @@ func TestWindowBehavesLikeItsModel(t *testing.T) {
 			ceiling: rapid.Int64Range(0, 20).Draw(t, "ceiling"),
 			taken:   map[int64]int64{},
 		}
-		w := stat.NewWindow(int(m.buckets), m.open)
+		w := leap.NewWindow(int(m.buckets), m.open)
 		w.Open(m.open, m.ceiling)
 		// someTaken picks a bucket, in the window or not, and part of what was
 		// taken in it.
@@ -52,16 +52,16 @@ func TestWindowBehavesLikeItsModel(t *testing.T) {
 		t.Repeat(map[string]func(*rapid.T){
 			"take": func(t *rapid.T) {
 				n := rapid.Int32Range(1, 5).Draw(t, "n")
-				want := stat.Full
+				want := leap.Full
 				if int64(n) <= m.room() {
-					want = stat.Taken
+					want = leap.Taken
 					m.taken[m.open] += int64(n)
 				}
 				assert.Equal(t, want, w.Take(m.open, n))
 			},
 			"take elsewhere": func(t *rapid.T) {
 				off := rapid.SampledFrom([]int64{-20, -1, 1, 2, 1 << 20}).Draw(t, "off by")
-				assert.Equal(t, stat.NotOpen, w.Take(m.open+off, 1))
+				assert.Equal(t, leap.NotOpen, w.Take(m.open+off, 1))
 			},
 			"give back at once": func(t *rapid.T) {
 				bucket, n := someTaken(t)
@@ -102,7 +102,7 @@ func TestWindowIsFreeNoLaterThanItSays(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		buckets := rapid.IntRange(1, 10).Draw(t, "buckets")
 		ceiling := rapid.Int64Range(1, 10).Draw(t, "ceiling")
-		w := stat.NewWindow(buckets, 0)
+		w := leap.NewWindow(buckets, 0)
 		w.Open(0, ceiling)
 		last := rapid.Int64Range(0, 20).Draw(t, "last")
 		for b := range last {
@@ -118,6 +118,6 @@ func TestWindowIsFreeNoLaterThanItSays(t *testing.T) {
 		free := w.FreeIn(n, w.Remaining(), none)
 		assert.Positive(t, free)
 		moveTo(w, last+free, lower)
-		assert.Equal(t, stat.Taken, w.Take(last+free, n))
+		assert.Equal(t, leap.Taken, w.Take(last+free, n))
 	})
 }

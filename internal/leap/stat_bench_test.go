@@ -1,16 +1,16 @@
-package stat_test
+package leap_test
 
 import (
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/penstock-go/penstock/stat"
+	"github.com/penstock-go/penstock/internal/leap"
 )
 
 func BenchmarkWindowTake(b *testing.B) {
-	open := func(ceiling int64) *stat.Window {
-		w := stat.NewWindow(10, 0)
+	open := func(ceiling int64) *leap.Window {
+		w := leap.NewWindow(10, 0)
 		w.Open(0, ceiling)
 		return w
 	}
@@ -33,14 +33,14 @@ func BenchmarkWindowTake(b *testing.B) {
 
 func BenchmarkHistogramRecord(b *testing.B) {
 	b.Run("serial", func(b *testing.B) {
-		var h stat.Histogram
+		var h leap.Histogram
 		b.ReportAllocs()
 		for b.Loop() {
 			h.Record(3 * time.Millisecond)
 		}
 	})
 	b.Run("parallel", func(b *testing.B) {
-		var h stat.Histogram
+		var h leap.Histogram
 		var worker atomic.Int64
 		b.ReportAllocs()
 		b.RunParallel(func(pb *testing.PB) {
@@ -53,20 +53,20 @@ func BenchmarkHistogramRecord(b *testing.B) {
 }
 
 func BenchmarkNodeCall(b *testing.B) {
-	call := func(n *stat.Node, i int) {
+	call := func(n *leap.Node, i int) {
 		now := epoch.Add(time.Duration(i) * time.Microsecond) // other seconds come
 		n.Pass(now, 1)
 		n.Done(now, now.Add(time.Millisecond), false)
 	}
 	b.Run("serial", func(b *testing.B) {
-		var n stat.Node
+		var n leap.Node
 		b.ReportAllocs()
 		for i := 0; b.Loop(); i++ {
 			call(&n, i)
 		}
 	})
 	b.Run("parallel", func(b *testing.B) {
-		var n stat.Node
+		var n leap.Node
 		b.ReportAllocs()
 		b.RunParallel(func(pb *testing.PB) {
 			for i := 0; pb.Next(); i++ {

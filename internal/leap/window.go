@@ -1,4 +1,4 @@
-package stat
+package leap
 
 import (
 	"math"

@@ -1,4 +1,4 @@
-package stat_test
+package leap_test
 
 import (
 	"math"
@@ -7,12 +7,13 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"github.com/penstock-go/penstock/internal/leap"
 	"github.com/penstock-go/penstock/stat"
 )
 
 // record returns what a histogram makes of some response times.
 func record(times []time.Duration) stat.Distribution {
-	var h stat.Histogram
+	var h leap.Histogram
 	for _, d := range times {
 		h.Record(d)
 	}
@@ -125,7 +126,7 @@ func TestDistributionBucketsHoldWhatWasRecorded(t *testing.T) {
 
 func TestDistributionSince(t *testing.T) {
 	t.Parallel()
-	var h stat.Histogram
+	var h leap.Histogram
 	h.Record(time.Millisecond)
 	h.Record(time.Second)
 	before := h.Snapshot()
@@ -153,7 +154,7 @@ func TestCountUpTo(t *testing.T) {
 }
 
 func TestHistogramAllocatesOnlyForNewMagnitudes(t *testing.T) {
-	var h stat.Histogram
+	var h leap.Histogram
 	h.Record(time.Millisecond)
 	assert.Zero(t, testing.AllocsPerRun(1000, func() { h.Record(time.Millisecond) }))
 }

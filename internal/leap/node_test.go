@@ -1,4 +1,4 @@
-package stat_test
+package leap_test
 
 import (
 	"fmt"
@@ -9,12 +9,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/internal/leap"
 	"github.com/penstock-go/penstock/stat"
 )
 
 func TestNodeIsEmptyAtFirst(t *testing.T) {
 	t.Parallel()
-	var n stat.Node
+	var n leap.Node
 	assert.Equal(t, stat.Totals{}, n.Totals())
 	assert.True(t, n.Idle(epoch))
 	minute := n.Minute(epoch)
@@ -27,7 +28,7 @@ func TestNodeIsEmptyAtFirst(t *testing.T) {
 
 func TestNodeFollowsACall(t *testing.T) {
 	t.Parallel()
-	var n stat.Node
+	var n leap.Node
 	n.BeginWait()
 	assert.Equal(t, int64(1), n.Waiting())
 	n.EndWait(epoch, epoch.Add(1500*time.Millisecond))
@@ -59,7 +60,7 @@ func TestNodeFollowsACall(t *testing.T) {
 func TestNodeTakesBackAPass(t *testing.T) {
 	t.Parallel()
 	for after := range 100 * time.Second / time.Second {
-		var n stat.Node
+		var n leap.Node
 		n.Pass(epoch, 2)
 		n.Pass(epoch, 3)
 		n.Block(epoch.Add(after*time.Second), 7) // the node goes on to that second
@@ -78,7 +79,7 @@ func TestNodeTakesBackAPass(t *testing.T) {
 
 func TestNodeCountsLateEventsInTheirSecond(t *testing.T) {
 	t.Parallel()
-	var n stat.Node
+	var n leap.Node
 	now := epoch.Add(3 * time.Second)
 	n.Pass(now, 1)
 	n.Pass(epoch, 1)
@@ -97,7 +98,7 @@ func TestNodeCountsLateEventsInTheirSecond(t *testing.T) {
 
 func TestSumsThroughASecondHaveWhatWasCountedLate(t *testing.T) {
 	t.Parallel()
-	var n stat.Node
+	var n leap.Node
 	at := func(s int) clock.Instant { return epoch.Add(time.Duration(s) * time.Second) }
 	through := func(s int) stat.Second { return n.Through(at(s).Time().Unix()) }
 	n.Pass(at(0), 1)
@@ -125,7 +126,7 @@ func TestSumsThroughASecondHaveWhatWasCountedLate(t *testing.T) {
 // What is more than the word of a tally holds is counted counters it.
 func TestNodeCountsWithoutBoundInASecond(t *testing.T) {
 	t.Parallel()
-	var n stat.Node
+	var n leap.Node
 	const calls = 3_000_000
 	for range calls {
 		n.Pass(epoch, 1)
@@ -148,7 +149,7 @@ func TestNodeCountsWithoutBoundInASecond(t *testing.T) {
 
 func TestNodeRefusedCall(t *testing.T) {
 	t.Parallel()
-	var n stat.Node
+	var n leap.Node
 	n.Block(epoch, 1)
 	assert.Equal(t, stat.Totals{Blocked: 1, BlockedTokens: 1}, n.Totals())
 	assert.Equal(t, uint64(1), n.Second(epoch.Time().Unix()).Blocked)
@@ -156,15 +157,15 @@ func TestNodeRefusedCall(t *testing.T) {
 
 func TestNodeIsIdleAMinuteAfterTheLastEvent(t *testing.T) {
 	t.Parallel()
-	for name, happen := range map[string]func(n *stat.Node){
-		"passed":  func(n *stat.Node) { n.Pass(epoch, 1); n.Done(epoch, epoch, false) },
-		"blocked": func(n *stat.Node) { n.Block(epoch, 1) },
-		"ended":   func(n *stat.Node) { n.Pass(epoch.Add(-time.Hour), 1); n.Done(epoch.Add(-time.Hour), epoch, false) },
-		"waited":  func(n *stat.Node) { n.BeginWait(); n.EndWait(epoch.Add(-time.Hour), epoch) },
+	for name, happen := range map[string]func(n *leap.Node){
+		"passed":  func(n *leap.Node) { n.Pass(epoch, 1); n.Done(epoch, epoch, false) },
+		"blocked": func(n *leap.Node) { n.Block(epoch, 1) },
+		"ended":   func(n *leap.Node) { n.Pass(epoch.Add(-time.Hour), 1); n.Done(epoch.Add(-time.Hour), epoch, false) },
+		"waited":  func(n *leap.Node) { n.BeginWait(); n.EndWait(epoch.Add(-time.Hour), epoch) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			var n stat.Node
+			var n leap.Node
 			happen(&n)
 			for after, want := range map[time.Duration]bool{
 				0: false, time.Second: false, 59 * time.Second: false,
@@ -178,7 +179,7 @@ func TestNodeIsIdleAMinuteAfterTheLastEvent(t *testing.T) {
 
 func TestNodeIsBusyWhileACallIsUnderWay(t *testing.T) {
 	t.Parallel()
-	var n stat.Node
+	var n leap.Node
 	n.Pass(epoch, 1)
 	assert.False(t, n.Idle(epoch.Add(24*time.Hour)))
 	n.Done(epoch, epoch, false)
@@ -194,7 +195,7 @@ func TestSecondMeanResponseTime(t *testing.T) {
 }
 
 func TestNodeAllocatesNothingOnceItKnowsACall(t *testing.T) {
-	var n stat.Node
+	var n leap.Node
 	now := epoch
 	call := func() {
 		now = now.Add(100 * time.Millisecond)
@@ -209,7 +210,7 @@ func TestNodeAllocatesNothingOnceItKnowsACall(t *testing.T) {
 }
 
 func ExampleNode() {
-	var n stat.Node
+	var n leap.Node
 	start := epoch
 	for range 3 {
 		n.Pass(start, 1)

@@ -1,4 +1,4 @@
-package stat_test
+package leap_test
 
 import (
 	"math"
@@ -9,13 +9,13 @@ import (
 	"github.com/stretchr/testify/assert"
 	"pgregory.net/rapid"
 
-	"github.com/penstock-go/penstock/stat"
+	"github.com/penstock-go/penstock/internal/leap"
 )
 
 func TestShortResponseTimesAddUp(t *testing.T) {
 	t.Parallel()
 	const callers, calls, took = 4, 250_000, 499
-	var n stat.Node
+	var n leap.Node
 	var calling sync.WaitGroup
 	for range callers {
 		calling.Go(func() {
@@ -40,7 +40,7 @@ func TestShortResponseTimesAddUp(t *testing.T) {
 func TestSumsAreExactToTheNanosecond(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		var n stat.Node
+		var n leap.Node
 		var sum time.Duration
 		longest := map[int64]time.Duration{}
 		now := epoch
@@ -74,7 +74,7 @@ func TestLongestResponseTimeOfWeeksIsKept(t *testing.T) {
 	t.Parallel()
 	const day = 24 * time.Hour
 	for _, took := range []time.Duration{1, 26 * day, 27*day + 1, 60 * day, 40 * 365 * day} {
-		var n stat.Node
+		var n leap.Node
 		n.Pass(epoch, 1)
 		n.Done(epoch.Add(-took), epoch, false)
 		s := n.Second(epoch.Time().Unix())

@@ -1,4 +1,4 @@
-package stat_test
+package leap_test
 
 import (
 	"math"
@@ -6,25 +6,25 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"github.com/penstock-go/penstock/stat"
+	"github.com/penstock-go/penstock/internal/leap"
 )
 
 // openWindow returns a window that is open in bucket 100.
-func openWindow(buckets int, ceiling int64) *stat.Window {
-	w := stat.NewWindow(buckets, 100)
+func openWindow(buckets int, ceiling int64) *leap.Window {
+	w := leap.NewWindow(buckets, 100)
 	w.Open(100, ceiling)
 	return w
 }
 
 // moveTo opens a later bucket, or the present one anew.
-func moveTo(w *stat.Window, bucket, ceiling int64) {
+func moveTo(w *leap.Window, bucket, ceiling int64) {
 	w.Close()
 	w.Open(bucket, ceiling)
 }
 
-func take(w *stat.Window, bucket int64, times int) (taken int) {
+func take(w *leap.Window, bucket int64, times int) (taken int) {
 	for range times {
-		if w.Take(bucket, 1) == stat.Taken {
+		if w.Take(bucket, 1) == leap.Taken {
 			taken++
 		}
 	}
@@ -33,8 +33,8 @@ func take(w *stat.Window, bucket int64, times int) (taken int) {
 
 func TestWindowIsClosedWhenMade(t *testing.T) {
 	t.Parallel()
-	w := stat.NewWindow(10, 100)
-	assert.Equal(t, stat.NotOpen, w.Take(100, 1))
+	w := leap.NewWindow(10, 100)
+	assert.Equal(t, leap.NotOpen, w.Take(100, 1))
 	assert.False(t, w.TryGiveBack(100, 1))
 	assert.Equal(t, int64(100), w.OpenBucket())
 	assert.Zero(t, w.Held(100))
@@ -43,10 +43,10 @@ func TestWindowIsClosedWhenMade(t *testing.T) {
 func TestWindowTakesUpToItsCeiling(t *testing.T) {
 	t.Parallel()
 	w := openWindow(10, 5)
-	assert.Equal(t, stat.Taken, w.Take(100, 3))
-	assert.Equal(t, stat.Full, w.Take(100, 3), "three more would be one too many")
-	assert.Equal(t, stat.Taken, w.Take(100, 2), "a refusal takes nothing")
-	assert.Equal(t, stat.Full, w.Take(100, 1))
+	assert.Equal(t, leap.Taken, w.Take(100, 3))
+	assert.Equal(t, leap.Full, w.Take(100, 3), "three more would be one too many")
+	assert.Equal(t, leap.Taken, w.Take(100, 2), "a refusal takes nothing")
+	assert.Equal(t, leap.Full, w.Take(100, 1))
 	assert.Zero(t, w.Remaining())
 	assert.Equal(t, int64(5), w.Held(100))
 }
@@ -55,7 +55,7 @@ func TestWindowKnowsOnlyTheOpenBucket(t *testing.T) {
 	t.Parallel()
 	w := openWindow(10, 5)
 	for _, bucket := range []int64{99, 101, 0, -100, 100 + 1<<31, math.MaxInt64} {
-		assert.Equal(t, stat.NotOpen, w.Take(bucket, 1), "bucket %d", bucket)
+		assert.Equal(t, leap.NotOpen, w.Take(bucket, 1), "bucket %d", bucket)
 		assert.False(t, w.TryGiveBack(bucket, 1), "bucket %d", bucket)
 	}
 	assert.Equal(t, int64(5), w.Remaining())
@@ -84,7 +84,7 @@ func TestWindowFreesWhatLeavesIt(t *testing.T) {
 
 func TestWindowBeforeTheEpoch(t *testing.T) {
 	t.Parallel()
-	w := stat.NewWindow(3, -2)
+	w := leap.NewWindow(3, -2)
 	w.Open(-2, 5)
 	assert.Equal(t, 5, take(w, -2, 9))
 	for i, want := range []int{0, 0, 5} {
@@ -100,7 +100,7 @@ func TestWindowCloseTellsWhatWasTaken(t *testing.T) {
 	take(w, 100, 2)
 	assert.Equal(t, int64(2), w.Close())
 	assert.Equal(t, int64(2), w.Close(), "closing it again says the same")
-	assert.Equal(t, stat.NotOpen, w.Take(100, 1))
+	assert.Equal(t, leap.NotOpen, w.Take(100, 1))
 	w.Open(100, 5)
 	assert.Equal(t, 3, take(w, 100, 9), "what was taken before still counts")
 	assert.Equal(t, int64(5), w.Close(), "and is told with the rest")
@@ -157,9 +157,9 @@ func TestWindowUnderALoweredCeiling(t *testing.T) {
 	take(w, 100, 8)
 	moveTo(w, 101, 3)
 	assert.Equal(t, int64(-5), w.Remaining())
-	assert.Equal(t, stat.Full, w.Take(101, 1))
+	assert.Equal(t, leap.Full, w.Take(101, 1))
 	assert.True(t, w.TryGiveBack(101, 2), "given back or not, there is no room yet")
-	assert.Equal(t, stat.Full, w.Take(101, 1))
+	assert.Equal(t, leap.Full, w.Take(101, 1))
 
 	moveTo(w, 101, 10)
 	assert.Equal(t, 4, take(w, 101, 9), "raised again: the room that was left, and the two")
@@ -169,9 +169,9 @@ func TestWindowHoldsTheLargestCeiling(t *testing.T) {
 	t.Parallel()
 	const largest = 1_000_000_000
 	w := openWindow(2, largest)
-	assert.Equal(t, stat.Full, w.Take(100, math.MaxInt32))
-	assert.Equal(t, stat.Taken, w.Take(100, largest))
-	assert.Equal(t, stat.Full, w.Take(100, 1))
+	assert.Equal(t, leap.Full, w.Take(100, math.MaxInt32))
+	assert.Equal(t, leap.Taken, w.Take(100, largest))
+	assert.Equal(t, leap.Full, w.Take(100, 1))
 	moveTo(w, 101, 0)
 	assert.Equal(t, int64(-largest), w.Remaining())
 	moveTo(w, 102, largest)
@@ -184,7 +184,7 @@ const none = math.MinInt64 / 2
 func TestWindowFreeIn(t *testing.T) {
 	t.Parallel()
 	// Four buckets, full with 1, 2, 0 and 3 tokens.
-	fill := func() *stat.Window {
+	fill := func() *leap.Window {
 		w := openWindow(4, 6)
 		for i, n := range []int{1, 2, 0, 3} {
 			moveTo(w, 100+int64(i), 6)
@@ -197,9 +197,9 @@ func TestWindowFreeIn(t *testing.T) {
 		assert.Equal(t, want, w.FreeIn(n, 0, none), "%d tokens", n)
 		w.Close()
 		w.Open(103+want-1, 6)
-		assert.Equal(t, stat.Full, w.Take(103+want-1, n), "%d tokens, a bucket too early", n)
+		assert.Equal(t, leap.Full, w.Take(103+want-1, n), "%d tokens, a bucket too early", n)
 		moveTo(w, 103+want, 6)
-		assert.Equal(t, stat.Taken, w.Take(103+want, n), "%d tokens, when told", n)
+		assert.Equal(t, leap.Taken, w.Take(103+want, n), "%d tokens, when told", n)
 	}
 }
 
@@ -225,7 +225,7 @@ func TestResizedWindowHoldsWhatIsPutIntoIt(t *testing.T) {
 	assert.Equal(t, int64(3), w.TakenIn(100))
 	w.Resize(2, 50)
 	assert.Equal(t, int64(50), w.OpenBucket())
-	assert.Equal(t, stat.NotOpen, w.Take(50, 1), "still closed")
+	assert.Equal(t, leap.NotOpen, w.Take(50, 1), "still closed")
 	assert.Zero(t, w.Held(50), "and empty")
 
 	_, ok := w.Put(48, 9)
@@ -242,7 +242,7 @@ func TestResizedWindowHoldsWhatIsPutIntoIt(t *testing.T) {
 	w.Open(50, 12)
 	assert.Equal(t, int64(6), w.Remaining())
 	assert.Equal(t, int64(4), w.Taken())
-	assert.Equal(t, stat.Taken, w.Take(50, 6))
+	assert.Equal(t, leap.Taken, w.Take(50, 6))
 	assert.Equal(t, int64(10), w.Close())
 }
 
@@ -262,16 +262,16 @@ func TestWindowAllocatesNothing(t *testing.T) {
 
 func TestCloneOfAWindowIsIndependent(t *testing.T) {
 	t.Parallel()
-	w := stat.NewWindow(4, 10)
+	w := leap.NewWindow(4, 10)
 	w.Open(10, 5)
-	assert.Equal(t, stat.Taken, w.Take(10, 2))
+	assert.Equal(t, leap.Taken, w.Take(10, 2))
 	w.Close()
-	c := new(stat.Window)
+	c := new(leap.Window)
 	c.Copy(w)
-	assert.Equal(t, stat.NotOpen, c.Take(10, 1), "closed too")
+	assert.Equal(t, leap.NotOpen, c.Take(10, 1), "closed too")
 	w.Open(10, 5)
 	c.Open(11, 5)
-	assert.Equal(t, stat.Taken, c.Take(11, 3))
-	assert.Equal(t, stat.Full, c.Take(11, 1), "it holds what the other did")
-	assert.Equal(t, stat.Taken, w.Take(10, 3), "which holds nothing of it")
+	assert.Equal(t, leap.Taken, c.Take(11, 3))
+	assert.Equal(t, leap.Full, c.Take(11, 1), "it holds what the other did")
+	assert.Equal(t, leap.Taken, w.Take(10, 3), "which holds nothing of it")
 }
