@@ -184,7 +184,7 @@ func (g *Guard) charge(tokens int32) {
 func (g *Guard) moveToRecord() *call.Record {
 	passed, tokens := g.extras.Passed, g.tokens()
 	if passed == nil {
-		passed = &g.resource.env.noRules.others.PassedRules
+		passed = &g.resource.env.noRules.Others.PassedRules
 	}
 	record := g.resource.env.NewRecord(passed)
 	for i := range passed.Asked {
