@@ -10,9 +10,9 @@ import (
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/fleet"
+	fleetmemory "github.com/penstock-go/penstock/fleet/memory"
 	"github.com/penstock-go/penstock/flow"
 	"github.com/penstock-go/penstock/rules"
-	fleetmemory "github.com/penstock-go/penstock/fleet/memory"
 )
 
 // BenchmarkGuardOfAFleetRule is a call under one rule, which is for the whole fleet or for

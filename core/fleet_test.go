@@ -17,9 +17,9 @@ import (
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/fleet"
+	fleetmemory "github.com/penstock-go/penstock/fleet/memory"
 	"github.com/penstock-go/penstock/flow"
 	"github.com/penstock-go/penstock/rules"
-	fleetmemory "github.com/penstock-go/penstock/fleet/memory"
 )
 
 // quota is a rule for the whole fleet.

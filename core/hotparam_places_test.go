@@ -15,8 +15,8 @@ import (
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/fleet"
-	"github.com/penstock-go/penstock/rules"
 	fleetmemory "github.com/penstock-go/penstock/fleet/memory"
+	"github.com/penstock-go/penstock/rules"
 )
 
 // TestValuesSharePlacesOnEightEngines has eight engines, each with the goroutine of its own, limit the

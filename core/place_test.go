@@ -10,9 +10,9 @@ import (
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/fleet"
+	counts "github.com/penstock-go/penstock/fleet/memory"
 	"github.com/penstock-go/penstock/isolation"
 	"github.com/penstock-go/penstock/rules"
-	counts "github.com/penstock-go/penstock/fleet/memory"
 )
 
 // placeEngine is one instance of a fleet that shares the only place of a resource, stepped by hand.

@@ -12,10 +12,10 @@ import (
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/fleet"
+	fleetmemory "github.com/penstock-go/penstock/fleet/memory"
 	"github.com/penstock-go/penstock/flow"
 	"github.com/penstock-go/penstock/list"
 	"github.com/penstock-go/penstock/rules"
-	fleetmemory "github.com/penstock-go/penstock/fleet/memory"
 )
 
 func ended(t *testing.T) context.Context {

@@ -12,8 +12,8 @@ import (
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/fleet"
-	"github.com/penstock-go/penstock/rules"
 	fleetmemory "github.com/penstock-go/penstock/fleet/memory"
+	"github.com/penstock-go/penstock/rules"
 )
 
 // passing counts how many calls of a token pass one after the other.

@@ -13,10 +13,10 @@ import (
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/fleet"
+	fleetmemory "github.com/penstock-go/penstock/fleet/memory"
 	"github.com/penstock-go/penstock/hotparam"
 	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
-	fleetmemory "github.com/penstock-go/penstock/fleet/memory"
 )
 
 // spend has so many calls made, and returns how many passed.
