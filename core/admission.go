@@ -123,7 +123,7 @@ func (a *admission) proceed(ctx context.Context, opts []Option) (after time.Dura
 		if plan == nil {
 			return 0, ErrClosed
 		}
-		c := plan.chainFor(opts)
+		c := plan.ChainFor(opts)
 		a.held.Follow(&a.Request, opts, c)
 		if err := a.refusedWaiting(ctx, opts, c); err != nil {
 			return 0, err
@@ -380,10 +380,10 @@ func (e *callEnv) waitError(ctx context.Context) error {
 // leavesOff ends the wait of a call for what is switched off now. It returns whether it waited for that.
 func (a *admission) leavesOff() bool {
 	switches := a.resource.env.names.switches()
-	if switches.len() == 0 {
+	if switches.Len() == 0 {
 		return false
 	}
-	isOff := func(key rule.Key) bool { return switches.off(key, a.Name) != nil }
+	isOff := func(key rule.Key) bool { return switches.Off(key, a.Name) != nil }
 	if a.waiter == nil || !isOff(a.held.Chain.Steps[a.waitsAt].Refusals.Key) {
 		return false
 	}

@@ -4,17 +4,18 @@ import (
 	"slices"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/core/internal/inforce"
 )
 
 // attach links a rule to the resources that it names, however many there are. The
 // caller holds g.swapMu, as for all that follows.
-func (g *registry) attach(a *activeRule, now clock.Instant) {
-	if name := a.resource; name != "" {
+func (g *registry) attach(a *inforce.Rule, now clock.Instant) {
+	if name := a.Resource; name != "" {
 		r := g.resourceOfRule(name, now)
 		r.attached.guards = append(r.attached.guards, a)
 	}
-	if a.related != "" {
-		r := g.resourceOfRule(a.related, now)
+	if a.Related != "" {
+		r := g.resourceOfRule(a.Related, now)
 		r.attached.counts = append(r.attached.counts, a)
 	}
 }
@@ -46,8 +47,8 @@ func (g *registry) resourceOfRule(name string, now clock.Instant) *resource {
 
 // detach removes the rules that are gone from a resource, all at once.
 func (g *registry) detach(r *resource) {
-	r.attached.guards = slices.DeleteFunc(r.attached.guards, (*activeRule).isRemoved)
-	r.attached.counts = slices.DeleteFunc(r.attached.counts, (*activeRule).isRemoved)
+	r.attached.guards = slices.DeleteFunc(r.attached.guards, (*inforce.Rule).IsRemoved)
+	r.attached.counts = slices.DeleteFunc(r.attached.counts, (*inforce.Rule).IsRemoved)
 	if len(r.attached.guards)+len(r.attached.counts) == 0 {
 		r.attached = nil
 		g.mu.Lock()

@@ -11,6 +11,7 @@ import (
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core/internal/call"
+	"github.com/penstock-go/penstock/core/internal/inforce"
 	"github.com/penstock-go/penstock/core/internal/journal"
 	"github.com/penstock-go/penstock/core/internal/lines"
 	"github.com/penstock-go/penstock/core/internal/recorder"
@@ -37,15 +38,12 @@ type callEnv struct {
 
 	names    resourceNames  // for calls that do not find what they expect in their resource
 	overflow *resourceStats // those that names beyond the bound share
-	noRules  plan           // of resources without rules
+	noRules  inforce.Plan   // of resources without rules
 
 	journal      journal.Journal
 	events       eventLog
 	refusalLines lines.Budget
 }
-
-// closedGeneration is the generation of an engine that was closed.
-const closedGeneration = math.MaxUint64
 
 // resourceNames finds the resources by their names.
 type resourceNames interface {
@@ -59,7 +57,7 @@ type resourceNames interface {
 	countIfForgotten(r *resource, tokens int32)
 
 	// switches returns what is switched off and on.
-	switches() *switchTable
+	switches() *inforce.Switches
 }
 
 func (e *callEnv) init(config *Config) {
@@ -70,7 +68,7 @@ func (e *callEnv) init(config *Config) {
 	}
 	e.linksUntil.Store(math.MinInt64)
 	e.closed = make(chan struct{})
-	none := &e.noRules.others
+	none := &e.noRules.Others
 	none.IsFollowed = e.observesPasses()
 	none.IsEmpty = !none.IsFollowed
 	e.journal.Init(e.log)
@@ -83,7 +81,7 @@ func isForeign(c clock.Clock) bool {
 	return t.Kind() != reflect.Pointer || t.Elem().PkgPath() != reflect.TypeFor[clock.Instant]().PkgPath()
 }
 
-func (e *callEnv) isClosed() bool { return e.generation.Load() == closedGeneration }
+func (e *callEnv) isClosed() bool { return e.generation.Load() == inforce.Closed }
 
 // observesPasses says whether the observer learns of calls that pass.
 func (e *callEnv) observesPasses() bool { return e.observer.Passed != nil }

@@ -56,7 +56,7 @@ func (e *Engine) Decide(ctx context.Context, resource string, opts ...Option) (g
 		}
 	}()
 	if p := r.lookUpAgain(resource).planNow(); p != nil {
-		d.Limits = p.quotas(ctx, e.clock.Now(), opts)
+		d.Limits = quotasOf(ctx, p, e.clock.Now(), opts)
 	}
 	told = true
 	return

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/core/internal/inforce"
 	"github.com/penstock-go/penstock/core/internal/lines"
 	"github.com/penstock-go/penstock/core/internal/membership"
 	"github.com/penstock-go/penstock/core/internal/signals"
@@ -90,7 +91,7 @@ func (e *Engine) Lists() *list.Registry { return e.lists }
 // context; a second Close does nothing but wait for the same.
 func (e *Engine) Close() {
 	e.rules.mu.Lock()
-	if e.generation.Swap(closedGeneration) != closedGeneration {
+	if e.generation.Swap(inforce.Closed) != inforce.Closed {
 		close(e.closed)
 		e.sleepers.wakeAll()
 		e.sources.cancel()

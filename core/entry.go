@@ -43,17 +43,17 @@ func (e *Engine) enter(ctx context.Context, r *resource, name string, opts []Opt
 			r = e.resources.getOrAdd(name)
 		}
 	}
-	if s := r.plan.Load().prefetching; s != nil {
+	if s := r.plan.Load().Prefetching; s != nil {
 		s.Prefetch(opts)
 	}
 	now := e.clock.Now()
 	generation, plan := e.generation.Load(), r.plan.Load()
-	if !plan.isInForce(generation) { // as in planNow, whose call is 1 ns
+	if !plan.IsInForce(generation) { // as in planNow, whose call is 1 ns
 		if plan = r.planBefore(); plan == nil {
 			return Guard{}, ErrClosed
 		}
 	}
-	c := plan.chainFor(opts)
+	c := plan.ChainFor(opts)
 	switch {
 	case c.IsOneStep:
 		return r.enterStep(ctx, name, now, tokens, opts, c)

@@ -62,14 +62,3 @@ func exemptions(config *Config) func(name string) bool {
 		return false
 	}
 }
-
-// eitherOf returns a function that says whether one of two functions does; each may be nil.
-func eitherOf(one, other func(string) bool) func(string) bool {
-	switch {
-	case one == nil:
-		return other
-	case other == nil:
-		return one
-	}
-	return func(name string) bool { return one(name) || other(name) }
-}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core/internal/call"
+	"github.com/penstock-go/penstock/core/internal/inforce"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -42,16 +43,16 @@ func (e *Engine) Explain(resource string, opts ...Option) []Applied {
 	var applied []Applied
 	now := e.clock.Now()
 	for _, p := range e.applying(resource, opts) {
-		a := Applied{RuleSnapshot: p.snapshot(now)}
-		if call, found := p.callOf(context.Background(), now, opts); found != nil {
-			a.Attributes, a.RetryAfter = found, p.limiter.RetryAfter(call)
+		a := Applied{RuleSnapshot: snapshotOf(&p, now)}
+		if call, found := askedOf(context.Background(), &p, now, opts); found != nil {
+			a.Attributes, a.RetryAfter = found, p.Limiter.RetryAfter(call)
 			switch {
 			case a.RetryAfter == rule.Forbidden:
 				a.RetryAfter = Never
-			case p.rule.Demotes():
+			case p.Rule.Demotes():
 				a.RetryAfter = 0
 			}
-			p.addQuota(&a.RuleSnapshot, call)
+			addQuota(&a.RuleSnapshot, &p, call)
 		}
 		applied = append(applied, a)
 	}
@@ -70,10 +71,10 @@ func (e *Engine) locate(applied []Applied) {
 	}
 }
 
-// callOf returns a call with these options as the limiter gets it, and what the rule finds when it
+// askedOf returns a call with these options as the limiter gets it, and what the rule finds when it
 // looks at the attributes of the call; nil if it looks at none.
-func (p *planned) callOf(ctx context.Context, now clock.Instant, opts []Option) (asked rule.Call, found []AppliedAttribute) {
-	keys := p.rule.Attributes()
+func askedOf(ctx context.Context, p *inforce.Planned, now clock.Instant, opts []Option) (asked rule.Call, found []AppliedAttribute) {
+	keys := p.Rule.Attributes()
 	if len(keys) == 0 {
 		return rule.Call{}, nil
 	}
@@ -98,10 +99,10 @@ func (p *planned) callOf(ctx context.Context, now clock.Instant, opts []Option) 
 
 // addQuota adds what is left of the limit that the call is held against, if the rule has one for
 // each value.
-func (p *planned) addQuota(to *RuleSnapshot, call rule.Call) {
-	if reader, ok := p.limiter.(rule.QuotaReader); ok {
-		if to.Quota = reader.QuotaOf(call); to.Quota != nil {
-			to.Value = call.Attribute
+func addQuota(to *RuleSnapshot, p *inforce.Planned, asked rule.Call) {
+	if reader, ok := p.Limiter.(rule.QuotaReader); ok {
+		if to.Quota = reader.QuotaOf(asked); to.Quota != nil {
+			to.Value = asked.Attribute
 		}
 	}
 }
@@ -115,7 +116,7 @@ func (e *Engine) Quotas(resource string, opts ...Option) []RuleSnapshot {
 	if p == nil {
 		return nil
 	}
-	return p.quotas(context.Background(), e.clock.Now(), opts)
+	return quotasOf(context.Background(), p, e.clock.Now(), opts)
 }
 
 // PartitionKey returns what tells the value of the snapshot from others, for clients who know the
@@ -134,7 +135,7 @@ func (s *RuleSnapshot) PartitionKey() []byte {
 // attribute, so that what Quotas returns is different for each caller. Shadow rules are left out.
 func (e *Engine) LimitsValues(resource string, opts ...Option) bool {
 	for _, p := range e.applying(resource, opts) {
-		if _, byValue := p.limiter.(rule.QuotaReader); byValue && p.refuses() {
+		if _, byValue := p.Limiter.(rule.QuotaReader); byValue && p.Refuses() {
 			return true
 		}
 	}
@@ -149,51 +150,38 @@ func (e *Engine) NamedOrigin(resource, origin string) string {
 	if origin == "" {
 		return ""
 	}
-	if p := e.resources.peek(resource).planNow(); p != nil && p.origins[origin] != nil {
+	if p := e.resources.peek(resource).planNow(); p != nil && p.Origins[origin] != nil {
 		return origin
 	}
 	return ""
 }
 
 // applying returns the rules that apply to such a call, in the order of asking.
-func (e *Engine) applying(resource string, opts []Option) []planned {
+func (e *Engine) applying(resource string, opts []Option) []inforce.Planned {
 	p := e.resources.peek(resource).planNow()
 	if p == nil {
 		return nil
 	}
-	return p.applying(opts)
+	return p.Applying(opts)
 }
 
-func (p *plan) applying(opts []Option) (rules []planned) {
-	origin := call.OriginOf(opts)
-	if _, named := p.origins[origin]; !named {
-		origin = rule.OtherOrigins
-	}
-	for _, entry := range p.rules {
-		if isFor(entry.rule.Target(), origin) {
-			rules = append(rules, entry)
-		}
-	}
-	return rules
-}
-
-// quotas returns the state of the rules of [Engine.Quotas].
-func (p *plan) quotas(ctx context.Context, now clock.Instant, opts []Option) (states []RuleSnapshot) {
-	for _, of := range p.applying(opts) {
-		if !of.refuses() {
+// quotasOf returns the state of the rules of [Engine.Quotas].
+func quotasOf(ctx context.Context, p *inforce.Plan, now clock.Instant, opts []Option) (states []RuleSnapshot) {
+	for _, of := range p.Applying(opts) {
+		if !of.Refuses() {
 			continue
 		}
-		switch _, byValue := of.limiter.(rule.QuotaReader); {
+		switch _, byValue := of.Limiter.(rule.QuotaReader); {
 		case byValue:
-			s := of.identity()
-			if call, found := of.callOf(ctx, now, opts); found != nil {
-				of.addQuota(&s, call)
+			s := identityOf(&of)
+			if call, found := askedOf(ctx, &of, now, opts); found != nil {
+				addQuota(&s, &of, call)
 			}
 			if s.Quota != nil {
 				states = append(states, s)
 			}
-		case of.rule.Type().Phase() == rule.PhaseRate:
-			if s := of.snapshot(now); s.Quota != nil {
+		case of.Rule.Type().Phase() == rule.PhaseRate:
+			if s := snapshotOf(&of, now); s.Quota != nil {
 				states = append(states, s)
 			}
 		}

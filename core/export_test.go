@@ -3,6 +3,7 @@ package core
 import (
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core/internal/call"
+	"github.com/penstock-go/penstock/core/internal/inforce"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -21,13 +22,13 @@ func (e *Engine) Impose(resource string, rules ...Imposed) {
 	g := &e.resources
 	g.swapMu.Lock()
 	defer g.swapMu.Unlock()
-	p := planner{limiters: &e.limiters, resource: resource}
+	p := e.limiters.planner(resource, nil)
 	for _, of := range rules {
-		state := &ruleState{rule: new(activeRule), limiter: call.VersionedLimiter{Limiter: of.Limiter, First: of.Limiter}, tally: call.NewTally(&r.node)}
-		state.refusals = call.NewRefusals(resource, of.Rule, state.tally)
-		p.add(of.Rule, state, state.limiter, of.Rule.Target())
+		state := &inforce.State{Rule: new(inforce.Rule), Limiter: call.VersionedLimiter{Limiter: of.Limiter, First: of.Limiter}, Tally: call.NewTally(&r.node)}
+		state.Refusals = call.NewRefusals(resource, of.Rule, state.Tally)
+		p.Add(of.Rule, state, state.Limiter, of.Rule.Target())
 	}
-	r.plan.Store(p.plan(e.generation.Load()))
+	r.plan.Store(p.Plan(e.generation.Load()))
 }
 
 // CopyGuard returns a copy of a guard, which programs must not make.
@@ -40,9 +41,9 @@ func CopyGuard(g *Guard) *Guard {
 
 // FlowStates returns the states of the flow rules on a resource.
 func (e *Engine) FlowStates(resource string) (states []rule.Status) {
-	for _, of := range e.resources.get(resource).planNow().rules {
-		if of.rule.Type().Kind() == "flow" {
-			states = append(states, of.limiter.Status(e.clock.Now()))
+	for _, of := range e.resources.get(resource).planNow().Rules {
+		if of.Rule.Type().Kind() == "flow" {
+			states = append(states, of.Limiter.Status(e.clock.Now()))
 		}
 	}
 	return states

@@ -13,6 +13,7 @@ import (
 	"unicode"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/core/internal/inforce"
 	"github.com/penstock-go/penstock/core/internal/lines"
 )
 
@@ -43,8 +44,6 @@ type Forced struct {
 	By, Reason string
 	Since      clock.Instant
 	Until      time.Time // by the wall clock; the zero time if it does not end by itself
-
-	ends clock.Instant // as it is measured; 0 if it does not end by itself, and in what callers get
 }
 
 // ForcedChange is the beginning or the end of a state that an operator forces.
@@ -68,7 +67,7 @@ const forcedCheck = time.Minute
 const forcedLines = 100
 
 // newForced returns the state that an order forces on a scope at the present instant.
-func (e *Engine) newForced(scope Scope, state string, orders []Order) (*Forced, error) {
+func (e *Engine) newForced(scope Scope, state string, orders []Order) (*inforce.Forced, error) {
 	var order Order
 	switch len(orders) {
 	case 0:
@@ -80,24 +79,24 @@ func (e *Engine) newForced(scope Scope, state string, orders []Order) (*Forced, 
 	if order.For < 0 {
 		return nil, fmt.Errorf("core: Order.For is %v: leave it out to force the state until it is released", order.For)
 	}
-	f := &Forced{Scope: scope, State: state, By: cleaned(order.By), Reason: cleaned(order.Reason), Since: e.clock.Now()}
+	f := &inforce.Forced{Scope: inforce.Scope(scope), State: state, By: cleaned(order.By), Reason: cleaned(order.Reason), Since: e.clock.Now()}
 	if state != "" && order.For > 0 {
 		wall := f.Since.Time().Add(-e.clock.Until(f.Since.Time())) // to the nanosecond, unlike clock.TimeOf
 		f.Until = wall.Add(order.For)
-		if f.ends = f.Since.Add(order.For); f.ends < f.Since {
-			f.ends = math.MaxInt64
+		if f.Ends = f.Since.Add(order.For); f.Ends < f.Since {
+			f.Ends = math.MaxInt64
 		}
 	}
 	return f, nil
 }
 
-// shown returns the state as callers get it: with the end by the wall clock as it is at present.
-func (f *Forced) shown(c clock.Clock) Forced {
-	of := *f
-	if of.ends = 0; f.Until.IsZero() {
+// shown returns a forced state as callers get it: with the end by the wall clock as it is at present.
+func shown(f *inforce.Forced, c clock.Clock) Forced {
+	of := Forced{Scope: Scope(f.Scope), State: f.State, By: f.By, Reason: f.Reason, Since: f.Since, Until: f.Until}
+	if f.Until.IsZero() {
 		return of
 	}
-	if ends := clock.TimeOf(c, f.ends); f.ends < math.MaxInt64 && f.Until.Sub(ends) >= time.Second { // the wall clock was set back
+	if ends := clock.TimeOf(c, f.Ends); f.Ends < math.MaxInt64 && f.Until.Sub(ends) >= time.Second { // the wall clock was set back
 		of.Until = ends
 	}
 	return of
@@ -117,46 +116,14 @@ func cleaned(text string) string {
 	}, strings.ToValidUTF8(text, "")))
 }
 
-// stateOf returns the state; "" for none.
-func (f *Forced) stateOf() string {
-	if f == nil {
-		return ""
-	}
-	return f.State
-}
-
-// cause says in plain words that somebody has forced the state; "" for none.
-func (f *Forced) cause() string {
-	if f == nil {
-		return ""
-	}
-	text := "forced to be " + f.State
-	if f.By != "" {
-		text += " by " + f.By
-	}
-	if f.Reason != "" {
-		text += ": " + f.Reason
-	}
-	return text
-}
-
-// isOver says whether the time of the state is over, and how long it lasts else; 0 if it does not end.
-func (f *Forced) isOver(c clock.Clock) (left time.Duration, over bool) {
-	if f == nil || f.Until.IsZero() {
-		return 0, false
-	}
-	left = min(c.Until(f.Until), f.ends.Sub(c.Now()))
-	return left, left <= 0
-}
-
 // forcedChange returns what becomes of a forced state, either of which may be nil.
-func (e *Engine) forcedChange(before, after *Forced, isSwitch bool) ForcedChange {
-	return ForcedChange{At: e.clock.Now(), Forced: after.shown(e.clock), From: before.stateOf(), Switch: isSwitch}
+func (e *Engine) forcedChange(before, after *inforce.Forced, isSwitch bool) ForcedChange {
+	return ForcedChange{At: e.clock.Now(), Forced: shown(after, e.clock), From: before.StateOf(), Switch: isSwitch}
 }
 
 // endOf returns that the time of a state is over.
-func (e *Engine) endOf(f *Forced, isSwitch bool) ForcedChange {
-	c := ForcedChange{At: e.clock.Now(), Forced: f.shown(e.clock), From: f.State, Switch: isSwitch, Ended: true}
+func (e *Engine) endOf(f *inforce.Forced, isSwitch bool) ForcedChange {
+	c := ForcedChange{At: e.clock.Now(), Forced: shown(f, e.clock), From: f.State, Switch: isSwitch, Ended: true}
 	c.State, c.Until = "", time.Time{}
 	return c
 }
@@ -212,7 +179,7 @@ func (e *Engine) logForced(c *ForcedChange, skipped uint64) {
 
 // keepForcedTime has a goroutine end the states whose time is over, if there is none already. The caller
 // holds rules.mu and has seen that the engine is open.
-func (e *Engine) keepForcedTime(f *Forced) {
+func (e *Engine) keepForcedTime(f *inforce.Forced) {
 	switch {
 	case f == nil || f.Until.IsZero():
 	case !e.rules.timesForced:
@@ -252,11 +219,11 @@ func (e *Engine) endForced() (left time.Duration, goesOn bool) {
 	changes, limiters = e.endSwitches()
 	for _, of := range e.rules.forcedStates() {
 		if f := of.Load(); f != nil {
-			if _, over := f.isOver(e.clock); over {
+			if _, over := f.IsOver(e.clock); over {
 				of.Store(nil)
 				e.resources.forcings.Add(1)
 				changes = append(changes, e.endOf(f, false))
-				limiters.restored = append(limiters.restored, e.forcedRules(f.concerns)...)
+				limiters.restored = append(limiters.restored, e.forcedRules(f.Concerns)...)
 			}
 		}
 	}
@@ -267,19 +234,14 @@ func (e *Engine) endForced() (left time.Duration, goesOn bool) {
 	return left, e.rules.timesForced
 }
 
-// concerns says whether the state of the rule is forced by this, or that of its kind.
-func (f *Forced) concerns(a *activeRule) bool {
-	return a.key.Kind == f.Kind && (f.Rule == "" || a.key.Name == f.Rule)
-}
-
 // forcedStates returns what is forced by Control and ControlKind. The caller holds s.mu.
-func (s *ruleStore) forcedStates() (all []*forcedState) {
+func (s *ruleStore) forcedStates() (all []*inforce.ForcedState) {
 	for _, of := range s.forced {
 		all = append(all, of)
 	}
 	for _, a := range s.active {
-		if a.forced.Load() != nil {
-			all = append(all, &a.forced)
+		if a.Forced.Load() != nil {
+			all = append(all, &a.Forced)
 		}
 	}
 	return all
@@ -289,7 +251,7 @@ func (s *ruleStore) forcedStates() (all []*forcedState) {
 func (s *ruleStore) forcedList(c clock.Clock) (list []Forced) {
 	for _, of := range s.forcedStates() {
 		if f := of.Load(); f != nil {
-			list = append(list, f.shown(c))
+			list = append(list, shown(f, c))
 		}
 	}
 	slices.SortFunc(list, func(a, b Forced) int { return a.compare(b.Scope) })
@@ -299,15 +261,15 @@ func (s *ruleStore) forcedList(c clock.Clock) (list []Forced) {
 // nextForcedEnd returns how long it is until the next forced state ends; false if none does. The caller
 // holds s.mu.
 func (s *ruleStore) nextForcedEnd(c clock.Clock) (left time.Duration, some bool) {
-	note := func(f *Forced) {
-		if d, _ := f.isOver(c); f != nil && !f.Until.IsZero() && (!some || d < left) {
+	note := func(f *inforce.Forced) {
+		if d, _ := f.IsOver(c); f != nil && !f.Until.IsZero() && (!some || d < left) {
 			left, some = d, true
 		}
 	}
 	for _, of := range s.forcedStates() {
 		note(of.Load())
 	}
-	for _, f := range s.switches.all() {
+	for _, f := range s.switches.All() {
 		note(f)
 	}
 	return max(left, time.Millisecond), some

@@ -60,7 +60,7 @@ func (r *resource) guard(c *call.Chain, q *call.Request, opts []Option, tickets 
 	return
 }
 
-// stepGuard is guard for a chain that isOneStep. It is told where the call is recorded.
+// stepGuard is guard for a chain that IsOneStep. It is told where the call is recorded.
 func (r *resource) stepGuard(
 	c *call.Chain, now clock.Instant, tokens int32, opts []Option, ticket rule.Ticket, record uint32,
 ) Guard {
@@ -184,7 +184,7 @@ func (g *Guard) charge(tokens int32) {
 func (g *Guard) moveToRecord() *call.Record {
 	passed, tokens := g.extras.Passed, g.tokens()
 	if passed == nil {
-		passed = &g.resource.env.noRules.others.PassedRules
+		passed = &g.resource.env.noRules.Others.PassedRules
 	}
 	record := g.resource.env.NewRecord(passed)
 	for i := range passed.Asked {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core/internal/call"
+	"github.com/penstock-go/penstock/core/internal/inforce"
 	"github.com/penstock-go/penstock/core/internal/lines"
 	"github.com/penstock-go/penstock/core/internal/ruleset"
 	"github.com/penstock-go/penstock/core/internal/signals"
@@ -34,6 +35,11 @@ type limiterMaker struct {
 	stateLines, warningLines lines.Budget
 }
 
+// planner returns what makes the plan of a resource.
+func (m *limiterMaker) planner(resource string, switches *inforce.Switches) inforce.Planner {
+	return inforce.Planner{Resource: resource, Switches: switches, InFleet: m.fleet != nil, Observed: m.observesPasses()}
+}
+
 func (m *limiterMaker) init(env *callEnv, config *Config, of *signals.Set, member *fleet.Member) {
 	m.callEnv, m.lists, m.signals, m.fleet, m.seed = env, config.Lists, of, member, config.Seed
 	m.until = env.clock.Until
@@ -54,13 +60,13 @@ type limiterEnv struct {
 }
 
 // newLimiter returns a limiter for a version of a rule on a resource.
-func (l limiterEnv) newLimiter(a *activeRule, version rule.Rule, resource string, counts *transitions) call.VersionedLimiter {
+func (l limiterEnv) newLimiter(a *inforce.Rule, version rule.Rule, resource string, counts *inforce.Transitions) call.VersionedLimiter {
 	limiter, ok := l.make(version, nil, resource, l.env(a, resource, counts))
 	if !ok {
 		limiter = new(noLimiter)
 	}
 	versioned := call.VersionedLimiter{Limiter: limiter, First: limiter}
-	if a.hasPattern() && (a.sharesLimiter || resource == Overflow) {
+	if a.HasPattern() && (a.SharesLimiter || resource == Overflow) {
 		versioned.Pending = new(call.PendingCalls)
 	}
 	return versioned
@@ -69,7 +75,7 @@ func (l limiterEnv) newLimiter(a *activeRule, version rule.Rule, resource string
 // adopt returns a limiter for a version of a rule that goes on from the present one;
 // false if that cannot be.
 func (l limiterEnv) adopt(
-	a *activeRule, version rule.Rule, resource string, counts *transitions, present call.VersionedLimiter,
+	a *inforce.Rule, version rule.Rule, resource string, counts *inforce.Transitions, present call.VersionedLimiter,
 ) (next call.VersionedLimiter, ok bool) {
 	if _, none := present.Limiter.(*noLimiter); none {
 		return call.VersionedLimiter{}, false
@@ -81,10 +87,10 @@ func (l limiterEnv) adopt(
 	return call.VersionedLimiter{Limiter: limiter, First: present.First, Pending: present.Pending}, limiter != nil
 }
 
-func (l limiterEnv) env(a *activeRule, resource string, counts *transitions) rule.Env {
+func (l limiterEnv) env(a *inforce.Rule, resource string, counts *inforce.Transitions) rule.Env {
 	env := rule.Env{
-		Version: l.generation, Now: l.now, Until: l.until, Forced: a.forcedState(),
-		Resource: a.resourceOf(resource),
+		Version: l.generation, Now: l.now, Until: l.until, Forced: a.ForcedState(),
+		Resource: a.ResourceOf(resource),
 		Lists:    l.lists, Signals: l.signals, Fleet: l.fleet, Seed: l.seedFor(a, resource),
 		Changed: func(clock.Instant, string, string, string) {},
 		Warn:    l.warning(a, resource),
@@ -92,18 +98,18 @@ func (l limiterEnv) env(a *activeRule, resource string, counts *transitions) rul
 	}
 	if counts != nil {
 		env.Changed = func(at clock.Instant, from, to, because string) {
-			counts.add(from, to)
+			counts.Add(from, to)
 			l.stateChanged(StateChange{
-				At: at, Resource: resource, Kind: a.key.Kind, Rule: a.key.Name, From: from, To: to, Because: because,
-			}, a.forcedBy())
+				At: at, Resource: resource, Kind: a.Key.Kind, Rule: a.Key.Name, From: from, To: to, Because: because,
+			}, a.ForcedBy())
 		}
 	}
 	return env
 }
 
 // warning returns a function that logs what a limiter of a rule says.
-func (m *limiterMaker) warning(a *activeRule, resource string) func(message string) {
-	return func(message string) { m.warnOf(a.key, resource, message) }
+func (m *limiterMaker) warning(a *inforce.Rule, resource string) func(message string) {
+	return func(message string) { m.warnOf(a.Key, resource, message) }
 }
 
 // warnOf logs what a limiter of a rule says, unless limiters have said much in this second.
@@ -118,13 +124,13 @@ func (m *limiterMaker) warnOf(key rule.Key, resource, message string) {
 
 // stateChanged reports a change of state to the observer and, unless there were many in this
 // second, to the log. forced is what an operator has forced; nil for nothing.
-func (m *limiterMaker) stateChanged(change StateChange, forced *Forced) {
+func (m *limiterMaker) stateChanged(change StateChange, forced *inforce.Forced) {
 	event := Event{
 		At: change.At, Type: EventState, Resource: change.Resource, Kind: change.Kind, Rule: change.Rule,
-		From: change.From, To: change.To, Forced: forced.stateOf(),
+		From: change.From, To: change.To, Forced: forced.StateOf(),
 	}
 	if forced != nil {
-		event.By, change.Because = forced.By, cmp.Or(change.Because, forced.cause())
+		event.By, change.Because = forced.By, cmp.Or(change.Because, forced.Cause())
 	}
 	event.Text = change.Because
 	m.events.add(event)
@@ -150,12 +156,12 @@ func (m *limiterMaker) stateChanged(change StateChange, forced *Forced) {
 }
 
 // seedFor returns the seed of a limiter of a rule on a resource, 0 if the engine has none.
-func (l limiterEnv) seedFor(a *activeRule, resource string) uint64 {
+func (l limiterEnv) seedFor(a *inforce.Rule, resource string) uint64 {
 	if l.seed == 0 {
 		return 0
 	}
 	hash := fnv.New64a()
-	fmt.Fprintf(hash, "%d %q %q %q", l.seed, a.key.Kind, a.key.Name, resource)
+	fmt.Fprintf(hash, "%d %q %q %q", l.seed, a.Key.Kind, a.Key.Name, resource)
 	return max(1, hash.Sum64())
 }
 
@@ -218,10 +224,10 @@ func (m *limiterMaker) kindFailed(key rule.Key, resource string, err error) erro
 
 // restore has a rule that comes into force go on from one that was removed; false if
 // that cannot be.
-func (l limiterEnv) restore(a *activeRule, before *removedRule) (ok bool) {
-	a.forced.Store(before.forced)
-	if a.shared, ok = l.adopt(a, a.rule, a.sharedName(), before.transitions, before.limiter); ok {
-		a.transitions = before.transitions
+func (l limiterEnv) restore(a *inforce.Rule, before *inforce.RemovedRule) (ok bool) {
+	a.Forced.Store(before.Forced)
+	if a.Shared, ok = l.adopt(a, a.Version, a.SharedName(), before.Transitions, before.Limiter); ok {
+		a.Transitions = before.Transitions
 	}
 	return ok
 }

@@ -2,6 +2,7 @@ package core
 
 import (
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/core/internal/inforce"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -44,16 +45,16 @@ func (g *registry) getOrAdd(name string) *resource {
 
 // applyForcedStates brings the limiters of a new resource to the states that have been
 // forced or released since these were made.
-func (g *registry) applyForcedStates(rules []*ruleState) {
+func (g *registry) applyForcedStates(rules []*inforce.State) {
 	for _, s := range rules {
-		if !s.isOwn() {
+		if !s.IsOwn() {
 			continue
 		}
 		g.swapMu.Lock()
-		limiter, ok := s.limiter.Limiter.(rule.Controllable)
+		limiter, ok := s.Limiter.Limiter.(rule.Controllable)
 		g.swapMu.Unlock()
 		if ok {
-			s.rule.applyForced([]rule.Controllable{limiter}, g.env.clock.Now)
+			s.Rule.ApplyForced([]rule.Controllable{limiter}, g.env.clock.Now)
 		}
 	}
 }
@@ -91,7 +92,7 @@ func (g *registry) lookUp(name string) (r *resource, hasSpace bool) {
 // add adds a new resource that was made with a set of patterns. It returns the
 // resource, or the one of the same name that another goroutine has added meanwhile; nil
 // if that is the set no longer or there is no space.
-func (g *registry) add(r *resource, patterns *patternSet, now clock.Instant) *resource {
+func (g *registry) add(r *resource, patterns *inforce.Patterns, now clock.Instant) *resource {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if present := g.present(r.Name); present != nil {
@@ -106,7 +107,7 @@ func (g *registry) add(r *resource, patterns *patternSet, now clock.Instant) *re
 
 // put adds a new resource, and notes it for a swap that is under way. The caller holds
 // g.mu.
-func (g *registry) put(r *resource, patterns *patternSet, now clock.Instant) {
+func (g *registry) put(r *resource, patterns *inforce.Patterns, now clock.Instant) {
 	g.addWith(r, patterns, now)
 	g.count++
 	if g.swapping {
@@ -115,7 +116,7 @@ func (g *registry) put(r *resource, patterns *patternSet, now clock.Instant) {
 }
 
 // addWith adds a new resource that begins with what the overflow has counted. The caller holds g.mu.
-func (g *registry) addWith(r *resource, patterns *patternSet, now clock.Instant) {
+func (g *registry) addWith(r *resource, patterns *inforce.Patterns, now clock.Instant) {
 	g.adding.Store(true)
 	defer g.adding.Store(false) // also if a limiter panics
 	g.inherit(r, patterns, now)
@@ -142,7 +143,7 @@ func (g *registry) stillOverflows(r *resource) bool {
 }
 
 // switches returns what is switched off and on in the generation in force.
-func (g *registry) switches() *switchTable { return g.overflow.patterns.Load().switches }
+func (g *registry) switches() *inforce.Switches { return g.overflow.patterns.Load().Switches }
 
 // isKnown says whether a resource was called of late or a rule is for it.
 func (g *registry) isKnown(name string) (known bool) {
@@ -155,6 +156,6 @@ func (g *registry) isKnown(name string) (known bool) {
 	if len(name) > rule.MaxNameLength {
 		return false
 	}
-	g.overflow.patterns.Load().matching(name, func(*patternRule) { known = true })
+	g.overflow.patterns.Load().Matching(name, func(*inforce.PatternRule) { known = true })
 	return known
 }

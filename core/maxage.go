@@ -23,7 +23,7 @@ func (g *Guard) MaxAge() (longest time.Duration) {
 // MaxAge is [Guard.MaxAge] for calls of the resource with these options, without one.
 func (e *Engine) MaxAge(resource string, opts ...Option) (longest time.Duration) {
 	for _, p := range e.applying(resource, opts) {
-		longest = max(longest, maxAgeOf(p.limiter))
+		longest = max(longest, maxAgeOf(p.Limiter))
 	}
 	return longest
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core/internal/call"
+	"github.com/penstock-go/penstock/core/internal/inforce"
 	"github.com/penstock-go/penstock/core/internal/lines"
 	"github.com/penstock-go/penstock/rule"
 )
@@ -45,7 +46,7 @@ func (g *registry) forgetOverflowNames() {
 // names if there are no patterns, else one with the name and the rules that match it.
 func (g *registry) overflowResourceFor(name string) *resource {
 	patterns := g.overflow.patterns.Load()
-	if len(patterns.rules) == 0 {
+	if len(patterns.Rules) == 0 {
 		return g.overflow.unmatched
 	}
 	if len(name) > rule.MaxNameLength { // not worth remembering
@@ -56,10 +57,10 @@ func (g *registry) overflowResourceFor(name string) *resource {
 		return r
 	}
 	r := g.newOverflowResource(strings.Clone(name), patterns)
-	for i := range r.plan.Load().rules {
-		of := r.plan.Load().rules[i].state.rule
-		of.matched.Store(true)
-		of.called.Store(true)
+	for i := range r.plan.Load().Rules {
+		of := r.plan.Load().Rules[i].State.Rule
+		of.Matched.Store(true)
+		of.Called.Store(true)
 	}
 	slot.Store(r)
 	return r
@@ -67,60 +68,60 @@ func (g *registry) overflowResourceFor(name string) *resource {
 
 // newOverflowResource returns a resource with the statistics of the overflow, under the
 // rules that match the name.
-func (g *registry) newOverflowResource(name string, patterns *patternSet) *resource {
+func (g *registry) newOverflowResource(name string, patterns *inforce.Patterns) *resource {
 	r := g.newResource(name, g.overflowResource.resourceStats)
 	r.patterns = patterns
 	r.Evicted.Store(true) // a call that passes looks whether the name has a resource by now
-	p := planner{limiters: g.limiters, resource: name, switches: patterns.switches}
-	patterns.matching(name, func(of *patternRule) {
-		state := &ruleState{rule: of.activeRule, version: of.version, limiter: of.limiter, tally: of.tally}
-		state.refusals = call.NewRefusals(name, of.version, of.tally)
-		p.add(of.version, state, of.limiter, of.target)
+	p := g.limiters.planner(name, patterns.Switches)
+	patterns.Matching(name, func(of *inforce.PatternRule) {
+		state := &inforce.State{Rule: of.Rule, Version: of.Version, Limiter: of.Limiter, Tally: of.Tally}
+		state.Refusals = call.NewRefusals(name, of.Version, of.Tally)
+		p.Add(of.Version, state, of.Limiter, of.Target)
 	})
-	r.plan.Store(p.plan(0))
+	r.plan.Store(p.Plan(0))
 	return r
 }
 
 // newResourceFor returns a resource for a new name, under the rules whose patterns
 // match it.
-func (g *registry) newResourceFor(name string, patterns *patternSet, now clock.Instant) *resource {
+func (g *registry) newResourceFor(name string, patterns *inforce.Patterns, now clock.Instant) *resource {
 	r := g.newResource(strings.Clone(name), new(resourceStats)) // the name may be a part of something larger
-	p := planner{limiters: g.limiters, resource: r.Name, switches: patterns.switches}
-	env := limiterEnv{g.limiters, patterns.version, now}
-	patterns.matching(name, func(of *patternRule) {
-		state := env.newState(of.activeRule, of.version, of.limiter, r)
-		p.add(of.version, state, state.limiter, of.target)
+	p := g.limiters.planner(r.Name, patterns.Switches)
+	env := limiterEnv{g.limiters, patterns.Version, now}
+	patterns.Matching(name, func(of *inforce.PatternRule) {
+		state := env.newState(of.Rule, of.Version, of.Limiter, r)
+		p.Add(of.Version, state, state.Limiter, of.Target)
 	})
-	if len(p.states) > 0 {
-		r.states = p.states
-		r.plan.Store(p.plan(0))
+	if len(p.States) > 0 {
+		r.states = p.States
+		r.plan.Store(p.Plan(0))
 	}
 	return r
 }
 
 // inherit has a new resource begin with what the overflow has counted, for its name may
 // have been one of those there.
-func (g *registry) inherit(r *resource, patterns *patternSet, now clock.Instant) {
+func (g *registry) inherit(r *resource, patterns *inforce.Patterns, now clock.Instant) {
 	i := 0
 	for _, state := range r.states { // in the order of the set
-		for patterns.rules[i].activeRule != state.rule {
+		for patterns.Rules[i].Rule != state.Rule {
 			i++
 		}
-		if own, ok := state.limiter.Limiter.(rule.Inheritor); ok && state.isOwn() {
-			own.Inherit(patterns.rules[i].limiter.Limiter, now)
+		if own, ok := state.Limiter.Limiter.(rule.Inheritor); ok && state.IsOwn() {
+			own.Inherit(patterns.Rules[i].Limiter.Limiter, now)
 		}
 	}
 }
 
 // newState returns the state of a version of a rule for a resource that the rule did
 // not apply to before. shared is the limiter of a rule that has one for all.
-func (l limiterEnv) newState(a *activeRule, version rule.Rule, shared call.VersionedLimiter, r *resource) *ruleState {
-	s := &ruleState{rule: a, version: version, limiter: shared, transitions: a.transitions, before: r.node.Calls()}
-	if s.isOwn() {
-		s.transitions = newTransitions(version)
-		s.limiter = l.newLimiter(a, version, r.Name, s.transitions)
+func (l limiterEnv) newState(a *inforce.Rule, version rule.Rule, shared call.VersionedLimiter, r *resource) *inforce.State {
+	s := &inforce.State{Rule: a, Version: version, Limiter: shared, Transitions: a.Transitions, Before: r.node.Calls()}
+	if s.IsOwn() {
+		s.Transitions = inforce.NewTransitions(version)
+		s.Limiter = l.newLimiter(a, version, r.Name, s.Transitions)
 	}
-	s.tally = call.NewTally(&r.node)
-	s.refusals = call.NewRefusals(r.Name, version, s.tally)
+	s.Tally = call.NewTally(&r.node)
+	s.Refusals = call.NewRefusals(r.Name, version, s.Tally)
 	return s
 }

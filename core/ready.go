@@ -104,8 +104,8 @@ func (e *Engine) awaitedLists() []MissingList {
 func (e *Engine) missingLists(some func(rule.Rule) bool) []MissingList {
 	naming := make(map[string][]string)
 	for key, active := range e.rules.active {
-		for _, name := range active.rule.Lists() {
-			if some(active.rule) && e.lists.Get(name) == nil {
+		for _, name := range active.Version.Lists() {
+			if some(active.Version) && e.lists.Get(name) == nil {
 				naming[name] = append(naming[name], key.String())
 			}
 		}

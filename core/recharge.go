@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/core/internal/inforce"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -37,13 +38,13 @@ func (e *Engine) Recharge(ctx context.Context, key rule.Key, resource string, to
 		return 0, err
 	}
 	now := e.clock.Now()
-	call, err := of.valueCall(now, opts)
+	call, err := valueCall(of, now, opts)
 	if err != nil {
 		return 0, err
 	}
 	left, err = recharge(ctx, limiter, call, tokens)
 	if err != nil {
-		return 0, fmt.Errorf("core: rule %v: %w", of.rule.Key(), err)
+		return 0, fmt.Errorf("core: rule %v: %w", of.Rule.Key(), err)
 	}
 	if tokens != 0 {
 		e.tellRecharge(of, limiter, call, tokens, left, order)
@@ -52,12 +53,12 @@ func (e *Engine) Recharge(ctx context.Context, key rule.Key, resource string, to
 }
 
 // balanceOf returns a rule, and the limiter that has its balance of a resource.
-func (e *Engine) balanceOf(key rule.Key, resource string) (of *planned, limiter rule.Recharger, err error) {
+func (e *Engine) balanceOf(key rule.Key, resource string) (of *inforce.Planned, limiter rule.Recharger, err error) {
 	of, err = e.plannedFor(key, resource)
 	if err != nil {
 		return nil, nil, err
 	}
-	limiter, ok := of.limiter.(rule.Recharger)
+	limiter, ok := of.Limiter.(rule.Recharger)
 	if !ok {
 		return nil, nil, fmt.Errorf("core: rule %v: %w", key, rule.ErrNoBalance)
 	}
@@ -65,23 +66,23 @@ func (e *Engine) balanceOf(key rule.Key, resource string) (of *planned, limiter 
 }
 
 // plannedFor returns a rule in force, and its limiter on a resource.
-func (e *Engine) plannedFor(key rule.Key, resource string) (*planned, error) {
+func (e *Engine) plannedFor(key rule.Key, resource string) (*inforce.Planned, error) {
 	a, err := e.activeRule(key)
 	if err != nil {
 		return nil, err
 	}
-	key = a.key
-	target := a.rule.Target()
+	key = a.Key
+	target := a.Version.Target()
 	if target.Resource != "" {
 		if resource != "" && resource != target.Resource {
 			return nil, fmt.Errorf("core: rule %v is for the resource %s", key, rule.Quote(target.Resource))
 		}
 		resource = target.Resource
 	}
-	if a.sharesLimiter {
+	if a.SharesLimiter {
 		e.resources.swapMu.Lock()
 		defer e.resources.swapMu.Unlock()
-		return &planned{rule: a.rule, limiter: a.shared.Limiter}, nil
+		return &inforce.Planned{Rule: a.Version, Limiter: a.Shared.Limiter}, nil
 	}
 	if resource == "" {
 		return nil, fmt.Errorf("core: rule %v has a balance for each resource that matches: say which", key)
@@ -90,16 +91,16 @@ func (e *Engine) plannedFor(key rule.Key, resource string) (*planned, error) {
 	if p == nil {
 		return nil, ErrClosed
 	}
-	for i := range p.rules {
-		if p.rules[i].rule.Key() == key {
-			return &p.rules[i], nil
+	for i := range p.Rules {
+		if p.Rules[i].Rule.Key() == key {
+			return &p.Rules[i], nil
 		}
 	}
 	return nil, fmt.Errorf("core: rule %v is not for the resource %s", key, rule.Quote(resource))
 }
 
-// activeRule returns the rule in force that has a key, whose kind may be "".
-func (e *Engine) activeRule(key rule.Key) (found *activeRule, err error) {
+// inforce.Rule returns the rule in force that has a key, whose kind may be "".
+func (e *Engine) activeRule(key rule.Key) (found *inforce.Rule, err error) {
 	e.rules.mu.Lock()
 	defer e.rules.mu.Unlock()
 	if e.isClosed() {
@@ -124,8 +125,8 @@ func (e *Engine) activeRule(key rule.Key) (found *activeRule, err error) {
 
 // valueCall returns a call with these options as the rule sees it. The error says which attribute they
 // lack.
-func (p *planned) valueCall(now clock.Instant, opts []Option) (rule.Call, error) {
-	call, found := p.callOf(context.Background(), now, opts)
+func valueCall(p *inforce.Planned, now clock.Instant, opts []Option) (rule.Call, error) {
+	call, found := askedOf(context.Background(), p, now, opts)
 	call.Now, call.Tokens = now, 1
 	var missing []string
 	for _, attribute := range found {
@@ -135,7 +136,7 @@ func (p *planned) valueCall(now clock.Instant, opts []Option) (rule.Call, error)
 	}
 	if len(missing) > 0 {
 		return call, fmt.Errorf("core: rule %v looks at %s: say which value of %s",
-			p.rule.Key(), strings.Join(p.rule.Attributes(), ", "), strings.Join(missing, ", "))
+			p.Rule.Key(), strings.Join(p.Rule.Attributes(), ", "), strings.Join(missing, ", "))
 	}
 	return call, nil
 }
@@ -157,12 +158,12 @@ func recharge(ctx context.Context, limiter rule.Recharger, call rule.Call, token
 }
 
 // tellRecharge tells that a balance was changed.
-func (e *Engine) tellRecharge(of *planned, limiter rule.Recharger, call rule.Call, tokens, left int64, order Order) {
+func (e *Engine) tellRecharge(of *inforce.Planned, limiter rule.Recharger, call rule.Call, tokens, left int64, order Order) {
 	var value string
 	if keeper, ok := limiter.(rule.ValueKeeper); ok {
 		value = keeper.ValueOf(call).Value
 	}
-	key, target := of.rule.Key(), of.rule.Target()
+	key, target := of.Rule.Key(), of.Rule.Target()
 	by, reason := cleaned(order.By), cleaned(order.Reason)
 	text := fmt.Sprintf("%d tokens were added, %d are left", tokens, left)
 	if value != "" {

@@ -98,7 +98,7 @@ func (a *admission) recordGivenUp(ctx context.Context, opts []Option, err error)
 	rec, plan := a.resource.env.recorder.Load(), a.resource.plan.Load()
 	if rec != nil && err != nil && a.wait.node != nil && ctx.Err() != nil && !errors.Is(err, ErrBlocked) {
 		v := verdict{outcome: recording.GaveUp, waited: true, since: a.wait.since}
-		a.resource.recordDecision(ctx, rec, plan.chainFor(opts), a.Now, a.Tokens, opts, v)
+		a.resource.recordDecision(ctx, rec, plan.ChainFor(opts), a.Now, a.Tokens, opts, v)
 	}
 }
 

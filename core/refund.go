@@ -26,11 +26,11 @@ func (e *Engine) Refund(resource string, opts ...Option) error {
 	}
 	now := e.clock.Now()
 	for _, p := range e.applying(resource, opts) {
-		refunder, ok := p.limiter.(rule.Refunder)
+		refunder, ok := p.Limiter.(rule.Refunder)
 		if !ok {
 			continue
 		}
-		call, _ := p.callOf(context.Background(), now, opts)
+		call, _ := askedOf(context.Background(), &p, now, opts)
 		call.Now, call.Tokens = now, tokens // of rules without attributes, too
 		refunder.Refund(call)
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/core/internal/inforce"
 	"github.com/penstock-go/penstock/core/internal/names"
 	"github.com/penstock-go/penstock/match"
 	"github.com/penstock-go/penstock/rule"
@@ -52,7 +53,7 @@ const overflowNames = 1024
 // of statistics and, under each rule with a pattern, one limiter.
 type overflow struct {
 	seed      maphash.Seed
-	patterns  atomic.Pointer[patternSet]
+	patterns  atomic.Pointer[inforce.Patterns]
 	names     [overflowNames]atomic.Pointer[resource] // by the hash of the name
 	unmatched *resource                               // stands for all names while there are no patterns
 	warned    atomic.Bool                             // the log has been told that there are such names
@@ -76,7 +77,7 @@ func (g *registry) init(limiters *limiterMaker, kinds []rule.Definition, limit i
 	g.env.names = g
 	g.table.Init()
 	g.overflow.seed = maphash.MakeSeed()
-	g.overflow.patterns.Store(&patternSet{index: new(match.Index)})
+	g.overflow.patterns.Store(&inforce.Patterns{Index: new(match.Index)})
 	g.overflowResource = g.newResource(Overflow, new(resourceStats))
 	g.overflow.unmatched = g.newResource(Overflow, g.overflowResource.resourceStats)
 	g.env.overflow = g.overflowResource.resourceStats

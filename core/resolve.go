@@ -5,6 +5,7 @@ import (
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core/internal/call"
+	"github.com/penstock-go/penstock/core/internal/inforce"
 	"github.com/penstock-go/penstock/core/internal/ruleset"
 	"github.com/penstock-go/penstock/match"
 	"github.com/penstock-go/penstock/rule"
@@ -14,14 +15,14 @@ import (
 type ruleChange struct {
 	version  uint64 // the coming generation
 	now      clock.Instant
-	entering []*activeRule
+	entering []*inforce.Rule
 	restored []forcedRule // that go on from removed ones, whose state may have been forced since
-	updated  []*activeRule
-	leaving  []*activeRule
+	updated  []*inforce.Rule
+	leaving  []*inforce.Rule
 	patterns []match.Pattern // of all of these
 
-	switches *switchTable // what is switched from now on; nil if that stays
-	switched []Scope      // of these
+	switches *inforce.Switches // what is switched from now on; nil if that stays
+	switched []inforce.Scope   // of these
 
 	unknownFleet []rule.Key // of rules that are for the whole fleet, which the engine does not know
 
@@ -32,16 +33,16 @@ type ruleChange struct {
 func (c *ruleChange) hasPatterns() bool { return len(c.patterns) > 0 || c.switches != nil }
 
 // notePattern notes the pattern of a rule that changes.
-func (c *ruleChange) notePattern(a *activeRule) {
-	if a.hasPattern() {
-		c.patterns = append(c.patterns, *a.pattern)
+func (c *ruleChange) notePattern(a *inforce.Rule) {
+	if a.HasPattern() {
+		c.patterns = append(c.patterns, *a.Pattern)
 	}
 }
 
 // resolve turns changes of rules into changes of the rules in force. The caller holds
 // rules.mu.
 func (e *Engine) resolve(changes []ruleset.Change, now clock.Instant) *ruleChange {
-	c := &ruleChange{version: e.generation.Load() + 1, now: now, updated: make([]*activeRule, 0, len(changes))}
+	c := &ruleChange{version: e.generation.Load() + 1, now: now, updated: make([]*inforce.Rule, 0, len(changes))}
 	defer e.signals.Watch()
 	defer e.fleet.Watch(now, e.running.Go)
 	for _, change := range changes {
@@ -53,33 +54,33 @@ func (e *Engine) resolve(changes []ruleset.Change, now clock.Instant) *ruleChang
 		switch {
 		case change.From == nil:
 			c.added++
-			e.addRule(c, change.To, e.rules.removed.take(change.Key, target))
+			e.addRule(c, change.To, e.rules.removed.Take(change.Key, target))
 		case change.To == nil:
 			c.removed++
 			e.dropRule(c, present)
-		case target.CountsLike(present.target()):
+		case target.CountsLike(present.Target()):
 			c.changed++
-			e.noteNeeds(c, present.rule, change.To)
-			if !present.evidence.Load().IsOf(change.To) {
-				present.evidence.Store(call.NewEvidence(change.To))
+			e.noteNeeds(c, present.Version, change.To)
+			if !present.Evidence.Load().IsOf(change.To) {
+				present.Evidence.Store(call.NewEvidence(change.To))
 			}
-			present.setVersion(change.To.Uncompiled(), &target)
+			present.SetVersion(change.To.Uncompiled(), &target)
 			c.updated = append(c.updated, present)
 			c.notePattern(present)
 		default:
 			c.changed++
-			before := e.rules.removed.take(change.Key, target) // it may come back
+			before := e.rules.removed.Take(change.Key, target) // it may come back
 			e.dropRule(c, present)
 			next := e.addRule(c, change.To, before)
-			if next.sharedName() == present.sharedName() && next.hasPattern() == present.hasPattern() {
-				next.matched.Store(present.matched.Load())
-				next.called.Store(present.called.Load())
+			if next.SharedName() == present.SharedName() && next.HasPattern() == present.HasPattern() {
+				next.Matched.Store(present.Matched.Load())
+				next.Called.Store(present.Called.Load())
 			}
 		}
 	}
 	if c.hasPatterns() {
-		e.rules.patterns = slices.DeleteFunc(e.rules.patterns, (*activeRule).isRemoved)
-		slices.SortFunc(e.rules.patterns, byKey)
+		e.rules.patterns = slices.DeleteFunc(e.rules.patterns, (*inforce.Rule).IsRemoved)
+		slices.SortFunc(e.rules.patterns, inforce.ByKey)
 	}
 	return c
 }
@@ -94,21 +95,21 @@ func (e *Engine) noteNeeds(c *ruleChange, from, to rule.Rule) {
 }
 
 // addRule puts a rule in force, which goes on from a removed one if there is one.
-func (e *Engine) addRule(c *ruleChange, r rule.Rule, before *removedRule) *activeRule {
+func (e *Engine) addRule(c *ruleChange, r rule.Rule, before *inforce.RemovedRule) *inforce.Rule {
 	r = r.Uncompiled() // what is compiled of it is of this version
-	a := newActiveRule(r, e.rules.forcedKind(r.Key().Kind), e.exempt)
-	if a.sharesLimiter {
+	a := inforce.NewRule(r, e.rules.forcedKind(r.Key().Kind), e.exempt)
+	if a.SharesLimiter {
 		env := limiterEnv{&e.limiters, c.version, c.now}
 		if before == nil || !env.restore(a, before) {
-			a.shared = env.newLimiter(a, r, a.sharedName(), a.transitions)
-		} else if limiter, ok := a.shared.Limiter.(rule.Controllable); ok {
+			a.Shared = env.newLimiter(a, r, a.SharedName(), a.Transitions)
+		} else if limiter, ok := a.Shared.Limiter.(rule.Controllable); ok {
 			c.restored = append(c.restored, forcedRule{a, []rule.Controllable{limiter}})
-			e.keepForcedTime(a.forced.Load())
+			e.keepForcedTime(a.Forced.Load())
 		}
 	}
-	e.rules.active[a.key] = a
+	e.rules.active[a.Key] = a
 	e.noteNeeds(c, nil, r)
-	if a.hasPattern() {
+	if a.HasPattern() {
 		e.rules.patterns = append(e.rules.patterns, a)
 	}
 	c.entering = append(c.entering, a)
@@ -116,13 +117,13 @@ func (e *Engine) addRule(c *ruleChange, r rule.Rule, before *removedRule) *activ
 	return a
 }
 
-func (e *Engine) dropRule(c *ruleChange, a *activeRule) {
-	a.removed = true
-	e.noteNeeds(c, a.rule, nil)
-	if delete(e.rules.active, a.key); len(e.rules.active) == 0 {
-		e.rules.active = make(map[rule.Key]*activeRule) // a map does not get smaller
+func (e *Engine) dropRule(c *ruleChange, a *inforce.Rule) {
+	a.Removed = true
+	e.noteNeeds(c, a.Version, nil)
+	if delete(e.rules.active, a.Key); len(e.rules.active) == 0 {
+		e.rules.active = make(map[rule.Key]*inforce.Rule) // a map does not get smaller
 	}
-	e.rules.removed.keep(a)
+	e.rules.removed.Keep(a)
 	c.leaving = append(c.leaving, a)
 	c.notePattern(a)
 }

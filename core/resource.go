@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/core/internal/inforce"
 	"github.com/penstock-go/penstock/core/internal/load"
 	"github.com/penstock-go/penstock/core/internal/names"
 	"github.com/penstock-go/penstock/core/internal/recorder"
@@ -20,16 +21,16 @@ type resource struct {
 	names.Entry // what is gone is counted among the forgotten
 	*resourceStats
 	env  *callEnv
-	plan atomic.Pointer[plan] // never nil
+	plan atomic.Pointer[inforce.Plan] // never nil
 
-	patterns *patternSet // of a name in the overflow: where its rules come from
+	patterns *inforce.Patterns // of a name in the overflow: where its rules come from
 	recorded recorder.Place
 	load     atomic.Pointer[load.Meter] // nil until a guard is asked for the load
 
 	// registry.swapMu guards what follows, once others can find the resource.
-	attached   *attachments // nil while no rule in force names it
-	states     []*ruleState // of the rules in force, by kind and name
-	affectedIn uint64       // the generation in which its plan last changed
+	attached   *attachments     // nil while no rule in force names it
+	states     []*inforce.State // of the rules in force, by kind and name
+	affectedIn uint64           // the generation in which its plan last changed
 }
 
 // resourceStats is what is counted of the calls of a resource. It is 512 bytes, so that the
@@ -44,9 +45,9 @@ type resourceStats struct {
 // attachments are the rules in force that name a resource. Such a resource is never
 // forgotten.
 type attachments struct {
-	guards []*activeRule  // rules on the resource
-	counts []*activeRule  // rules on others that count its passes, in no order
-	first  [1]*activeRule // has the guards of most resources, which are one
+	guards []*inforce.Rule  // rules on the resource
+	counts []*inforce.Rule  // rules on others that count its passes, in no order
+	first  [1]*inforce.Rule // has the guards of most resources, which are one
 }
 
 func newAttachments() *attachments {
@@ -57,22 +58,22 @@ func newAttachments() *attachments {
 
 // planNow returns the plan of the generation in force, nil when the engine is closed. It is
 // the latest one, except during a swap.
-func (r *resource) planNow() *plan {
-	if generation, p := r.env.generation.Load(), r.plan.Load(); p.isInForce(generation) {
+func (r *resource) planNow() *inforce.Plan {
+	if generation, p := r.env.generation.Load(), r.plan.Load(); p.IsInForce(generation) {
 		return p
 	}
 	return r.planBefore()
 }
 
 // planBefore looks for that plan among those that the latest one replaces.
-func (r *resource) planBefore() *plan {
+func (r *resource) planBefore() *inforce.Plan {
 	for {
 		generation := r.env.generation.Load()
-		if generation == closedGeneration {
+		if generation == inforce.Closed {
 			return nil
 		}
-		for p := r.plan.Load(); p != nil; p = p.before.Load() {
-			if p.since <= generation {
+		for p := r.plan.Load(); p != nil; p = p.Before.Load() {
+			if p.Since <= generation {
 				return p
 			}
 		}
@@ -118,24 +119,24 @@ func firstNumber(name string) uint64 {
 // isIdle says whether nothing is lost when the resource is forgotten and its name comes
 // again. The caller holds registry.swapMu.
 func (r *resource) isIdle(now clock.Instant) bool {
-	return r.node.Idle(now) && !slices.ContainsFunc(r.states, func(s *ruleState) bool { return s.isOwn() && !s.limiter.Idle(now) })
+	return r.node.Idle(now) && !slices.ContainsFunc(r.states, func(s *inforce.State) bool { return s.IsOwn() && !s.Limiter.Idle(now) })
 }
 
 // noteMatched takes note of the rules that calls of the resource have matched.
 func (r *resource) noteMatched() {
 	p := r.plan.Load()
-	if len(p.rules) == 0 {
+	if len(p.Rules) == 0 {
 		return
 	}
 	calls := r.node.Calls()
 	if calls == 0 {
 		return
 	}
-	for i := range p.rules {
-		state := p.rules[i].state
-		state.rule.called.Store(true)
-		if calls > state.before {
-			state.rule.matched.Store(true)
+	for i := range p.Rules {
+		state := p.Rules[i].State
+		state.Rule.Called.Store(true)
+		if calls > state.Before {
+			state.Rule.Matched.Store(true)
 		}
 	}
 }
@@ -158,9 +159,9 @@ func (r *resource) Places(now clock.Instant) (taken float64, waiting bool) {
 	if p == nil {
 		return 0, false
 	}
-	for i := range p.rules {
-		reporter, ok := p.rules[i].limiter.(rule.LoadReporter)
-		if !ok || !p.rules[i].refuses() {
+	for i := range p.Rules {
+		reporter, ok := p.Rules[i].Limiter.(rule.LoadReporter)
+		if !ok || !p.Rules[i].Refuses() {
 			continue
 		}
 		present := reporter.Load(now)
@@ -175,9 +176,9 @@ func (r *resource) Places(now clock.Instant) (taken float64, waiting bool) {
 // Counted implements [load.Source], of the rules that report loads.
 func (r *resource) Counted() (passed, refused uint64) {
 	if p := r.planNow(); p != nil {
-		for i := range p.rules {
-			if _, ok := p.rules[i].limiter.(rule.LoadReporter); ok {
-				refused += p.rules[i].state.tally.Refused.Total()
+		for i := range p.Rules {
+			if _, ok := p.Rules[i].Limiter.(rule.LoadReporter); ok {
+				refused += p.Rules[i].State.Tally.Refused.Total()
 			}
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/core/internal/inforce"
 	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/stat"
 )
@@ -53,37 +54,46 @@ type RuleSnapshot struct {
 	Transitions []Transition
 }
 
+// Transition is a change from one state to another, and how often that happened.
+type Transition struct {
+	From, To string
+	Count    uint64
+}
+
 func (r *resource) snapshot(now clock.Instant) ResourceSnapshot {
 	s := ResourceSnapshot{Name: r.Name, Totals: r.node.Totals(), stats: r.resourceStats}
-	if p := r.planNow(); p != nil && len(p.rules) > 0 {
-		s.Rules = make([]RuleSnapshot, 0, len(p.rules))
-		for i := range p.rules {
-			s.Rules = append(s.Rules, p.rules[i].snapshot(now))
+	if p := r.planNow(); p != nil && len(p.Rules) > 0 {
+		s.Rules = make([]RuleSnapshot, 0, len(p.Rules))
+		for i := range p.Rules {
+			s.Rules = append(s.Rules, snapshotOf(&p.Rules[i], now))
 		}
 	}
 	return s
 }
 
-func (p *planned) snapshot(now clock.Instant) RuleSnapshot {
-	status := p.limiter.Status(now)
-	if told, count := len(status.Gauges), len(p.rule.Type().Gauges()); told < count {
+func snapshotOf(p *inforce.Planned, now clock.Instant) RuleSnapshot {
+	status := p.Limiter.Status(now)
+	if told, count := len(status.Gauges), len(p.Rule.Type().Gauges()); told < count {
 		status.Gauges = append(make([]float64, 0, count), status.Gauges...)
 		for range count - told {
 			status.Gauges = append(status.Gauges, math.NaN())
 		}
 	}
-	s := p.identity()
-	s.Status, s.Transitions = status, p.state.transitions.snapshot()
+	s := identityOf(p)
+	s.Status = status
+	for _, t := range p.State.Transitions.Snapshot() {
+		s.Transitions = append(s.Transitions, Transition(t))
+	}
 	return s
 }
 
-// identity returns a snapshot without the state of the limiter, which takes long to read if that
+// identityOf returns a snapshot without the state of the limiter, which takes long to read if that
 // has a large table.
-func (p *planned) identity() RuleSnapshot {
-	key := p.rule.Key()
+func identityOf(p *inforce.Planned) RuleSnapshot {
+	key := p.Rule.Key()
 	return RuleSnapshot{
-		Kind: key.Kind, Name: key.Name, Shadow: p.rule.Target().Shadow, Off: p.off, Rule: p.rule,
-		Blocked: p.state.tally.Refused.Total(), WouldBlock: p.state.tally.WouldRefuse.Load(),
-		Demoted: p.state.tally.Demoted.Load(),
+		Kind: key.Kind, Name: key.Name, Shadow: p.Rule.Target().Shadow, Off: p.Off, Rule: p.Rule,
+		Blocked: p.State.Tally.Refused.Total(), WouldBlock: p.State.Tally.WouldRefuse.Load(),
+		Demoted: p.State.Tally.Demoted.Load(),
 	}
 }

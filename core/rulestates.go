@@ -19,19 +19,19 @@ func (e *Engine) RuleStates(include func(rule.Rule) bool) iter.Seq2[string, Rule
 			if p == nil || r == e.resources.overflowResource && r.node.Calls() == 0 {
 				continue
 			}
-			for i := range p.rules {
-				of, name := &p.rules[i], r.Name
-				if !include(of.rule) {
+			for i := range p.Rules {
+				of, name := &p.Rules[i], r.Name
+				if !include(of.Rule) {
 					continue
 				}
-				if target := of.rule.Target(); target.Shared {
-					key := of.rule.Key()
+				if target := of.Rule.Target(); target.Shared {
+					key := of.Rule.Key()
 					if shared[key] {
 						continue
 					}
 					shared[key], name = true, target.Match
 				}
-				if !yield(name, of.snapshot(now)) {
+				if !yield(name, snapshotOf(of, now)) {
 					return
 				}
 			}

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/core/internal/inforce"
 	"github.com/penstock-go/penstock/core/internal/ruleset"
 	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
@@ -14,16 +15,16 @@ import (
 type ruleStore struct {
 	mu        sync.Mutex // guards every change of rules, also those of sources
 	book      *ruleset.Book
-	active    map[rule.Key]*activeRule // in force
-	patterns  []*activeRule            // those that have one, by kind and name
-	removed   removedRules
-	forced    map[rule.Kind]*forcedState // on all rules of a kind
+	active    map[rule.Key]*inforce.Rule // in force
+	patterns  []*inforce.Rule            // those that have one, by kind and name
+	removed   inforce.Removed
+	forced    map[rule.Kind]*inforce.ForcedState // on all rules of a kind
 	revision  uint64
 	appliedAt clock.Instant
 	wasReady  bool // see Engine.AwaitedLists
 
-	switches    *switchTable // the same that new names find in the patternSet
-	timesForced bool         // a goroutine ends forced states whose time is over
+	switches    *inforce.Switches // the same that new names find in the inforce.Patterns
+	timesForced bool              // a goroutine ends forced states whose time is over
 }
 
 func (s *ruleStore) init(config Config, try func([]rules.Replacement) error) {
@@ -38,6 +39,6 @@ func (s *ruleStore) init(config Config, try func([]rules.Replacement) error) {
 		Table: rules.NewTable(config.Kinds...), MaxRemoval: most, RemovalWindow: max(0, cmp.Or(config.RemovalWindow, DefaultRemovalWindow)),
 		Try: try,
 	})
-	s.active = make(map[rule.Key]*activeRule)
-	s.forced = make(map[rule.Kind]*forcedState)
+	s.active = make(map[rule.Key]*inforce.Rule)
+	s.forced = make(map[rule.Kind]*inforce.ForcedState)
 }

@@ -33,6 +33,3 @@ func (s Scope) String() string {
 func (s Scope) compare(t Scope) int {
 	return cmp.Or(cmp.Compare(s.Resource, t.Resource), cmp.Compare(s.Kind, t.Kind), cmp.Compare(s.Rule, t.Rule))
 }
-
-// scopeOf returns the scope of a rule, or of all rules of a kind.
-func scopeOf(key rule.Key) Scope { return Scope{Kind: key.Kind, Rule: key.Name} }

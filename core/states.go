@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/penstock-go/penstock/core/internal/inforce"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -48,7 +49,7 @@ type ForcedKind struct {
 // forcedRule is a rule whose forced state has changed, with the limiters that exist. Those
 // that are made from now on begin with it, see also [registry.getOrAdd].
 type forcedRule struct {
-	rule     *activeRule
+	rule     *inforce.Rule
 	limiters []rule.Controllable
 }
 
@@ -56,7 +57,7 @@ type forcedRule struct {
 // a lock: the observer may ask the engine.
 func (e *Engine) applyForced(rules []forcedRule) {
 	for _, forced := range rules {
-		forced.rule.applyForced(forced.limiters, e.clock.Now)
+		forced.rule.ApplyForced(forced.limiters, e.clock.Now)
 	}
 }
 
@@ -71,10 +72,10 @@ func (e *Engine) force(key rule.Key, state string, orders []Order) (ForcedChange
 	if a == nil {
 		return ForcedChange{}, nil, unknownRule(key)
 	}
-	if err := checkControl(a.rule.Type(), "rule "+key.String(), state); err != nil {
+	if err := checkControl(a.Version.Type(), "rule "+key.String(), state); err != nil {
 		return ForcedChange{}, nil, err
 	}
-	return e.setForced(&a.forced, scopeOf(key), state, orders)
+	return e.setForced(&a.Forced, Scope(inforce.ScopeOf(key)), state, orders)
 }
 
 // forceKind notes the state that is forced on all rules of a kind.
@@ -97,16 +98,16 @@ func (e *Engine) forceKind(kind rule.Kind, state string, orders []Order) (Forced
 
 // setForced sets what is forced on a scope, and returns the rules that this concerns. The caller holds
 // rules.mu.
-func (e *Engine) setForced(of *forcedState, scope Scope, state string, orders []Order) (ForcedChange, []forcedRule, error) {
+func (e *Engine) setForced(of *inforce.ForcedState, scope Scope, state string, orders []Order) (ForcedChange, []forcedRule, error) {
 	after, err := e.newForced(scope, state, orders)
 	if err != nil {
 		return ForcedChange{}, nil, err
 	}
-	change := e.forcedChange(of.set(after), after, false)
+	change := e.forcedChange(of.Set(after), after, false)
 	e.resources.forcings.Add(1)
 	e.keepForcedTime(after)
 	e.noteForced(&change)
-	return change, e.forcedRules(after.concerns), nil
+	return change, e.forcedRules(after.Concerns), nil
 }
 
 // checkControl returns why a state cannot be forced on rules of a kind.
@@ -122,9 +123,9 @@ func checkControl(of rule.Definition, what, state string) error {
 }
 
 // forcedKind returns what is forced on the rules of a kind. The caller holds s.mu.
-func (s *ruleStore) forcedKind(kind rule.Kind) *forcedState {
+func (s *ruleStore) forcedKind(kind rule.Kind) *inforce.ForcedState {
 	if s.forced[kind] == nil {
-		s.forced[kind] = new(forcedState)
+		s.forced[kind] = new(inforce.ForcedState)
 	}
 	return s.forced[kind]
 }
@@ -142,16 +143,16 @@ func (s *ruleStore) forcedKinds() (list []ForcedKind) {
 
 // forcedRules returns some of the rules in force with their limiters. The caller holds
 // rules.mu.
-func (e *Engine) forcedRules(include func(*activeRule) bool) (list []forcedRule) {
+func (e *Engine) forcedRules(include func(*inforce.Rule) bool) (list []forcedRule) {
 	g := &e.resources
 	g.swapMu.Lock()
 	defer g.swapMu.Unlock()
-	own := make(map[*activeRule]int) // the index of a rule that has a limiter for each resource
+	own := make(map[*inforce.Rule]int) // the index of a rule that has a limiter for each resource
 	for _, a := range e.rules.active {
 		switch {
 		case !include(a):
-		case a.sharesLimiter:
-			list = append(list, forcedRule{a, []rule.Controllable{a.shared.Limiter.(rule.Controllable)}})
+		case a.SharesLimiter:
+			list = append(list, forcedRule{a, []rule.Controllable{a.Shared.Limiter.(rule.Controllable)}})
 		default:
 			own[a] = len(list)
 			list = append(list, forcedRule{rule: a})
@@ -162,8 +163,8 @@ func (e *Engine) forcedRules(include func(*activeRule) bool) (list []forcedRule)
 	}
 	for _, r := range append(g.table.All(), g.overflowResource) {
 		for _, s := range r.states {
-			if i, ok := own[s.rule]; ok {
-				list[i].limiters = append(list[i].limiters, s.limiter.Limiter.(rule.Controllable))
+			if i, ok := own[s.Rule]; ok {
+				list[i].limiters = append(list[i].limiters, s.Limiter.Limiter.(rule.Controllable))
 			}
 		}
 	}

@@ -32,7 +32,7 @@ func (e *Engine) Status() Status {
 	status := Status{Revision: e.rules.revision, AppliedAt: e.rules.appliedAt, Rules: e.rules.book.Len()}
 	status.Unmatched = e.rules.unmatched()
 	status.Signals, status.ForcedKinds = e.signalStatus(), e.rules.forcedKinds()
-	status.Forced, status.Switches = e.rules.forcedList(e.clock), e.rules.switches.list(e.clock)
+	status.Forced, status.Switches = e.rules.forcedList(e.clock), switchList(e.rules.switches, e.clock)
 	status.MissingLists = e.missingLists(func(rule.Rule) bool { return true })
 	status.Fleet = e.fleetStatus(e.clock.Now())
 	unmatched := e.unmatchedOfSources()
@@ -48,7 +48,7 @@ func (f sourceSink) Status() SourceStatus {
 	f.engine.rules.mu.Lock()
 	defer f.engine.rules.mu.Unlock()
 	s := f.status(f.engine.rules.book, f.engine.unmatchedOfSources())
-	s.Forced, s.Switches = f.engine.rules.forcedList(f.engine.clock), f.engine.rules.switches.list(f.engine.clock)
+	s.Forced, s.Switches = f.engine.rules.forcedList(f.engine.clock), switchList(f.engine.rules.switches, f.engine.clock)
 	return s
 }
 

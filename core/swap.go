@@ -6,6 +6,7 @@ import (
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core/internal/call"
 	"github.com/penstock-go/penstock/core/internal/each"
+	"github.com/penstock-go/penstock/core/internal/inforce"
 	"github.com/penstock-go/penstock/core/internal/ruleset"
 	"github.com/penstock-go/penstock/match"
 	"github.com/penstock-go/penstock/rule"
@@ -27,7 +28,7 @@ func (e *Engine) put(change ruleset.Outcome, since clock.Instant) outcome {
 		return result
 	}
 	result.swap, result.limiters = e.swapRules(change.Changes, since)
-	e.rules.removed.prune(since)
+	e.rules.removed.Prune(since)
 	return result
 }
 
@@ -78,7 +79,7 @@ func (c limiterChanges) finish(now clock.Instant) {
 	defer each.Of(c.retire, func(limiter rule.Retirer) { limiter.Retire(now) }) // also if the observer panics
 	defer each.Of(c.activate, func(limiter rule.Activator) { limiter.Activate(now) })
 	each.Of(c.restored, func(forced forcedRule) {
-		forced.rule.applyForced(forced.limiters, func() clock.Instant { return now })
+		forced.rule.ApplyForced(forced.limiters, func() clock.Instant { return now })
 	})
 }
 
@@ -92,13 +93,13 @@ type swap struct {
 	planned  int // so many of them have their next plan
 	limiterChanges
 
-	matching []*activeRule // all rules with patterns, by kind and name
-	index    *match.Index  // of them
-	changing *match.Index  // of the patterns of rules that come, change or go
+	matching []*inforce.Rule // all rules with patterns, by kind and name
+	index    *match.Index    // of them
+	changing *match.Index    // of the patterns of rules that come, change or go
 
-	planner planner       // making one plan after the other
-	apply   []*activeRule // to the resource whose plan that is
-	places  []int         // of the patterns that match it
+	planner inforce.Planner // making one plan after the other
+	apply   []*inforce.Rule // to the resource whose plan that is
+	places  []int           // of the patterns that match it
 }
 
 func (s *swap) run() {
@@ -113,7 +114,7 @@ func (s *swap) run() {
 	for _, r := range s.affected {
 		// Who still acts by the set before does not find its plan any more and
 		// asks for the generation again.
-		r.plan.Load().before.Store(nil)
+		r.plan.Load().Before.Store(nil)
 	}
 	if s.hasPatterns() {
 		s.registry.forgetOverflowNames()
@@ -124,7 +125,7 @@ func (s *swap) run() {
 // plan for the present generation, like all others.
 func (s *swap) begin() {
 	g := s.registry
-	if s.index = g.overflow.patterns.Load().index; s.hasPatterns() {
+	if s.index = g.overflow.patterns.Load().Index; s.hasPatterns() {
 		s.index = indexOf(s.matching)
 	}
 	s.changing = match.NewIndex(s.patterns)
@@ -133,10 +134,10 @@ func (s *swap) begin() {
 	g.mu.Unlock()
 }
 
-func indexOf(rules []*activeRule) *match.Index {
+func indexOf(rules []*inforce.Rule) *match.Index {
 	patterns := make([]match.Pattern, len(rules))
 	for i, a := range rules {
-		patterns[i] = *a.pattern
+		patterns[i] = *a.Pattern
 	}
 	return match.NewIndex(patterns)
 }
@@ -146,7 +147,7 @@ func indexOf(rules []*activeRule) *match.Index {
 func (s *swap) changeRules() {
 	for _, a := range s.leaving {
 		s.markNamed(a)
-		s.retireLimiter(a.shared)
+		s.retireLimiter(a.Shared)
 	}
 	for _, r := range s.affected {
 		s.registry.detach(r)
@@ -154,22 +155,22 @@ func (s *swap) changeRules() {
 	for _, a := range s.entering {
 		s.registry.attach(a, s.now)
 		s.markNamed(a)
-		s.activateLimiter(a.shared)
+		s.activateLimiter(a.Shared)
 	}
 	for _, a := range s.updated {
 		s.markNamed(a)
-		if a.sharesLimiter {
-			a.shared = s.nextLimiter(a, a.sharedName(), a.transitions, a.shared)
+		if a.SharesLimiter {
+			a.Shared = s.nextLimiter(a, a.SharedName(), a.Transitions, a.Shared)
 		}
 	}
 }
 
 // nextLimiter returns the limiter of a rule's next version, which goes on from the
 // present one if that can be.
-func (s *swap) nextLimiter(a *activeRule, resource string, counts *transitions, present call.VersionedLimiter) call.VersionedLimiter {
-	next, ok := s.env().adopt(a, a.rule, resource, counts, present)
+func (s *swap) nextLimiter(a *inforce.Rule, resource string, counts *inforce.Transitions, present call.VersionedLimiter) call.VersionedLimiter {
+	next, ok := s.env().adopt(a, a.Version, resource, counts, present)
 	if !ok {
-		next = s.env().newLimiter(a, a.rule, resource, counts)
+		next = s.env().newLimiter(a, a.Version, resource, counts)
 		s.retireLimiter(present)
 	}
 	s.activateLimiter(next)
@@ -191,8 +192,8 @@ func (s *swap) retireLimiter(limiter call.VersionedLimiter) {
 }
 
 // markNamed marks the resources that a rule names. They are in the table as long as it is attached to them.
-func (s *swap) markNamed(a *activeRule) {
-	for _, name := range [...]string{a.resource, a.related} {
+func (s *swap) markNamed(a *inforce.Rule) {
+	for _, name := range [...]string{a.Resource, a.Related} {
 		if name != "" {
 			s.markAffected(s.registry.table.Get(name))
 		}
@@ -224,15 +225,15 @@ func (s *swap) findAffected() {
 // affects says whether a pattern that changes matches the resource, or rules of it are switched.
 func (s *swap) affects(r *resource) bool {
 	s.places = s.changing.Append(s.places[:0], r.Name)
-	return len(s.places) > 0 || slices.ContainsFunc(s.switched, func(of Scope) bool { return of.concerns(r) })
+	return len(s.places) > 0 || slices.ContainsFunc(s.switched, func(of inforce.Scope) bool { return concerns(of, r) })
 }
 
 // switchedNow returns what is switched from the coming generation on.
-func (s *swap) switchedNow() *switchTable {
+func (s *swap) switchedNow() *inforce.Switches {
 	if s.switches != nil {
 		return s.switches
 	}
-	return s.registry.overflow.patterns.Load().switches
+	return s.registry.overflow.patterns.Load().Switches
 }
 
 // makePlans makes the plans of the resources that were marked since the last time.
@@ -240,22 +241,22 @@ func (s *swap) makePlans() {
 	for ; s.planned < len(s.affected); s.planned++ {
 		r := s.affected[s.planned]
 		next := s.plan(r)
-		next.before.Store(r.plan.Load())
+		next.Before.Store(r.plan.Load())
 		r.plan.Store(next)
 	}
 }
 
 // nextPatterns returns the pattern set of the coming generation.
-func (s *swap) nextPatterns() *patternSet {
+func (s *swap) nextPatterns() *inforce.Patterns {
 	if !s.hasPatterns() {
 		return s.registry.overflow.patterns.Load()
 	}
-	return newPatternSet(s.registry.overflowResource.states, s.index, s.version, s.switchedNow())
+	return inforce.NewPatterns(s.registry.overflowResource.states, s.index, s.version, s.switchedNow())
 }
 
 // finish moves the engine on to the coming generation, unless names were added that the
 // change affects: then it marks them and returns false.
-func (s *swap) finish(patterns *patternSet) bool {
+func (s *swap) finish(patterns *inforce.Patterns) bool {
 	g := s.registry
 	g.mu.Lock()
 	added := g.addedDuringSwap
@@ -278,48 +279,47 @@ func (s *swap) finish(patterns *patternSet) bool {
 }
 
 // plan makes the plan of a resource and notes which limiters begin and end with it.
-func (s *swap) plan(r *resource) *plan {
+func (s *swap) plan(r *resource) *inforce.Plan {
 	p := &s.planner
-	p.reset()
-	p.limiters, p.resource, p.switches = s.registry.limiters, r.Name, s.switchedNow()
+	p.Begin(s.registry.limiters.planner(r.Name, s.switchedNow()))
 	states := r.states
 	for _, a := range s.rulesFor(r) {
-		var state *ruleState
+		var state *inforce.State
 		state, states = s.takeState(states, a)
 		switch {
 		case state == nil:
-			state = s.env().newState(a, a.rule, a.shared, r)
-			if state.isOwn() {
-				s.activateLimiter(state.limiter)
+			state = s.env().newState(a, a.Version, a.Shared, r)
+			if state.IsOwn() {
+				s.activateLimiter(state.Limiter)
 			}
-		case !state.isOwn():
-			state.update(a.rule, a.shared)
-		case state.version != a.rule:
-			state.update(a.rule, s.nextLimiter(a, r.Name, state.transitions, state.limiter))
+		case !state.IsOwn():
+			state.Update(a.Version, a.Shared)
+		case state.Version != a.Version:
+			state.Update(a.Version, s.nextLimiter(a, r.Name, state.Transitions, state.Limiter))
 		}
-		p.add(a.rule, state, state.limiter, a.target())
+		p.Add(a.Version, state, state.Limiter, a.Target())
 	}
 	if r.attached != nil {
 		for _, a := range r.attached.counts {
-			p.count(a.shared.Limiter.(rule.PassCounter))
+			p.Count(a.Shared.Limiter.(rule.PassCounter))
 		}
 	}
 	s.retireStates(states)
-	if !slices.Equal(r.states, p.states) {
-		r.states = slices.Clone(p.states)
+	if !slices.Equal(r.states, p.States) {
+		r.states = slices.Clone(p.States)
 	}
-	return p.plan(s.version)
+	return p.Plan(s.version)
 }
 
 // takeState returns the state of a rule, nil if there is none, and the states behind it. Those before it
 // are of rules that do not apply any more: both are by kind and name.
-func (s *swap) takeState(states []*ruleState, a *activeRule) (state *ruleState, rest []*ruleState) {
+func (s *swap) takeState(states []*inforce.State, a *inforce.Rule) (state *inforce.State, rest []*inforce.State) {
 	at := 0
-	for at < len(states) && byKey(states[at].rule, a) < 0 {
+	for at < len(states) && inforce.ByKey(states[at].Rule, a) < 0 {
 		at++
 	}
 	end := at
-	if at < len(states) && states[at].rule == a {
+	if at < len(states) && states[at].Rule == a {
 		state, end = states[at], at+1
 	}
 	s.retireStates(states[:at])
@@ -327,16 +327,16 @@ func (s *swap) takeState(states []*ruleState, a *activeRule) (state *ruleState, 
 }
 
 // retireStates notes that the resource's own limiters of some states end.
-func (s *swap) retireStates(states []*ruleState) {
+func (s *swap) retireStates(states []*inforce.State) {
 	for _, state := range states {
-		if state.isOwn() {
-			s.retireLimiter(state.limiter)
+		if state.IsOwn() {
+			s.retireLimiter(state.Limiter)
 		}
 	}
 }
 
 // rulesFor returns the rules that apply to the resource, by kind and name.
-func (s *swap) rulesFor(r *resource) []*activeRule {
+func (s *swap) rulesFor(r *resource) []*inforce.Rule {
 	if r == s.registry.overflowResource {
 		return s.matching
 	}
@@ -346,20 +346,20 @@ func (s *swap) rulesFor(r *resource) []*activeRule {
 	}
 	s.places = s.index.Append(s.places[:0], r.Name)
 	for _, place := range s.places {
-		if a := s.matching[place]; r.Name != a.related && (a.excepts == nil || !a.excepts(r.Name)) {
+		if a := s.matching[place]; r.Name != a.Related && (a.Excepts == nil || !a.Excepts(r.Name)) {
 			s.apply = append(s.apply, a)
 		}
 	}
-	slices.SortFunc(s.apply, byKey)
+	slices.SortFunc(s.apply, inforce.ByKey)
 	return s.apply
 }
 
-// concerns says whether the scope has a rule of the resource. registry.swapMu is held.
-func (s Scope) concerns(r *resource) bool {
+// concerns says whether a scope has a rule of the resource. registry.swapMu is held.
+func concerns(s inforce.Scope, r *resource) bool {
 	if s.Resource != "" {
 		return r.Name == s.Resource
 	}
-	return slices.ContainsFunc(r.states, func(of *ruleState) bool {
-		return s.Kind == "" || s.Kind == of.rule.key.Kind && (s.Rule == "" || s.Rule == of.rule.key.Name)
+	return slices.ContainsFunc(r.states, func(of *inforce.State) bool {
+		return s.Kind == "" || s.Kind == of.Rule.Key.Kind && (s.Rule == "" || s.Rule == of.Rule.Key.Name)
 	})
 }

@@ -106,7 +106,7 @@ func (g *registry) evict(r *resource, now clock.Instant) bool {
 	r.Gone.Store(true)
 	r.noteMatched()
 	for _, s := range r.states {
-		if limiter, ok := s.limiter.Limiter.(rule.Retirer); ok && s.isOwn() {
+		if limiter, ok := s.Limiter.Limiter.(rule.Retirer); ok && s.IsOwn() {
 			g.sweep.retired = append(g.sweep.retired, limiter)
 		}
 	}

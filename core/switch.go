@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/core/internal/inforce"
 	"github.com/penstock-go/penstock/core/internal/lines"
 	"github.com/penstock-go/penstock/rule"
 )
@@ -58,7 +59,7 @@ func (e *Engine) Switch(scope Scope, state string, order ...Order) error {
 func (e *Engine) Switches() []Forced {
 	e.rules.mu.Lock()
 	defer e.rules.mu.Unlock()
-	return e.rules.switches.list(e.clock)
+	return switchList(e.rules.switches, e.clock)
 }
 
 func (e *Engine) switchTo(scope Scope, state string, orders []Order) (*ForcedChange, limiterChanges, error) {
@@ -71,7 +72,7 @@ func (e *Engine) switchTo(scope Scope, state string, orders []Order) (*ForcedCha
 	if err != nil {
 		return nil, limiterChanges{}, err
 	}
-	before := e.rules.switches.of(scope)
+	before := e.rules.switches.Of(inforce.Scope(scope))
 	if err := e.checkSwitch(scope, state, before); err != nil {
 		return nil, limiterChanges{}, err
 	}
@@ -80,14 +81,14 @@ func (e *Engine) switchTo(scope Scope, state string, orders []Order) (*ForcedCha
 		return nil, limiterChanges{}, err
 	}
 	change := e.forcedChange(before, after, true)
-	limiters := e.swapSwitches(e.rules.switches.with(after), scope)
+	limiters := e.swapSwitches(e.rules.switches.With(after), inforce.Scope(scope))
 	e.keepForcedTime(after)
 	e.noteForced(&change)
 	return &change, limiters, nil
 }
 
 // checkSwitch returns why a scope cannot be switched that is before now.
-func (e *Engine) checkSwitch(scope Scope, state string, before *Forced) error {
+func (e *Engine) checkSwitch(scope Scope, state string, before *inforce.Forced) error {
 	switch {
 	case state != "" && state != SwitchOff && state != SwitchOn:
 		return fmt.Errorf("core: %s cannot be switched to %s: the states are %q and %q, and \"\" to release it",
@@ -96,7 +97,7 @@ func (e *Engine) checkSwitch(scope Scope, state string, before *Forced) error {
 		return errors.New("core: a scope is a rule, a kind, a resource, or all: Scope has fields of two")
 	case before != nil: // it can be released although it is gone
 		return nil
-	case state != "" && e.rules.switches.len() >= MaxSwitches:
+	case state != "" && e.rules.switches.Len() >= MaxSwitches:
 		return fmt.Errorf("%w: %d are", ErrTooManySwitches, MaxSwitches)
 	case scope.Kind != "":
 		return e.checkKindScope(scope)
@@ -114,7 +115,7 @@ func (s *ruleStore) withKind(scope Scope) (Scope, error) {
 	found := scope
 	for _, kind := range s.book.Kinds() {
 		with := Scope{Kind: kind.Kind(), Rule: scope.Rule}
-		if s.active[rule.Key{Kind: with.Kind, Name: with.Rule}] == nil && s.switches.of(with) == nil {
+		if s.active[rule.Key{Kind: with.Kind, Name: with.Rule}] == nil && s.switches.Of(inforce.Scope(with)) == nil {
 			continue
 		}
 		if found.Kind != "" {
@@ -150,11 +151,11 @@ func unknownRule(key rule.Key) error {
 
 // endSwitches releases what is switched and whose time is over. The caller holds rules.mu.
 func (e *Engine) endSwitches() (changes []ForcedChange, limiters limiterChanges) {
-	next, scopes := e.rules.switches, []Scope(nil)
-	for _, f := range e.rules.switches.all() {
-		if _, over := f.isOver(e.clock); over {
+	next, scopes := e.rules.switches, []inforce.Scope(nil)
+	for _, f := range e.rules.switches.All() {
+		if _, over := f.IsOver(e.clock); over {
 			changes, scopes = append(changes, e.endOf(f, true)), append(scopes, f.Scope)
-			next = next.with(&Forced{Scope: f.Scope})
+			next = next.With(&inforce.Forced{Scope: f.Scope})
 		}
 	}
 	if len(scopes) > 0 {
@@ -165,7 +166,7 @@ func (e *Engine) endSwitches() (changes []ForcedChange, limiters limiterChanges)
 
 // swapSwitches puts what is switched in force for all resources of the scopes at once, as a swap of rules
 // does, and has calls that wait look again whether they have to. The caller holds rules.mu.
-func (e *Engine) swapSwitches(next *switchTable, scopes ...Scope) limiterChanges {
+func (e *Engine) swapSwitches(next *inforce.Switches, scopes ...inforce.Scope) limiterChanges {
 	c := &ruleChange{version: e.generation.Load() + 1, now: e.clock.Now(), switches: next, switched: scopes}
 	limiters := e.apply(c)
 	e.rules.switches, e.rules.revision = next, c.version
@@ -173,11 +174,11 @@ func (e *Engine) swapSwitches(next *switchTable, scopes ...Scope) limiterChanges
 	return limiters
 }
 
-// list returns the switches in order.
-func (t *switchTable) list(c clock.Clock) []Forced {
-	list := make([]Forced, 0, t.len())
-	for _, f := range t.all() {
-		list = append(list, f.shown(c))
+// switchList returns switches in order.
+func switchList(t *inforce.Switches, c clock.Clock) []Forced {
+	list := make([]Forced, 0, t.Len())
+	for _, f := range t.All() {
+		list = append(list, shown(f, c))
 	}
 	slices.SortFunc(list, func(a, b Forced) int { return a.compare(b.Scope) })
 	return list

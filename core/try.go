@@ -3,7 +3,7 @@ package core
 import (
 	"errors"
 
-	"github.com/penstock-go/penstock/core/internal/call"
+	"github.com/penstock-go/penstock/core/internal/inforce"
 	"github.com/penstock-go/penstock/core/internal/ruleset"
 	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
@@ -30,7 +30,7 @@ func (e *Engine) try(replaced []rules.Replacement) error {
 
 // tryRule does with a rule what putting it in force does.
 func (e *Engine) tryRule(r rule.Rule) {
-	a := newActiveRule(r, new(forcedState), e.exempt)
+	a := inforce.NewRule(r, new(inforce.ForcedState), e.exempt)
 	r.Attributes()
 	r.Lists()
 	r.Signals()
@@ -39,15 +39,11 @@ func (e *Engine) tryRule(r rule.Rule) {
 	r.Answer()
 	r.Forbids()
 	env := limiterEnv{&e.limiters, e.generation.Load() + 1, e.clock.Now()}
-	limiter := r.NewLimiter(env.env(a, a.sharedName(), nil))
+	limiter := r.NewLimiter(env.env(a, a.SharedName(), nil))
 	if limiter == nil {
 		panic("New has returned nil")
 	}
-	entry := plannedEntry{
-		planned: planned{rule: r, state: &ruleState{rule: a, refusals: new(call.Refusals)}},
-		limiter: call.VersionedLimiter{Limiter: limiter, First: limiter},
-	}
-	entry.step()
+	inforce.Try(a, r, limiter)
 	if retirer, ok := limiter.(rule.Retirer); ok {
 		retirer.Retire(env.now)
 	}

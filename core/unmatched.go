@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/penstock-go/penstock/core/internal/inforce"
 	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
 )
@@ -31,22 +32,22 @@ func (e *Engine) noteMatched() {
 	e.rules.mu.Lock()
 	defer e.rules.mu.Unlock()
 	for _, active := range e.rules.active {
-		if !active.lookedBack && !active.called.Load() && e.resources.wasCalled(active) {
-			active.called.Store(true)
+		if !active.LookedBack && !active.Called.Load() && e.resources.wasCalled(active) {
+			active.Called.Store(true)
 		}
-		active.lookedBack = true
+		active.LookedBack = true
 	}
 }
 
 // wasCalled says whether a resource that a rule guards was evicted after calls of it.
-func (g *registry) wasCalled(a *activeRule) bool {
+func (g *registry) wasCalled(a *inforce.Rule) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if a.pattern == nil {
-		return g.past.Has(a.resource)
+	if a.Pattern == nil {
+		return g.past.Has(a.Resource)
 	}
 	for _, name := range g.past.All() {
-		if name != a.related && a.pattern.Matches(name) && (a.excepts == nil || !a.excepts(name)) {
+		if name != a.Related && a.Pattern.Matches(name) && (a.Excepts == nil || !a.Excepts(name)) {
 			return true
 		}
 	}
@@ -57,7 +58,7 @@ func (g *registry) wasCalled(a *activeRule) bool {
 func (b *ruleStore) unmatched() Unmatched {
 	var u Unmatched
 	for key, active := range b.active {
-		if !active.matched.Load() {
+		if !active.Matched.Load() {
 			u.Count++
 			u.Rules = append(u.Rules, key)
 		}
@@ -102,17 +103,17 @@ const (
 	MissingAttribute Missing = "attribute"
 )
 
-// missing returns what is missing of a rule, with the attributes that no call had; "" for
+// missingOf returns what is missing of a rule, with the attributes that no call had; "" for
 // nothing.
-func (a *activeRule) missing() (what Missing, attributes []string) {
-	e := a.evidence.Load()
+func missingOf(a *inforce.Rule) (what Missing, attributes []string) {
+	e := a.Evidence.Load()
 	unseen := e.Unseen()
 	switch {
-	case a.matched.Load() && e.OriginSeen() && len(unseen) == 0:
+	case a.Matched.Load() && e.OriginSeen() && len(unseen) == 0:
 		return "", nil
-	case !a.called.Load():
+	case !a.Called.Load():
 		return MissingResource, nil
-	case !a.matched.Load():
+	case !a.Matched.Load():
 		return MissingCall, e.AttributeKeys()
 	case !e.OriginSeen():
 		return MissingOrigin, nil
@@ -134,7 +135,7 @@ type unmatchedOfSource struct {
 func (e *Engine) unmatchedOfSources() unmatchedOfSources {
 	all := make(unmatchedOfSources)
 	for key, active := range e.rules.active {
-		missing, attributes := active.missing()
+		missing, attributes := missingOf(active)
 		if missing == "" {
 			continue
 		}
@@ -147,7 +148,7 @@ func (e *Engine) unmatchedOfSources() unmatchedOfSources {
 			of = new(unmatchedOfSource)
 			all[source] = of
 		}
-		of.first = append(of.first, UnmatchedRule{key, at.Document, active.target(), missing, attributes})
+		of.first = append(of.first, UnmatchedRule{key, at.Document, active.Target(), missing, attributes})
 	}
 	for _, of := range all {
 		slices.SortFunc(of.first, func(a, b UnmatchedRule) int {

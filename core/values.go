@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/core/internal/inforce"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -98,7 +99,7 @@ func (e *Engine) valueKeepers(key rule.Key, opts []Option) (kept []valueKeeper, 
 	if len(a.Attributes()) == 0 || len(kept) < len(limiters) {
 		return nil, call, fmt.Errorf("core: rule %v has no limit for each value", key)
 	}
-	call, err = (&planned{rule: a}).valueCall(e.clock.Now(), opts)
+	call, err = valueCall(&inforce.Planned{Rule: a}, e.clock.Now(), opts)
 	return kept, call, err
 }
 
@@ -122,16 +123,16 @@ func (e *Engine) limitersOf(key rule.Key) (of rule.Rule, list []namedLimiter, er
 	g := &e.resources
 	g.swapMu.Lock()
 	defer g.swapMu.Unlock()
-	if a.sharesLimiter {
-		return a.rule, []namedLimiter{{a.resource, a.shared.Limiter}}, nil
+	if a.SharesLimiter {
+		return a.Version, []namedLimiter{{a.Resource, a.Shared.Limiter}}, nil
 	}
 	for _, r := range append(g.table.All(), g.overflowResource) {
 		for _, s := range r.states {
-			if s.rule == a {
-				list = append(list, namedLimiter{r.Name, s.limiter.Limiter})
+			if s.Rule == a {
+				list = append(list, namedLimiter{r.Name, s.Limiter.Limiter})
 			}
 		}
 	}
 	slices.SortFunc(list, func(a, b namedLimiter) int { return cmp.Compare(a.resource, b.resource) })
-	return a.rule, list, nil
+	return a.Version, list, nil
 }

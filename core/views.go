@@ -98,16 +98,16 @@ func (v *RuleView) Minute() []uint64 { return v.refusals.Minute(v.now) }
 // come last.
 func (v ResourceView) Rules() []RuleView {
 	p := v.resource.planNow()
-	if p == nil || len(p.rules) == 0 {
+	if p == nil || len(p.Rules) == 0 {
 		return nil
 	}
-	views := make([]RuleView, len(p.rules))
-	for i := range p.rules {
-		of := &p.rules[i]
+	views := make([]RuleView, len(p.Rules))
+	for i := range p.Rules {
+		of := &p.Rules[i]
 		views[i] = RuleView{
-			Key: of.rule.Key(), Shadow: of.rule.Target().Shadow, Off: of.off, refusals: &of.state.tally.Refused, now: v.now,
-			Refused: of.state.tally.Refused.Total(), WouldRefuse: of.state.tally.WouldRefuse.Load(),
-			Demoted: of.state.tally.Demoted.Load(),
+			Key: of.Rule.Key(), Shadow: of.Rule.Target().Shadow, Off: of.Off, refusals: &of.State.Tally.Refused, now: v.now,
+			Refused: of.State.Tally.Refused.Total(), WouldRefuse: of.State.Tally.WouldRefuse.Load(),
+			Demoted: of.State.Tally.Demoted.Load(),
 		}
 	}
 	return views
@@ -120,9 +120,9 @@ func (v ResourceView) Applied() []Applied {
 	if p == nil {
 		return nil
 	}
-	applied := make([]Applied, len(p.rules))
-	for i := range p.rules {
-		applied[i] = Applied{RuleSnapshot: p.rules[i].snapshot(v.now)}
+	applied := make([]Applied, len(p.Rules))
+	for i := range p.Rules {
+		applied[i] = Applied{RuleSnapshot: snapshotOf(&p.Rules[i], v.now)}
 	}
 	v.engine.locate(applied)
 	return applied

@@ -16,7 +16,7 @@ type Group struct {
 	member *Member
 
 	// What follows is guarded by member.mu.
-	byValue  *ValuePlaces // if it is of calls under way; else nil
+	byValue  countedCalls // if it is of calls under way; else nil
 	place    int          // in the list of all groups, -1 if released
 	about    LimitStatus  // what the rule says
 	count    int          // of the budgets and askers
@@ -92,9 +92,10 @@ func (g *Group) status(now clock.Instant) LimitStatus {
 	if g.refusing > 0 {
 		s.Err = g.err
 	}
-	if p := g.byValue; p != nil {
-		s.Places = &PlacesStatus{InUse: p.inUse, Waiting: p.waiting, Status: places.Status{
-			Limit: int64(s.Limit), Held: p.inUse, Wanted: p.inUse + p.waiting, Target: p.inUse, Instances: int64(g.member.count),
+	if g.byValue != nil {
+		inUse, waiting := g.byValue.calls()
+		s.Places = &PlacesStatus{InUse: inUse, Waiting: waiting, Status: places.Status{
+			Limit: int64(s.Limit), Held: inUse, Wanted: inUse + waiting, Target: inUse, Instances: int64(g.member.count),
 		}}
 	}
 	return s
@@ -115,8 +116,9 @@ func (g *Group) passesNow() float64 {
 }
 
 func (g *Group) use(now clock.Instant) Use {
-	if p := g.byValue; p != nil {
-		return Use{Key: g.about.Key, Demand: float64(p.inUse + p.waiting), Passed: float64(p.inUse)}
+	if g.byValue != nil {
+		inUse, waiting := g.byValue.calls()
+		return Use{Key: g.about.Key, Demand: float64(inUse + waiting), Passed: float64(inUse)}
 	}
 	g.add(now, 0, 0, 0)
 	return Use{Key: g.about.Key, Demand: g.demand.perSecond(), Passed: g.passed.perSecond()}

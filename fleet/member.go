@@ -74,7 +74,7 @@ type Member struct {
 	shares      []*Share
 	groups      []*Group
 	places      []*Places
-	values      []*ValuePlaces
+	values      []placesByValue
 	sequence    int64        // of the last claim of places of values
 	queue       dueQueue     // of the budgets
 	partitions  []*partition // by number, at least one

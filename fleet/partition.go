@@ -131,9 +131,7 @@ func (m *Member) probePartitions(now clock.Instant) {
 		ask(LeaseBucket, Terms{Key: p.key, Limit: 1, Window: time.Second, Burst: 1})
 	}
 	for _, p := range m.values[:min(len(m.values), maxProbed)] {
-		for i := range p.shards {
-			ask(LeaseBucket, Terms{Key: p.shards[i].key, Limit: 1, Window: time.Second, Burst: 1})
-		}
+		p.eachKey(func(key string) { ask(LeaseBucket, Terms{Key: key, Limit: 1, Window: time.Second, Burst: 1}) })
 	}
 	for _, a := range m.askers[:min(len(m.askers), maxProbed)] {
 		if a.terms.Limit >= 1 || a.operation == AskBalance {

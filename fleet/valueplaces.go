@@ -158,7 +158,7 @@ func (p *ValuePlaces) Release(now clock.Instant) {
 	if p.err != nil {
 		m.noteAccepted()
 	}
-	removeFrom(&m.values, p)
+	removeFrom[placesByValue](&m.values, p)
 	m.restIfUnused()
 }
 

@@ -35,26 +35,56 @@ func (p *ValuePlaces) returnSoon(now clock.Instant, v *valuePlaces) {
 	p.returnAt = min(p.returnAt, now.Add(returnsAfter))
 }
 
+// placesByValue is a [ValuePlaces] as its member knows it. The mutex of the member is held.
+type placesByValue interface {
+	unordered
+	lookAt(now clock.Instant)
+	beginOutage()
+	retry(now clock.Instant)
+	leave(now clock.Instant, last *Batch)
+	due(now clock.Instant) clock.Instant
+	eachKey(do func(key string))
+}
+
+// countedCalls is the same as its group knows it.
+type countedCalls interface {
+	calls() (inUse, waiting int64)
+	allowed(limit int64) int64
+}
+
+func (p *ValuePlaces) calls() (inUse, waiting int64) { return p.inUse, p.waiting }
+
+// eachKey calls do with the keys that the values have in the store.
+func (p *ValuePlaces) eachKey(do func(key string)) {
+	for i := range p.shards {
+		do(p.shards[i].key)
+	}
+}
+
 // lookAtValues sends what is to be sent of places of values.
 func (m *Member) lookAtValues(now clock.Instant) {
 	for _, p := range m.values {
-		p.expire(now)
-		if m.connection.out || p.err != nil && now < p.retryAt {
-			continue
-		}
-		p.settleDoubts(now)
-		p.hasSent = false
-		p.tellNext(now, &p.asking)
-		if now >= p.returnAt {
-			p.tellNext(now, &p.returning)
-		}
-		if len(p.returning) == 0 {
-			p.returnAt = never
-		}
-		p.beat(now)
-		if p.err != nil && p.hasSent {
-			p.retryAt = now.Add(m.jitter(maxProbeWait))
-		}
+		p.lookAt(now)
+	}
+}
+
+func (p *ValuePlaces) lookAt(now clock.Instant) {
+	p.expire(now)
+	if p.member.connection.out || p.err != nil && now < p.retryAt {
+		return
+	}
+	p.settleDoubts(now)
+	p.hasSent = false
+	p.tellNext(now, &p.asking)
+	if now >= p.returnAt {
+		p.tellNext(now, &p.returning)
+	}
+	if len(p.returning) == 0 {
+		p.returnAt = never
+	}
+	p.beat(now)
+	if p.err != nil && p.hasSent {
+		p.retryAt = now.Add(p.member.jitter(maxProbeWait))
 	}
 }
 
@@ -306,22 +336,30 @@ func (p *ValuePlaces) tellAll(of *valueShard) {
 // beginValueOutages decides on the calls that wait: the backend does not answer.
 func (m *Member) beginValueOutages() {
 	for _, p := range m.values {
-		for _, v := range p.values {
-			p.decideAll(v)
-		}
+		p.beginOutage()
+	}
+}
+
+func (p *ValuePlaces) beginOutage() {
+	for _, v := range p.values {
+		p.decideAll(v)
 	}
 }
 
 // retryValues has all told anew: the backend answers again.
 func (m *Member) retryValues(now clock.Instant) {
 	for _, p := range m.values {
-		if p.err == nil {
-			p.tellAll(nil)
-		}
-		for i := range p.shards {
-			if s := &p.shards[i]; s.values > 0 {
-				s.beatAt = now
-			}
+		p.retry(now)
+	}
+}
+
+func (p *ValuePlaces) retry(now clock.Instant) {
+	if p.err == nil {
+		p.tellAll(nil)
+	}
+	for i := range p.shards {
+		if s := &p.shards[i]; s.values > 0 {
+			s.beatAt = now
 		}
 	}
 }
@@ -329,17 +367,21 @@ func (m *Member) retryValues(now clock.Instant) {
 // leaveValues adds to a batch that the instance leaves. Calls under way count for a while longer.
 func (m *Member) leaveValues(now clock.Instant, last *Batch) {
 	for _, p := range m.values {
-		for i := range p.shards {
-			s := &p.shards[i]
-			if s.end == 0 || m.connection.out || !m.canCount() {
-				continue
-			}
-			claim := p.claim(now, s, s.inUse)
-			claim.Life = 0
-			last.Requests = append(last.Requests, Request{Operation: ClaimValuePlaces, Terms: Terms{Key: s.key}, Value: claim})
-			last.Replies = append(last.Replies, Reply{})
-			s.end, s.beatAt = 0, never
+		p.leave(now, last)
+	}
+}
+
+func (p *ValuePlaces) leave(now clock.Instant, last *Batch) {
+	for i := range p.shards {
+		s := &p.shards[i]
+		if s.end == 0 || p.member.connection.out || !p.member.canCount() {
+			continue
 		}
+		claim := p.claim(now, s, s.inUse)
+		claim.Life = 0
+		last.Requests = append(last.Requests, Request{Operation: ClaimValuePlaces, Terms: Terms{Key: s.key}, Value: claim})
+		last.Replies = append(last.Replies, Reply{})
+		s.end, s.beatAt = 0, never
 	}
 }
 
@@ -350,15 +392,20 @@ func (m *Member) valuesDue(now clock.Instant) clock.Instant {
 		return due
 	}
 	for _, p := range m.values {
-		due = min(due, p.expires())
-		if !m.connection.out {
-			due = min(due, max(p.due(now), p.retryAt))
-		}
+		due = min(due, p.due(now))
 	}
 	return due
 }
 
 func (p *ValuePlaces) due(now clock.Instant) clock.Instant {
+	if p.member.connection.out {
+		return p.expires()
+	}
+	return min(p.expires(), max(p.requestsDue(now), p.retryAt))
+}
+
+// requestsDue is when something is to be sent.
+func (p *ValuePlaces) requestsDue(now clock.Instant) clock.Instant {
 	due := never
 	if len(p.asking) > 0 && p.maySend(p.asking[0].shard) {
 		due = now

@@ -291,3 +291,11 @@ func (c *Chain) keysToRecord() (keys []*recorder.Key) {
 	}
 	return keys
 }
+
+// Answer is what the step with index which says to a call.
+type Answer struct {
+	Which    int
+	Ticket   rule.Ticket
+	Decision rule.Decision
+	isFirst  bool // the steps before it let the call pass at that instant
+}

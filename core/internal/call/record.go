@@ -3,6 +3,7 @@ package call
 import (
 	"sync/atomic"
 
+	"github.com/penstock-go/penstock/core/internal/each"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -14,7 +15,7 @@ type Record struct {
 	Extras // the guard's; the record is this one
 
 	Generation atomic.Uint32
-	Refusal    atomic.Pointer[refusal] // of the first shadow rule that would have refused
+	Refusal    atomic.Pointer[Refusal] // of the first shadow rule that would have refused
 	few        [InlineSlots]ticketSlot // of the steps, then of shadow rules
 	more       []ticketSlot            // all of them, if they are more
 	RecordedAt uint32                  // where it is recorded that the call has passed; 0 for nowhere
@@ -86,4 +87,16 @@ func (r *Record) LeaveShadows(q *Request, count int) {
 	if slot := r.slot(r.Passed.Asked + count - 1); slot.held {
 		r.Passed.Rules[r.Passed.Asked+count-1].Limiter.GiveBack(q.Now, slot.ticket, q.Tokens)
 	}
+}
+
+// MarkLongLived tells the rules that look at calls under way.
+func (r *Record) MarkLongLived() {
+	i := 0
+	each.Of(r.Passed.Rules, func(of PassedRule) {
+		slot := r.slot(i)
+		i++
+		if watcher, ok := of.Limiter.(rule.Watcher); ok && slot.held {
+			watcher.MarkLongLived(slot.ticket)
+		}
+	})
 }

@@ -31,10 +31,10 @@ type Blocked struct {
 	Demoted    bool
 }
 
-// refusal is one error of a rule, which all calls with that RetryAfter share. For a shadow
+// Refusal is one error of a rule, which all calls with that RetryAfter share. For a shadow
 // rule it also has the extras of the guards that return the error from WouldBlock. It never
 // changes.
-type refusal struct {
+type Refusal struct {
 	Err    Blocked
 	Extras Extras
 	above  time.Duration // it is for retry times above this, up to that of the error
@@ -50,9 +50,9 @@ type Refusals struct {
 	answers  *answers // nil unless the rule has answers of its own
 
 	Tally  *Tally
-	latest atomic.Pointer[refusal]      // nil until the first; most calls need the same again
+	latest atomic.Pointer[Refusal]      // nil until the first; most calls need the same again
 	made   atomic.Pointer[madeRefusals] // nil until the first
-	denial atomic.Pointer[refusal]      // of calls that are forbidden; nil until the first
+	denial atomic.Pointer[Refusal]      // of calls that are forbidden; nil until the first
 
 	recorded recorder.Place // of the rule
 
@@ -101,7 +101,7 @@ const (
 )
 
 // madeRefusals is a cache of errors, by a hash of their RetryAfter.
-type madeRefusals [1 << cacheBits]atomic.Pointer[refusal]
+type madeRefusals [1 << cacheBits]atomic.Pointer[Refusal]
 
 // NewRefusals returns the refusals of a version of a rule on a resource, counted in a tally
 // that all versions share.
@@ -111,13 +111,13 @@ func NewRefusals(resource string, of rule.Rule, counted *Tally) *Refusals {
 
 // wouldRefuse counts a call that a shadow rule let through and returns how it
 // would have been refused.
-func (r *Refusals) wouldRefuse(retryAfter time.Duration) *refusal {
+func (r *Refusals) wouldRefuse(retryAfter time.Duration) *Refusal {
 	r.Tally.WouldRefuse.Add(1)
 	return r.RefusalOf(retryAfter)
 }
 
 // RefusalOf returns the refusal for a retry time, which it rounds up.
-func (r *Refusals) RefusalOf(retryAfter time.Duration) *refusal {
+func (r *Refusals) RefusalOf(retryAfter time.Duration) *Refusal {
 	if retryAfter == rule.Forbidden {
 		return r.forbidden()
 	}
@@ -130,11 +130,11 @@ func (r *Refusals) RefusalOf(retryAfter time.Duration) *refusal {
 }
 
 // forbidden returns the refusal of calls that may not be made.
-func (r *Refusals) forbidden() *refusal {
+func (r *Refusals) forbidden() *Refusal {
 	if present := r.denial.Load(); present != nil {
 		return present
 	}
-	made := &refusal{Err: Blocked{
+	made := &Refusal{Err: Blocked{
 		Resource: r.Resource, Kind: r.Key.Kind, Rule: r.Key.Name, Reason: rule.Denied, Answer: r.answers.orNone().forbidden,
 		Demoted: r.demotees,
 	}}
@@ -146,7 +146,7 @@ func (r *Refusals) forbidden() *refusal {
 }
 
 // find returns the refusal from the cache, or makes it.
-func (r *Refusals) find(retryAfter time.Duration) *refusal {
+func (r *Refusals) find(retryAfter time.Duration) *Refusal {
 	retryAfter, unit := roundUp(retryAfter)
 	made := r.made.Load()
 	if made == nil {
@@ -157,7 +157,7 @@ func (r *Refusals) find(retryAfter time.Duration) *refusal {
 	if present := slot.Load(); present != nil && present.Err.RetryAfter == retryAfter {
 		return present
 	}
-	next := &refusal{above: retryAfter - unit, Err: Blocked{
+	next := &Refusal{above: retryAfter - unit, Err: Blocked{
 		Resource: r.Resource, Kind: r.Key.Kind, Rule: r.Key.Name, Reason: r.reason, Answer: r.answers.orNone().refused, RetryAfter: retryAfter,
 		Demoted: r.demotees,
 	}}

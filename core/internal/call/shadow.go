@@ -2,7 +2,6 @@ package call
 
 import (
 	"github.com/penstock-go/penstock/clock"
-	"github.com/penstock-go/penstock/core/internal/each"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -50,16 +49,4 @@ func (c *Chain) AskShadows(q *Request, opts []Option, record *Record) {
 			record.Refusal.Store(would)
 		}
 	}
-}
-
-// MarkLongLived tells the rules that look at calls under way.
-func (r *Record) MarkLongLived() {
-	i := 0
-	each.Of(r.Passed.Rules, func(of PassedRule) {
-		slot := r.slot(i)
-		i++
-		if watcher, ok := of.Limiter.(rule.Watcher); ok && slot.held {
-			watcher.MarkLongLived(slot.ticket)
-		}
-	})
 }

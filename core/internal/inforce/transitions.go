@@ -1,4 +1,4 @@
-package core
+package inforce
 
 import (
 	"slices"
@@ -7,19 +7,20 @@ import (
 	"github.com/penstock-go/penstock/rule"
 )
 
-// Transition is a change from one state to another, and how often that happened.
+// Transition is what core.Transition is.
 type Transition struct {
 	From, To string
 	Count    uint64
 }
 
-// transitions counts changes of state.
-type transitions struct {
+// Transitions counts changes of state.
+type Transitions struct {
 	mu     sync.Mutex
 	counts []Transition
 }
 
-func (t *transitions) add(from, to string) {
+// Add counts a change.
+func (t *Transitions) Add(from, to string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	i := slices.IndexFunc(t.counts, func(c Transition) bool { return c.From == from && c.To == to })
@@ -30,7 +31,8 @@ func (t *transitions) add(from, to string) {
 	t.counts[i].Count++
 }
 
-func (t *transitions) snapshot() []Transition {
+// Snapshot returns the changes, in no order.
+func (t *Transitions) Snapshot() []Transition {
 	if t == nil {
 		return nil
 	}
@@ -39,11 +41,11 @@ func (t *transitions) snapshot() []Transition {
 	return slices.Clone(t.counts)
 }
 
-// newTransitions returns a count for the limiter of a rule; nil if its kind has no
+// NewTransitions returns a count for the limiter of a rule; nil if its kind has no
 // states.
-func newTransitions(r rule.Rule) *transitions {
+func NewTransitions(r rule.Rule) *Transitions {
 	if len(r.Type().States()) == 0 {
 		return nil
 	}
-	return new(transitions)
+	return new(Transitions)
 }

@@ -1,0 +1,75 @@
+package call
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"github.com/penstock-go/penstock/rule"
+)
+
+// VersionedLimiter is the limiter of one version of a rule. Versions that go on from
+// each other have the same first one, by which a call recognizes the tickets that it
+// has of any of them.
+type VersionedLimiter struct {
+	rule.Limiter
+	First   rule.Limiter
+	Pending *PendingCalls // of a limiter that several resources share; else nil
+}
+
+// StepRule is a rule of which a chain has a step.
+type StepRule struct {
+	Version   rule.Rule
+	Limiter   VersionedLimiter
+	IsShared  bool // all of its resources have the one limiter
+	IsRelated bool // it counts the passes of another resource
+	Refusals  *Refusals
+	Evidence  *Evidence
+	Promised  *atomic.Int64 // tokens that calls will take which wait for other rules
+}
+
+// Step returns the step. It looks the interfaces of the limiter up.
+func (of *StepRule) Step() Step {
+	limiter, reason := of.Limiter.Limiter, of.Version.Type().Reason()
+	if shared, ok := limiter.(rule.Divided); ok && of.IsShared {
+		limiter = shared.For(of.Refusals.Resource)
+	}
+	s := Step{
+		Limiter: limiter, First: of.Limiter.First, Keyed: of.keyed(limiter),
+		Denies: reason == rule.Denied, injects: reason == rule.Injected, Refusals: of.Refusals,
+	}
+	s.demotes, s.counts = of.Version.Demotes(), countedCallsOf(of.Version.Counts())
+	if !s.demotes { // else no call waits for it
+		s.queue, _ = limiter.(rule.Queue)
+	}
+	if decider, ok := limiter.(rule.Decider); ok && s.queue != nil {
+		s.Decides = decider.DecidesWithin()
+	}
+	if s.demotes { // it is asked before those that know of later calls
+		return s
+	}
+	if s.Forecaster, _ = limiter.(rule.Forecaster); s.Forecaster != nil { // which need not know the attribute
+		s.Pending = of.Limiter.Pending
+		if s.Pending == nil && s.queue == nil && !of.IsRelated {
+			s.promised = of.Promised
+		}
+	}
+	return s
+}
+
+// keyed returns what the step has if the rule looks at attributes; else nil.
+func (of *StepRule) keyed(limiter rule.Limiter) *KeyedStep {
+	keys := of.Version.Attributes()
+	if len(keys) == 0 {
+		return nil
+	}
+	s := &KeyedStep{keys: keys, evidence: of.Evidence}
+	if len(keys) > 1 {
+		s.composites = &sync.Pool{New: func() any { return new([rule.MaxKeys]rule.Attribute) }}
+	}
+	s.late, _ = limiter.(rule.LateReader)
+	s.sources, _ = limiter.(rule.SourceReader)
+	if p, ok := limiter.(rule.Prefetcher); ok && len(keys) == 1 && p.Prefetches() {
+		s.prefetcher = p
+	}
+	return s
+}

@@ -1,0 +1,84 @@
+package inforce
+
+import (
+	"math"
+	"sync/atomic"
+
+	"github.com/penstock-go/penstock/core/internal/call"
+	"github.com/penstock-go/penstock/rule"
+)
+
+// Plan is the rules in force for one resource, as chains. It never changes, except that
+// before is cleared.
+//
+// A set of rules is swapped for many resources at once. Each changed resource gets a plan
+// for the next generation, which is linked to the present plan. Then the generation of the
+// engine is incremented. A call reads the generation first and takes the plan that is in
+// force in it.
+type Plan struct {
+	Since  uint64               // the generation in which the plan came into force
+	Before atomic.Pointer[Plan] // the one that it replaces; nil for the first, and after the swap
+
+	Prefetching *call.KeyedStep // that of the first step of others with a prefetcher; nil if there is none
+
+	Rules   []Planned              // all of them, in the order in which they are asked
+	Others  call.Chain             // for calls whose origin no rule names
+	Origins map[string]*call.Chain // for those whose origin a rule names; nil when none does
+}
+
+// Planned is a version of a rule in a plan, with its limiter and the state that it keeps
+// for the resource.
+type Planned struct {
+	Rule    rule.Rule
+	State   *State
+	Limiter rule.Limiter
+	Off     bool // it is switched off here
+}
+
+// Refuses says whether the rule can refuse calls for now: it is no shadow, is not switched off, and
+// does not demote calls instead.
+func (p *Planned) Refuses() bool { return !p.Off && !p.Rule.Target().Shadow && !p.Rule.Demotes() }
+
+// IsInForce says whether the latest plan of a resource is in force in a generation.
+func (p *Plan) IsInForce(generation uint64) bool {
+	return p.Since <= generation && generation != Closed
+}
+
+// ChainFor returns the rules that a call with these options has to pass.
+func (p *Plan) ChainFor(opts []call.Option) *call.Chain {
+	if p.Origins == nil {
+		return &p.Others
+	}
+	return p.chainForOrigin(opts)
+}
+
+func (p *Plan) chainForOrigin(opts []call.Option) *call.Chain {
+	if c := p.Origins[call.OriginOf(opts)]; c != nil {
+		if !c.Named.Entered.Load() {
+			c.NoteOrigin()
+		}
+		return c
+	}
+	return &p.Others
+}
+
+// isFor says whether a rule with that target is for calls of an origin that a rule
+// names, or for [rule.OtherOrigins].
+func isFor(t rule.Target, origin string) bool { return t.Origin == "" || t.Origin == origin }
+
+// Closed is the generation of an engine that was closed.
+const Closed = math.MaxUint64
+
+// Applying returns the rules that apply to a call with these options, in the order of asking.
+func (p *Plan) Applying(opts []call.Option) (rules []Planned) {
+	origin := call.OriginOf(opts)
+	if _, named := p.Origins[origin]; !named {
+		origin = rule.OtherOrigins
+	}
+	for _, entry := range p.Rules {
+		if isFor(entry.Rule.Target(), origin) {
+			rules = append(rules, entry)
+		}
+	}
+	return rules
+}

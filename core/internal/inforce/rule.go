@@ -1,0 +1,179 @@
+package inforce
+
+import (
+	"cmp"
+	"sync/atomic"
+
+	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/core/internal/call"
+	"github.com/penstock-go/penstock/core/internal/each"
+	"github.com/penstock-go/penstock/match"
+	"github.com/penstock-go/penstock/rule"
+)
+
+// Rule is a rule in force. It stays the same object while the rule keeps its name
+// and counts the same calls, whatever else of it changes. What it counts for each
+// resource by itself is in the States of the resources.
+type Rule struct {
+	Key      rule.Key
+	Pattern  *match.Pattern // of a rule that has one
+	Resource string         // that it guards; "" of a rule with a pattern
+	Related  string         // the resource whose passes it counts, if not its own
+	Matched  atomic.Bool    // a call, as far as anybody has looked
+	Called   atomic.Bool    // a resource that it guards was called, before it was in force perhaps
+	Evidence atomic.Pointer[call.Evidence]
+
+	Forced        ForcedState  // on this rule
+	forcedOnKind  *ForcedState // on all rules of the kind
+	Transitions   *Transitions // of the shared limiter, of a kind that has states; else nil
+	SharesLimiter bool         // it has one limiter for all of its resources
+
+	// core.ruleStore.mu guards what follows.
+	Removed    bool
+	LookedBack bool              // the names called before it came into force were looked at
+	Version    rule.Rule         // that is in force, or about to be
+	Excepts    func(string) bool // names that the pattern matches and the rule is not for; nil if there are none
+	exempt     func(string) bool // names that no rule with a pattern is for, see Config.Exempt; nil if there are none
+
+	// core.registry.swapMu guards what follows.
+	Shared call.VersionedLimiter // for all resources together; none when each has its own
+}
+
+// State is what one rule keeps for one resource: its limiter, which may be shared
+// by many resources, and what it has refused there.
+type State struct {
+	Rule     *Rule
+	Version  rule.Rule // that the limiter was made for
+	Limiter  call.VersionedLimiter
+	Refusals *call.Refusals // of the version
+	Tally    *call.Tally    // where they are counted
+	promised atomic.Int64   // tokens that calls of the resource will take which wait for other rules
+
+	Transitions *Transitions // of the limiter, of a kind that has states; else nil
+	Before      uint64       // calls of the resource when the rule began to guard it
+}
+
+// NewRule returns a rule that comes into force.
+func NewRule(r rule.Rule, forcedOnKind *ForcedState, exempt func(string) bool) *Rule {
+	a := &Rule{Key: r.Key(), forcedOnKind: forcedOnKind}
+	if r.Type().Reason() != rule.Denied { // who may not call may not call these either
+		a.exempt = exempt
+	}
+	target := r.Target()
+	a.SetVersion(r, &target)
+	a.Resource, a.Related = target.Resource, target.Related
+	a.Evidence.Store(call.NewEvidence(r))
+	if target.Match != "" {
+		// Validated when it was loaded: there is no error.
+		pattern, _ := match.Compile(target.Match)
+		a.Pattern = &pattern
+	}
+	a.SharesLimiter = a.Pattern == nil || target.Shared || a.Related != ""
+	if a.SharesLimiter {
+		a.Transitions = NewTransitions(r)
+	}
+	return a
+}
+
+// SetVersion notes which version of the rule is in force, or about to be, and its target.
+func (a *Rule) SetVersion(r rule.Rule, target *rule.Target) {
+	a.Version = r
+	a.Excepts = eitherOf(target.Excepts(), a.exempt)
+}
+
+// Target returns the target of the version in force, or about to be.
+func (a *Rule) Target() rule.Target { return a.Version.Target() }
+
+// ForcedState returns the state that an operator has forced; "" for none.
+func (a *Rule) ForcedState() string {
+	return a.ForcedBy().StateOf()
+}
+
+// ForcedBy returns what is forced on the rule; nil if nothing is.
+func (a *Rule) ForcedBy() *Forced { return cmp.Or(a.Forced.Load(), a.forcedOnKind.Load()) }
+
+// ApplyForced brings limiters of the rule to the state that is forced. No lock is held.
+func (a *Rule) ApplyForced(limiters []rule.Controllable, now func() clock.Instant) {
+	for state := a.ForcedState(); ; {
+		each.Of(limiters, func(limiter rule.Controllable) { limiter.Control(now(), state) })
+		latest := a.ForcedState() // another goroutine may have forced it meanwhile
+		if latest == state {
+			return
+		}
+		state = latest
+	}
+}
+
+// HasPattern says whether the rule guards the resources that a pattern matches.
+func (a *Rule) HasPattern() bool { return a.Pattern != nil }
+
+// IsRemoved says whether the rule is in force no longer.
+func (a *Rule) IsRemoved() bool { return a.Removed }
+
+// SharedName is the resource that changes of the shared limiter's state are reported
+// for: the one resource, or the pattern.
+func (a *Rule) SharedName() string {
+	if a.Pattern == nil {
+		return a.Resource
+	}
+	return a.Target().Match
+}
+
+// ResourceOf returns what a limiter gets to know of the resource that it is for, given the
+// one that its changes of state are reported for; "" if several share it.
+func (a *Rule) ResourceOf(name string) string {
+	if a.SharesLimiter && a.HasPattern() {
+		return ""
+	}
+	return name
+}
+
+// IsOwn says whether the limiter is the resource's own.
+func (s *State) IsOwn() bool { return !s.Rule.SharesLimiter }
+
+// ByKey orders rules by kind and name.
+func ByKey(a, b *Rule) int {
+	return cmp.Or(cmp.Compare(a.Key.Kind, b.Key.Kind), cmp.Compare(a.Key.Name, b.Key.Name))
+}
+
+// Update notes which version of the rule is in force, with its limiter. Calls that have
+// come before refuse by what they have found.
+func (s *State) Update(version rule.Rule, limiter call.VersionedLimiter) {
+	if version.Answer() != s.Version.Answer() || version.Forbids() != s.Version.Forbids() {
+		s.Refusals = call.NewRefusals(s.Refusals.Resource, version, s.Tally)
+	}
+	s.Version, s.Limiter = version, limiter
+}
+
+// ForcedState is a state that an operator has forced; nil for none.
+type ForcedState struct{ atomic.Pointer[Forced] }
+
+// Set forces a state and returns the one before; that of "" releases it.
+func (f *ForcedState) Set(state *Forced) (before *Forced) {
+	if state.State == "" {
+		return f.Swap(nil)
+	}
+	return f.Swap(state)
+}
+
+// evidenceFor returns the evidence of the rule if it is about this version; else nil.
+func (s *State) evidenceFor(version rule.Rule) *call.Evidence {
+	if s.Rule == nil {
+		return nil
+	}
+	if e := s.Rule.Evidence.Load(); e.IsOf(version) {
+		return e
+	}
+	return nil
+}
+
+// eitherOf returns a function that says whether one of two functions does; each may be nil.
+func eitherOf(one, other func(string) bool) func(string) bool {
+	switch {
+	case one == nil:
+		return other
+	case other == nil:
+		return one
+	}
+	return func(name string) bool { return one(name) || other(name) }
+}
