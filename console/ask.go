@@ -63,11 +63,8 @@ func fetch(ctx context.Context, client *http.Client, at string, into any) error 
 // exchange sends a request and has the answer read. Every other status than the wanted one is an error.
 func exchange(client *http.Client, request *http.Request, status int, read func(body io.Reader) error) error {
 	response, err := client.Do(request)
-	if failed := (*url.Error)(nil); errors.As(err, &failed) { // whose text repeats the address
-		return failed.Err
-	}
 	if err != nil {
-		return err
+		return unanswered(err)
 	}
 	defer response.Body.Close()
 	if response.StatusCode != status {
@@ -78,6 +75,41 @@ func exchange(client *http.Client, request *http.Request, status int, read func(
 		return answerError{response.StatusCode, why.Error}
 	}
 	return read(response.Body)
+}
+
+// unansweredError says why a request had no answer.
+type unansweredError struct {
+	cause  error
+	isSent bool // it may be carried out nevertheless: a process that was stopped finds it when it goes on
+}
+
+func unanswered(err error) unansweredError {
+	if failed := (*url.Error)(nil); errors.As(err, &failed) { // whose text repeats the address
+		err = failed.Err
+	}
+	dial := (*net.OpError)(nil)
+	return unansweredError{err, !errors.As(err, &dial) || dial.Op != "dial"}
+}
+
+func (e unansweredError) Error() string {
+	if timeout := net.Error(nil); e.isSent && errors.As(e.cause, &timeout) && timeout.Timeout() {
+		return "it does not answer in time: it may be stopped or overloaded"
+	}
+	return e.cause.Error()
+}
+
+func (e unansweredError) Unwrap() error { return e.cause }
+
+// mayBeDone says whether an order that failed may be carried out nevertheless.
+func mayBeDone(err error) bool {
+	refused, silent := answerError{}, unansweredError{}
+	switch {
+	case errors.As(err, &refused):
+		return refused.status >= http.StatusInternalServerError
+	case errors.As(err, &silent):
+		return silent.isSent
+	}
+	return false
 }
 
 // answerError is an answer that says that a question cannot be answered.

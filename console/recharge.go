@@ -3,7 +3,6 @@ package console
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -133,8 +132,7 @@ func (h *handler) rechargeIn(ctx context.Context, holders []instance, form url.V
 				return
 			}
 			done.Failed = append(done.Failed, instanceShown{i.name, i.address, err.Error()})
-			refused := answerError{}
-			done.Unsure = done.Unsure || !errors.As(err, &refused) || refused.status >= http.StatusInternalServerError
+			done.Unsure = done.Unsure || mayBeDone(err)
 		})
 	}
 	told.Wait()
@@ -148,7 +146,10 @@ func (h *handler) rechargeAt(ctx context.Context, i instance, form url.Values) (
 	}
 	var answer inspect.Recharged
 	err = i.post(ctx, form, http.StatusOK, func(body io.Reader) error {
-		return json.NewDecoder(io.LimitReader(body, maxAnswer)).Decode(&answer)
+		if err := json.NewDecoder(io.LimitReader(body, maxAnswer)).Decode(&answer); err != nil {
+			return unansweredError{err, true}
+		}
+		return nil
 	})
 	return answer.Left, err
 }

@@ -97,6 +97,9 @@ type switchDone struct {
 	Done   int             `json:"done"` // instances that did it
 	Total  int             `json:"total"`
 	Failed []instanceShown `json:"failed"` // those that did not
+
+	// Unsure says that one of those that failed may do it, or have done it, nevertheless.
+	Unsure bool `json:"unsure,omitempty"`
 }
 
 // switchRules switches rules in this process, or in all instances.
@@ -139,6 +142,7 @@ func tell(ctx context.Context, all []instance, form url.Values) switchDone {
 			done.Done++
 		} else {
 			done.Failed = append(done.Failed, instanceShown{all[n].name, all[n].address, err.Error()})
+			done.Unsure = done.Unsure || mayBeDone(err)
 		}
 	}
 	return done

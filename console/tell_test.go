@@ -1,8 +1,11 @@
 package console
 
 import (
+	"context"
 	"encoding/json"
+	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -57,6 +60,33 @@ func TestInstancesThatDoNotSwitchAreNamed(t *testing.T) {
 	require.Len(t, engine.Switches(), 1)
 	assert.Equal(t, "alice <a> at 127.0.0.1", engine.Switches()[0].By)
 	assert.Equal(t, "why & how=1", engine.Switches()[0].Reason)
+}
+
+// roundTripper answers requests.
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// A process that was stopped finds an order when it goes on: it is not said that nothing will happen.
+func TestOrdersWithoutAnAnswerMayBeDone(t *testing.T) {
+	failing := func(err error) instance {
+		return instance{name: "a", base: "http://127.0.0.1/", client: &http.Client{Transport: roundTripper(func(*http.Request) (*http.Response, error) { return nil, err })}}
+	}
+	for _, c := range []struct {
+		of     instance
+		unsure bool
+		why    string
+	}{
+		{failing(context.DeadlineExceeded), true, "it does not answer in time: it may be stopped or overloaded"},
+		{failing(io.ErrUnexpectedEOF), true, "unexpected EOF"},
+		{failing(&net.OpError{Op: "dial", Net: "tcp", Err: context.DeadlineExceeded}), false, "dial tcp: context deadline exceeded"},
+		{instance{name: "a", problem: "it reports no address"}, false, "it reports no address"},
+	} {
+		want := switchDone{Total: 1, Failed: []instanceShown{{"a", "", c.why}}, Unsure: c.unsure}
+		assert.Equal(t, want, tell(t.Context(), []instance{c.of}, url.Values{}))
+		done := new(handler).rechargeIn(t.Context(), []instance{c.of}, url.Values{})
+		assert.Equal(t, rechargeDone{Total: 1, Failed: want.Failed, Unsure: c.unsure}, done)
+	}
 }
 
 func TestTokenIsSentToControlHandlersOfNamedNetworksOnly(t *testing.T) {

@@ -86,5 +86,6 @@ function outcome(r, what) {
   return [r.done > 0 && h("p", { class: "ok" }, `${what} on ${r.done} of ${count(r.total, "instance")}.`),
     r.total === 0 && h("p", { class: "err" }, "No instance reports: nothing is switched."),
     r.failed.slice(0, 20).map((i) => h("p", { class: "err" }, h("b", null, name(i.name, 60)), ` did not do it: ${plain(i.error, 300)}`)),
-    r.failed.length > 20 && h("p", { class: "err" }, `and ${r.failed.length - 20} more did not`)];
+    r.failed.length > 20 && h("p", { class: "err" }, `and ${r.failed.length - 20} more did not`),
+    r.unsure && h("p", { class: "err" }, "One that does not answer may still do it: above all screens you see what is switched.")];
 }

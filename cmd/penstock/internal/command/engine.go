@@ -3,7 +3,6 @@ package command
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -72,11 +71,8 @@ func exchange(ctx context.Context, method string, at *url.URL, token string, for
 	// It goes nowhere else: an answer must not have the request, and its token, sent to another address.
 	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	response, err := client.Do(request)
-	if failed, ok := errors.AsType[*url.Error](err); ok { // whose text repeats the address
-		return fmt.Errorf("%w: does the service run, and listen there?", failed.Err)
-	}
 	if err != nil {
-		return err
+		return unanswered(err, method)
 	}
 	defer response.Body.Close()
 	want := http.StatusOK

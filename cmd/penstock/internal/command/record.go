@@ -223,6 +223,8 @@ func (r *recordRequest) ask(ctx context.Context, address string) (*recording.Rec
 }
 
 func (r *recordRequest) fetch(ctx context.Context, at *url.URL) (*recording.Recording, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, at.String(), http.NoBody)
 	if err != nil {
 		return nil, err
@@ -230,12 +232,11 @@ func (r *recordRequest) fetch(ctx context.Context, at *url.URL) (*recording.Reco
 	if r.token != "" {
 		request.Header.Set("Authorization", "Bearer "+r.token)
 	}
+	late := time.AfterFunc(r.time()+engineTimeout, func() { cancel(context.DeadlineExceeded) }) // it answers when it has recorded
 	response, err := http.DefaultClient.Do(request)
-	if failed, ok := errors.AsType[*url.Error](err); ok { // whose text repeats the address
-		return nil, fmt.Errorf("%w: does the service run, and listen there?", failed.Err)
-	}
+	late.Stop()
 	if err != nil {
-		return nil, err
+		return nil, unanswered(cmp.Or(context.Cause(ctx), err), http.MethodGet)
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {

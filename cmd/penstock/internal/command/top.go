@@ -189,7 +189,11 @@ func (a *topAnswer) err() error {
 func (a *topAnswer) engineLines() (lines []string) {
 	for _, e := range a.Engines {
 		if e.Error != "" {
-			lines = append(lines, wording.Cell("no answer from "+e.Engine+": "+strings.TrimPrefix(e.Error, "asking the engine at ")))
+			why := e.Error
+			if asked, ok := strings.CutPrefix(why, "asking the engine at "); ok { // that has its address
+				_, why, _ = strings.Cut(asked, ": ")
+			}
+			lines = append(lines, wording.Cell("no answer from "+e.Engine+": "+why))
 		}
 	}
 	if len(a.Silent) > 0 {
