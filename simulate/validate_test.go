@@ -103,7 +103,9 @@ func TestMistakesInAStream(t *testing.T) {
 			"times", "has -1ms in place 2",
 		},
 		"time beyond the end": {
-			func(s *simulate.Stream) { *s = simulate.Stream{Resource: "r", Times: []time.Duration{2000 * time.Hour}} },
+			func(s *simulate.Stream) {
+				*s = simulate.Stream{Resource: "r", Times: []time.Duration{2000 * time.Hour}}
+			},
 			"times", "has 2000h0m0s in place 1: must be from 0s to 1080h0m0s",
 		},
 	}
