@@ -89,7 +89,7 @@ func TestBalanceLastsUntilItIsRecharged(t *testing.T) {
 			assert.Zero(t, passesOf(t, e, 3, c.opts...))
 			quotas := e.Quotas("r", c.opts...)
 			require.Len(t, quotas, 1)
-			assert.Equal(t, rule.Quota{Limit: 5, Effective: 5, Prepaid: true}, *quotas[0].Quota)
+			assert.Equal(t, rule.Quota{Limit: 5, Effective: 5, Prepaid: true, Used: 6, Capacity: 5}, *quotas[0].Quota)
 		})
 	}
 }

@@ -56,7 +56,15 @@ func TestInstancesWarnByWhatTheFleetHasUsed(t *testing.T) {
 						require.Regexp(t, `^r: \d+ of 100 tokens of the window are used, of which the rule says to warn \(warnAt 0.8\)$`, warningsOf(e)[n])
 					}
 					use(engines[0], 5)
+					if !r.Shadow {
+						quota := engines[0].Quotas("a")[0].Quota
+						assert.GreaterOrEqual(t, quota.Used, 80.0)
+						assert.InDelta(t, 100, quota.Capacity, 0)
+					}
 					time.Sleep(2 * time.Minute)
+					if quota := engines[0].Quotas("a"); len(quota) > 0 && !r.Calendar.IsSet() {
+						assert.Zero(t, quota[0].Quota.Capacity, "nobody has told of the present window")
+					}
 				}
 			})
 		})

@@ -119,7 +119,7 @@ func (b *Budget) measurePortion(now clock.Instant, reply *Reply) {
 func (b *Budget) learn(now clock.Instant, state string, wasTold bool) {
 	if w, ok := parseWindow(state); ok && b.mode == ModeWindow {
 		b.seeCrowd(now, &w)
-		b.learnUse(&w)
+		b.learnUse(now, &w)
 		b.left = max(0, b.terms.Limit-float64(w.used()))
 		b.isKnown, b.free, b.bucketTokens = true, b.left, b.left
 		if w.buckets > 1 {

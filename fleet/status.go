@@ -41,6 +41,12 @@ type LimitStatus struct {
 	Remaining int64         // tokens that calls can take now, without the network
 	Retry     time.Duration // how long until the backend can grant something; 0 if it has not refused
 
+	// Used is how many tokens of the present window all instances have used, those that they have leased
+	// in [ModeWindow] among them, as the backend has told last. It is known if IsCounted; of a balance
+	// that says that Remaining is known.
+	Used      int64
+	IsCounted bool
+
 	Places *PlacesStatus // of a limit on calls under way, whose Window is 0; else nil
 
 	Outage bool          // [OnOutage] is in force
@@ -183,6 +189,7 @@ func (b *Budget) status(now clock.Instant) LimitStatus {
 	if b.retryAt > now {
 		s.Retry = b.retryAt.Sub(now)
 	}
+	s.Used, s.IsCounted = b.told.at(now)
 	return s
 }
 
@@ -209,6 +216,11 @@ func (a *Asker) status(now clock.Instant) LimitStatus {
 		s.Granted, s.Remaining = a.outage.bucket.passes(), a.outage.bucket.tokens()
 	} else if left, until, known := a.known(now); known {
 		s.Remaining, s.Retry = left, until
+	}
+	if a.operation == AskBalance {
+		_, _, s.IsCounted = a.known(now)
+	} else {
+		s.Used, s.IsCounted = a.told.at(now)
 	}
 	return s
 }

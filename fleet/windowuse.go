@@ -7,6 +7,15 @@ import "github.com/penstock-go/penstock/clock"
 type windowUse struct {
 	tokens, number int64
 	isKnown        bool
+	until          clock.Instant // as long as it may be that of the present window
+}
+
+// at returns what the fleet has used at an instant, unless the window is over.
+func (w *windowUse) at(now clock.Instant) (tokens int64, known bool) {
+	if !w.isKnown || now >= w.until {
+		return 0, false
+	}
+	return w.tokens, true
 }
 
 // Used returns how many tokens of a window all instances have used, by the last answer of the backend
@@ -21,9 +30,13 @@ func (a *Asker) Used() (tokens, window int64, known bool) {
 
 // learnUse takes a reply. The mutex of the member is held.
 func (a *Asker) learnUse(now clock.Instant, reply *Reply) {
+	a.told.until = now.Add(a.terms.Window)
 	switch a.operation {
 	case AskFixedWindow:
 		a.told.number = reply.Bucket
+		if reply.Reset > 0 {
+			a.told.until = now.Add(reply.Reset)
+		}
 	case AskSlidingLog:
 		a.told.number = int64(now) / int64(a.terms.Window)
 	default:
@@ -48,12 +61,15 @@ func (b *Budget) Used() (tokens, window int64, known bool) {
 func (b *Budget) Watch(f func()) { b.watch.Store(&f) }
 
 // learnUse takes the state of the window that a reply tells. The mutex of the member is held.
-func (b *Budget) learnUse(w *windowState) {
+func (b *Budget) learnUse(now clock.Instant, w *windowState) {
 	last := w.last
 	if int64(len(w.counts)) > w.buckets { // it is the next bucket
 		last--
 	}
-	b.told = windowUse{tokens: w.present(), number: last / max(1, w.buckets), isKnown: true}
+	b.told = windowUse{tokens: w.present(), number: last / max(1, w.buckets), isKnown: true, until: now.Add(b.terms.Window)}
+	if w.buckets == 1 {
+		b.told.until = clock.Instant((last + 1) * int64(b.terms.Window))
+	}
 	if f := b.watch.Load(); f != nil {
 		b.member.calls = append(b.member.calls, *f)
 	}

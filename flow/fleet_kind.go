@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"math"
 	"time"
 
 	"github.com/penstock-go/penstock/fleet"
@@ -138,8 +139,13 @@ func (v *fleetVersion) status(of *fleet.LimitStatus) rule.Status {
 		Limit: v.rule.Limit, Effective: of.Granted * v.terms.Window.Seconds(), Window: v.terms.Window,
 		Remaining: of.Remaining, Reset: knownRetry(of.Retry),
 	}
-	if v.rule.Algorithm == Prepaid {
-		quota = &rule.Quota{Limit: v.rule.Limit, Effective: v.rule.Limit, Prepaid: true, Remaining: of.Remaining}
+	switch {
+	case v.rule.Algorithm == Prepaid:
+		if quota = balanceQuota(v.rule.Limit, of.Remaining); !of.IsCounted {
+			quota.Used = math.NaN()
+		}
+	case of.IsCounted:
+		quota.Used, quota.Capacity = float64(of.Used), v.rule.Limit
 	}
 	return rule.Status{
 		Quota: quota,

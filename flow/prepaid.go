@@ -99,9 +99,15 @@ func (l *prepaidLimiter) Recharge(_ rule.Call, tokens int64, done func(left int6
 
 // Status tells what is left.
 func (l *prepaidLimiter) Status(clock.Instant) rule.Status {
-	return rule.Status{Quota: &rule.Quota{
-		Limit: l.rule.Limit, Effective: l.rule.Limit, Prepaid: true, Remaining: max(0, l.balance.Left(l.terms)),
-	}}
+	return rule.Status{Quota: balanceQuota(l.rule.Limit, l.balance.Left(l.terms))}
+}
+
+// balanceQuota returns the state of a balance of which so much is left, below 0 if more was taken than there was.
+func balanceQuota(limit float64, left int64) *rule.Quota {
+	return &rule.Quota{
+		Limit: limit, Effective: limit, Prepaid: true, Remaining: max(0, left),
+		Used: max(0, limit-float64(left)), Capacity: limit,
+	}
 }
 
 // Idle says whether the balance is as at first.

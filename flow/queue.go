@@ -229,6 +229,19 @@ func (r *compiledRule) RetryAfter(refused turn, now clock.Instant, patience time
 	return max(1, refused.at.Sub(now)-patience)
 }
 
+// used returns how many tokens a bucket lacks of being full, and how many it has then; 0 for other
+// schedules, which do not tell.
+func (q *queue) used(now clock.Instant) (tokens, capacity float64) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.catchUp(now)
+	if b, ok := q.schedule.(*tokenBucket); ok {
+		capacity = b.compiled.rule.Burst
+		return capacity - b.balance(now), capacity
+	}
+	return 0, 0
+}
+
 // Status returns the effective limit at now, in tokens per window; how many calls of
 // one token that came now, one after the other, would pass within the rule's MaxWait;
 // and how long it takes until more would if no other call comes, 0 if never, to within

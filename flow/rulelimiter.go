@@ -184,9 +184,10 @@ func (l *ruleLimiter) Status(now clock.Instant) rule.Status {
 	quota := rule.Quota{Limit: l.compiled.rule.Limit, Window: l.compiled.windowAt(now)}
 	if l.queue != nil {
 		quota.Effective, quota.Remaining, quota.Reset = l.queue.Status(now)
+		quota.Used, quota.Capacity = l.queue.used(now)
 	} else {
 		quota.Effective, quota.Remaining, quota.Reset = l.window.Status(now)
-		quota.Counted = true
+		quota.Used, quota.Capacity = max(0, quota.Effective-float64(quota.Remaining)), quota.Limit
 	}
 	s := rule.Status{Quota: &quota}
 	if l.fairness != nil {

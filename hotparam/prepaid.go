@@ -195,7 +195,8 @@ func (l *prepaidLimiter) QuotaOf(c rule.Call) *rule.Quota {
 		return nil
 	}
 	q := l.quota(s, c.Now)
-	q.Prepaid, q.Remaining = true, max(0, l.state.prepaid.balances.Left(s.key, l.termsOf(s.class)))
+	left := l.state.prepaid.balances.Left(s.key, l.termsOf(s.class))
+	q.Prepaid, q.Remaining, q.Used, q.Capacity = true, max(0, left), max(0, q.Limit-float64(left)), q.Limit
 	l.penalise(q, s, c)
 	return q
 }

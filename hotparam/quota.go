@@ -26,10 +26,14 @@ func (l *limiter) QuotaOf(c rule.Call) *rule.Quota {
 	switch t := l.tablesOf(s, c.Now); {
 	case q.Limit == 0:
 	case t.buckets != nil:
-		q.Remaining, q.Reset = t.buckets.Quota(s.key, l.rates.Class(s.class), c.Now)
+		rate := l.rates.Class(s.class)
+		q.Remaining, q.Reset = t.buckets.Quota(s.key, rate, c.Now)
+		if l.rule.Algorithm == TokenBucket {
+			q.Used, q.Capacity = t.buckets.Used(s.key, rate, c.Now), l.rule.burst(q.Limit)
+		}
 	default:
-		q.Counted = true
 		used := t.windows.Used(s.key, l.terms, c.Now)
+		q.Used, q.Capacity = float64(used), q.Limit
 		if q.Remaining = max(0, int64(q.Limit)-used); used > 0 {
 			next := int32(min(q.Remaining+1, math.MaxInt32))
 			q.Reset = t.windows.RetryAfter(s.key, l.terms, int64(q.Limit), c.Now, next)
@@ -54,7 +58,7 @@ func (l *limiter) penalise(q *rule.Quota, s subject, c rule.Call) {
 		if q.Remaining > 0 {
 			q.Reset = 0
 		}
-		q.Remaining, q.Reset, q.Counted = 0, max(left, q.Reset), false
+		q.Remaining, q.Reset, q.Capacity = 0, max(left, q.Reset), 0
 	}
 }
 
@@ -77,7 +81,7 @@ func (l *fleetLimiter) QuotaOf(c rule.Call) *rule.Quota {
 		if !known {
 			return nil
 		}
-		q.Prepaid, q.Remaining = true, left
+		q.Prepaid, q.Remaining, q.Used, q.Capacity = true, left, max(0, q.Limit-float64(left)), q.Limit
 	case q.Limit == 0:
 	case v == nil && isAsk:
 		return nil
@@ -85,9 +89,11 @@ func (l *fleetLimiter) QuotaOf(c rule.Call) *rule.Quota {
 		q.Remaining = int64(l.rule.burst(q.Limit))
 	case v.asker != nil:
 		left, lasts, known := v.asker.Known(c.Now)
-		q.Counted = known
 		if q.Remaining, q.Reset = left, lasts; !known {
 			q.Reset = v.asker.DeniedFor(c.Now, 1)
+		}
+		if used := v.asker.Status(c.Now); used.IsCounted {
+			q.Used, q.Capacity = float64(used.Used), q.Limit
 		}
 		if q.Reset == 0 {
 			return nil

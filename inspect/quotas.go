@@ -54,7 +54,8 @@ type QuotaState struct {
 	Limit float64 `json:"limit"` // of the rule, or of the value, in tokens per window
 	Quota
 
-	// Used is how many tokens the window has counted; nil of buckets, queues and leases, which count none.
+	// Used is how many tokens the window has counted, of all instances if it is of the fleet, or a bucket
+	// lacks of being full; nil of balances, leases and queues that space calls.
 	Used *float64 `json:"used,omitempty"`
 
 	// ResetsAt is when there is more, by the clock of the service; left out if that is not known, or
@@ -120,9 +121,8 @@ func (q QuotaQuery) includes(r rule.Rule) bool {
 func (s *Quotas) add(of *core.RuleSnapshot, q *rule.Quota, state QuotaState) {
 	state.Kind, state.Rule, state.Shadow, state.Off = of.Kind, of.Name, of.Shadow, of.Off
 	state.Quota, state.Limit, state.Fleet = *quotaOf(q), q.Limit, of.Rule.Fleet()
-	if q.Counted {
-		used := max(0, q.Effective-float64(q.Remaining))
-		state.Used = &used
+	if _, known := q.UsedRatio(); known && !q.Prepaid {
+		state.Used = &q.Used
 	}
 	if q.Reset > 0 {
 		state.ResetsAt = s.Time.Add(q.Reset)

@@ -71,8 +71,8 @@ func TestQuotasTellWhatIsUsedAndLeft(t *testing.T) {
 	assert.Zero(t, found.Quotas[0].ResetsAt)
 }
 
-// Of what counts nothing in windows, more may be left than the limit: nobody knows what is used.
-func TestQuotasOfBucketsTellWhatIsLeftOnly(t *testing.T) {
+// Of a bucket more may be left than the limit: used is what it lacks of being full.
+func TestQuotasOfBucketsTellWhatTheyLack(t *testing.T) {
 	e := core.New(core.Config{Clock: clock.NewVirtual(time.Unix(1_700_000_000, 0))})
 	t.Cleanup(e.Close)
 	require.NoError(t, e.Load(rules.Set{Flow: []flow.Rule{{Resource: "r", Limit: 10, Algorithm: flow.TokenBucket, Burst: 20}}}))
@@ -85,7 +85,8 @@ func TestQuotasOfBucketsTellWhatIsLeftOnly(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, found.Quotas, 1)
 	assert.EqualValues(t, 17, found.Quotas[0].Remaining)
-	assert.Nil(t, found.Quotas[0].Used)
+	require.NotNil(t, found.Quotas[0].Used)
+	assert.InDelta(t, 3, *found.Quotas[0].Used, 0)
 }
 
 func TestQuotasSayWhatAQueryLacks(t *testing.T) {

@@ -8,7 +8,9 @@ import (
 
 // The metrics that rules have beside the [Gauge]s of their kind.
 const (
-	MetricEffectiveLimit = "ceiling_tokens_per_second" // of kinds that limit how much passes in a time
+	MetricEffectiveLimit = "ceiling_tokens_per_second" // of kinds that limit how much passes in a time, as the next ones
+	MetricUsed           = "used_ratio"                // [Quota.Used] of [Quota.Capacity]
+	MetricRemaining      = "remaining_tokens"          // what is left of that
 	MetricState          = "state"                     // of kinds with states, as the next one
 	MetricTransitions    = "transitions_total"
 	MetricFleetGranted   = "fleet_granted_tokens_per_second" // of kinds whose limits can be for a whole fleet, as the next ones
@@ -34,6 +36,8 @@ func MetricName(kind Kind, name string) string {
 func MetricNames(kind Definition) []string {
 	names := []string{
 		MetricName(kind.Kind(), MetricEffectiveLimit),
+		MetricName(kind.Kind(), MetricUsed),
+		MetricName(kind.Kind(), MetricRemaining),
 		MetricName(kind.Kind(), MetricState),
 		MetricName(kind.Kind(), MetricTransitions),
 	}

@@ -58,9 +58,14 @@ type Quota struct {
 	// and Remaining what is left. It has no window and no rate.
 	Prepaid bool
 
-	// Counted says that what passes counts in windows: what does not remain of Effective is used. It is
-	// false for buckets, queues and leases, of which more or less than the limit may remain.
-	Counted bool
+	// Used is how many tokens are taken: of a window those that it has counted, of a bucket those that
+	// it lacks of being full, of a balance those that are missing of Limit. Of a limit of the whole fleet
+	// it is what all instances have used, as this one was told last; NaN if it was told nothing.
+	Used float64
+
+	// Capacity is what Used is a part of: the limit of a window or a balance, the burst of a bucket. It
+	// is 0 where nobody knows what is used, as of leases, and of queues that space calls.
+	Capacity float64
 
 	// Remaining is how many calls of one token would pass if they came now, one after
 	// the other, by waiting as long as the rule lets them. One call more would be

@@ -174,7 +174,7 @@ func TestMistakesInAFleetAreAllReported(t *testing.T) {
 		Outages: []simulate.Outage{
 			{From: 5 * time.Second, Until: 3 * time.Second},
 			{From: 2 * time.Second},
-			{From: -1, Until: 200 * time.Hour},
+			{From: -1, Until: 2000 * time.Hour},
 			{From: 4 * time.Second, Until: 5 * time.Second},
 		},
 		Skew: number(-0.1),
@@ -188,16 +188,16 @@ func TestMistakesInAFleetAreAllReported(t *testing.T) {
 		lines = append(lines, f.Field+" "+f.Message)
 	}
 	assert.Equal(t, []string{
-		"fleet.latency.mean is -1ns: must be longer than 0s and at most 168h0m0s",
+		"fleet.latency.mean is -1ns: must be longer than 0s and at most 1080h0m0s",
 		"fleet.latency.p99 is missing: a lognormal service time needs the time that 99 of 100 calls stay within",
 		"fleet.loss is 1.5: must be a share from 0 to 1",
 		"fleet.skew is -0.1: must be a share from 0 to 1",
-		"fleet.outages[0].until is 3s: must be later than from (5s) and at most 168h0m0s",
+		"fleet.outages[0].until is 3s: must be later than from (5s) and at most 1080h0m0s",
 		"fleet.outages[1].from is 2s: must not be before the outage before it is over (3s)",
 		"fleet.outages[1].until is missing: say when the backend answers again",
-		"fleet.outages[2].from is -1ns: must be from 0s to 168h0m0s",
-		"fleet.outages[2].until is 200h0m0s: must be later than from (-1ns) and at most 168h0m0s",
-		"fleet.outages[3].from is 4s: must not be before the outage before it is over (200h0m0s)",
+		"fleet.outages[2].from is -1ns: must be from 0s to 1080h0m0s",
+		"fleet.outages[2].until is 2000h0m0s: must be later than from (-1ns) and at most 1080h0m0s",
+		"fleet.outages[3].from is 4s: must not be before the outage before it is over (2000h0m0s)",
 		"instances is 1001: must be from 1 to 1000",
 	}, lines)
 

@@ -15,21 +15,21 @@ import (
 // The bounds of a simulation, so that a slip in a load takes neither all memory
 // nor all day.
 const (
-	MaxRate       = 1e9                // calls per second of a stream
-	MaxDuration   = 7 * 24 * time.Hour // of virtual time
-	MaxArrivals   = 10_000_000         // calls of all streams
-	MaxEvents     = 2_000_000          // the same where each is reported: about 200 bytes of memory a call
-	MaxRows       = 1_000_000          // seconds × resources
-	MaxPending    = 1_000_000          // calls that wait or are served at one time: up to 1 KiB of memory each
-	MaxWorkers    = 1_000_000          // of a server
-	MaxSlowdown   = 1000               // of a server: each waiting call makes service 1000 times slower
-	MaxTail       = 14                 // P99 of a lognormal service time, in means: no such distribution goes beyond 14.97
-	MaxRetries    = 10                 // of a call
-	MaxSlowFactor = 10_000             // of a bimodal service time
-	MaxTimeSlices = 1_000_000          // of a call
-	MaxValues     = 10_000_000         // different values of an attribute
-	MaxInstances  = 1000               // of the service
-	MaxNodes      = 100_000            // resources × instances, of more than one instance: some 5 KiB of memory each
+	MaxRate       = 1e9                 // calls per second of a stream
+	MaxDuration   = 45 * 24 * time.Hour // of virtual time: more than a month and its ends
+	MaxArrivals   = 10_000_000          // calls of all streams
+	MaxEvents     = 2_000_000           // the same where each is reported: about 200 bytes of memory a call
+	MaxRows       = 4_000_000           // seconds × resources: about 150 bytes of memory each
+	MaxPending    = 1_000_000           // calls that wait or are served at one time: up to 1 KiB of memory each
+	MaxWorkers    = 1_000_000           // of a server
+	MaxSlowdown   = 1000                // of a server: each waiting call makes service 1000 times slower
+	MaxTail       = 14                  // P99 of a lognormal service time, in means: no such distribution goes beyond 14.97
+	MaxRetries    = 10                  // of a call
+	MaxSlowFactor = 10_000              // of a bimodal service time
+	MaxTimeSlices = 1_000_000           // of a call
+	MaxValues     = 10_000_000          // different values of an attribute
+	MaxInstances  = 1000                // of the service
+	MaxNodes      = 100_000             // resources × instances, of more than one instance: some 5 KiB of memory each
 )
 
 // The time slices and quotas that a server may have are about those of operating systems.

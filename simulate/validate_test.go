@@ -38,14 +38,14 @@ func TestMistakesInAStream(t *testing.T) {
 		"rate too high":       {func(s *simulate.Stream) { s.Rate = 2e9 }, "rate", "at most 1000000000"},
 		"unknown shape":       {func(s *simulate.Stream) { s.Shape = "square" }, "shape", `must be "even" or "poisson"`},
 		"negative from":       {func(s *simulate.Stream) { s.From = -1 }, "from", "must be from 0s"},
-		"from beyond the end": {func(s *simulate.Stream) { s.From = 200 * time.Hour; s.Until = 0 }, "from", "to 168h0m0s"},
+		"from beyond the end": {func(s *simulate.Stream) { s.From = 2000 * time.Hour; s.Until = 0 }, "from", "to 1080h0m0s"},
 		"until before from":   {func(s *simulate.Stream) { s.From = time.Second }, "until", "later than from (1s)"},
 		"negative until":      {func(s *simulate.Stream) { s.Until = -time.Second }, "until", "is -1s"},
-		"until too late":      {func(s *simulate.Stream) { s.Until = 200 * time.Hour }, "until", "at most 168h0m0s"},
+		"until too late":      {func(s *simulate.Stream) { s.Until = 2000 * time.Hour }, "until", "at most 1080h0m0s"},
 		"negative tokens":     {func(s *simulate.Stream) { s.Tokens = -1 }, "tokens", "is -1: must be from 1 to 2147483647"},
 		"too many tokens":     {func(s *simulate.Stream) { s.Tokens = math.MaxInt32; s.Tokens++ }, "tokens", "must be from 1"},
 		"negative service":    {func(s *simulate.Stream) { s.ServiceTime = -1 }, "serviceTime", "must be from 0s"},
-		"service too long":    {func(s *simulate.Stream) { s.ServiceTime = 200 * time.Hour }, "serviceTime", "168h0m0s"},
+		"service too long":    {func(s *simulate.Stream) { s.ServiceTime = 2000 * time.Hour }, "serviceTime", "1080h0m0s"},
 		"negative share":      {func(s *simulate.Stream) { s.Fails = -0.1 }, "fails", "is -0.1: must be a share from 0 to 1"},
 		"share above one":     {func(s *simulate.Stream) { s.Fails = 1.5 }, "fails", "is 1.5"},
 		"share not a number":  {func(s *simulate.Stream) { s.Fails = math.NaN() }, "fails", "is NaN"},
@@ -103,8 +103,10 @@ func TestMistakesInAStream(t *testing.T) {
 			"times", "has -1ms in place 2",
 		},
 		"time beyond the end": {
-			func(s *simulate.Stream) { *s = simulate.Stream{Resource: "r", Times: []time.Duration{200 * time.Hour}} },
-			"times", "has 200h0m0s in place 1: must be from 0s to 168h0m0s",
+			func(s *simulate.Stream) {
+				*s = simulate.Stream{Resource: "r", Times: []time.Duration{2000 * time.Hour}}
+			},
+			"times", "has 2000h0m0s in place 1: must be from 0s to 1080h0m0s",
 		},
 	}
 	for name, test := range tests {
@@ -309,8 +311,8 @@ func TestEveryMistakeIsReportedAtOnce(t *testing.T) {
 		"simulate: streams[0] resource is missing: name the resource that is called",
 		"simulate: streams[0] rate is -1: must be more than 0 and at most 1000000000 calls per second",
 		"simulate: streams[0] tokens is -2: must be from 1 to 2147483647",
-		"simulate: streams[1] from is -1ns: must be from 0s to 168h0m0s",
-		"simulate: duration is -1s: must be longer than 0s and at most 168h0m0s",
+		"simulate: streams[1] from is -1ns: must be from 0s to 1080h0m0s",
+		"simulate: duration is -1s: must be longer than 0s and at most 1080h0m0s",
 	}, "\n"))
 }
 
@@ -339,8 +341,8 @@ func TestALoadThatIsTooLargeIsRefused(t *testing.T) {
 		},
 		"too long": {
 			endless,
-			simulate.Options{Duration: 200 * time.Hour},
-			[]string{"duration is 200h0m0s: must be longer than 0s and at most 168h0m0s"},
+			simulate.Options{Duration: 2000 * time.Hour},
+			[]string{"duration is 2000h0m0s: must be longer than 0s and at most 1080h0m0s"},
 		},
 		"too many calls": {
 			streams(simulate.Stream{Rate: simulate.MaxRate}),
@@ -364,8 +366,8 @@ func TestALoadThatIsTooLargeIsRefused(t *testing.T) {
 		},
 		"too many rows": {
 			manyResources,
-			simulate.Options{Duration: 40 * time.Hour},
-			[]string{"duration is 40h0m0s: for 7 resources that makes more than 1000000 rows"},
+			simulate.Options{Duration: 160 * time.Hour},
+			[]string{"duration is 160h0m0s: for 7 resources that makes more than 4000000 rows"},
 		},
 	}
 	for name, test := range tests {

@@ -15,8 +15,8 @@ import (
 // [outgoing.HTTPAnswer] says, and
 //
 //   - retry-after-ms, as Retry-After in milliseconds;
-//   - x-ratelimit-reset-requests and -tokens, durations such as 6m0s or seconds, if the field
-//     x-ratelimit-remaining-… is 0;
+//   - x-ratelimit-reset-requests and -tokens, durations such as 6m0s, seconds, or instants of RFC 3339
+//     or as seconds since 1970, if the field x-ratelimit-remaining-… is 0;
 //   - anthropic-ratelimit-…-reset of requests, tokens, input-tokens and output-tokens, instants of
 //     RFC 3339, if anthropic-ratelimit-…-remaining is 0;
 //   - a status of 529, with which Anthropic says that it is overloaded, is [outgoing.Rejected];
@@ -39,13 +39,13 @@ func Answer(response *http.Response, err error, now time.Time) outgoing.Answer {
 			a.RetryAfter = max(a.RetryAfter, time.Duration(min(ms, maxSeconds*1e3)*float64(time.Millisecond)))
 		}
 	}
-	for _, of := range []string{"requests", "tokens"} {
-		if isZero(header.Get("X-Ratelimit-Remaining-" + of)) {
-			a.RetryAfter = max(a.RetryAfter, durationOf(header.Get("X-Ratelimit-Reset-"+of)))
-		}
-	}
 	if date, err := http.ParseTime(header.Get("Date")); err == nil {
 		now = date // by the clock of the provider
+	}
+	for _, of := range []string{"requests", "tokens"} {
+		if isZero(header.Get("X-Ratelimit-Remaining-" + of)) {
+			a.RetryAfter = max(a.RetryAfter, untilReset(header.Get("X-Ratelimit-Reset-"+of), now))
+		}
 	}
 	for _, of := range []string{"requests", "tokens", "input-tokens", "output-tokens"} {
 		if isZero(header.Get("Anthropic-Ratelimit-" + of + "-Remaining")) {
@@ -68,15 +68,25 @@ func isZero(number string) bool {
 	return err == nil && n <= 0
 }
 
-// durationOf reads a duration such as 6m0s, or seconds; 0 if it is neither.
-func durationOf(text string) time.Duration {
+// untilReset reads a duration such as 6m0s, seconds, or an instant of RFC 3339 or as seconds since 1970,
+// and returns how long it takes from now; 0 if it is none of these.
+func untilReset(text string, now time.Time) time.Duration {
+	const leastInstant = 1e9 // in 2001
+	text = strings.TrimSpace(text)
 	if d, err := time.ParseDuration(text); err == nil {
 		return max(0, d)
 	}
-	if s, err := strconv.ParseFloat(text, 64); err == nil && s > 0 {
-		return time.Duration(min(s, maxSeconds) * float64(time.Second))
+	if at, err := time.Parse(time.RFC3339, text); err == nil {
+		return max(0, at.Sub(now))
 	}
-	return 0
+	s, err := strconv.ParseFloat(text, 64)
+	switch {
+	case err != nil || !(s > 0):
+		return 0
+	case s >= leastInstant:
+		return max(0, time.Duration(min(s-float64(now.Unix()), maxSeconds)*float64(time.Second)))
+	}
+	return time.Duration(min(s, maxSeconds) * float64(time.Second))
 }
 
 // isStream says whether a response is a stream of events.

@@ -58,6 +58,7 @@ type call struct {
 	baseBy   int  // or so many tokens, were counted
 	reckoned bool // the provider has reported tokens of the answer
 	finished bool // the answer came to its natural end
+	broken   bool // the provider has told that it failed meanwhile
 	ended    bool
 }
 
@@ -281,6 +282,13 @@ func (c *call) finish() {
 	c.finished = true
 }
 
+// fail notes that the provider has failed in the middle of the answer.
+func (c *call) fail() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.broken = true
+}
+
 // unread notes why something could not be read.
 func (c *call) unread(reason string) {
 	c.mu.Lock()
@@ -325,6 +333,7 @@ func (c *call) exit(failed bool) (of ending, first bool) {
 		return
 	}
 	c.ended = true
+	failed = failed || c.broken
 	defer c.money.close(failed)
 	defer c.tokens.close(failed)
 	answer := c.answerTokens()
@@ -337,7 +346,7 @@ func (c *call) exit(failed bool) (of ending, first bool) {
 	if c.priced {
 		c.report.Cost = c.cost(answer) / millionths
 	}
-	of = ending{report: c.report, learns: c.finished && answer > 0 && c.report.Unread == ""}
+	of = ending{report: c.report, learns: c.finished && !c.broken && answer > 0 && c.report.Unread == ""}
 	if c.report.Reported && c.meter.options.Count == nil && c.prompt.unread == "" {
 		of.promptBytes, of.answerBytes = c.prompt.bytes, c.counted
 	}

@@ -129,7 +129,7 @@ func (s *stream) event(block []byte) {
 	if !s.hides || e.Usage == nil || len(e.Choices) > 0 {
 		s.out = append(s.out, block...)
 	}
-	if s.call.settle() && !s.isLast(&e) {
+	if s.call.settle() && !s.isLast(&e) && !e.tellsFailure() {
 		s.stop()
 	}
 }
@@ -172,7 +172,10 @@ func (s *stream) note(e *event) {
 			s.open = append(s.open, choice.Index)
 		}
 	}
-	if s.isLast(e) {
+	switch {
+	case e.tellsFailure():
+		s.call.fail()
+	case s.isLast(e):
 		s.call.finish()
 	}
 }

@@ -89,6 +89,12 @@ type event struct {
 	Response *wholeMessage   `json:"response"`
 	Content  json.RawMessage `json:"content"`
 	Output   json.RawMessage `json:"output"`
+	Error    json.RawMessage `json:"error"`
+}
+
+// tellsFailure says whether the provider has failed in the middle of the answer.
+func (e *event) tellsFailure() bool {
+	return e.Type == "error" || e.Type == "response.failed" || len(e.Error) > 0 && string(e.Error) != "null"
 }
 
 type wholeMessage struct {

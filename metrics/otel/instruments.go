@@ -15,7 +15,7 @@ type instruments struct {
 	active, queued           metric.Int64ObservableUpDownCounter
 
 	refusals, shadowRefusals, demotions, transitions metric.Int64ObservableCounter
-	limit                                            metric.Float64ObservableGauge
+	limit, used, remaining                           metric.Float64ObservableGauge
 	state                                            metric.Int64ObservableGauge
 	kinds                                            map[rule.Kind][]kindInstrument // in the order of the kind's gauges
 
@@ -92,7 +92,10 @@ func newInstruments(meter metric.Meter, kinds []rule.Definition) (*instruments, 
 			"Calls that a rule in force would have refused while it was a shadow."),
 		transitions: m.counter("penstock.rule.transitions", "{transition}", "Changes of the state of a rule."),
 		limit:       m.floatGauge("penstock.rule.limit", "{token}/s", "Tokens per second that a rule lets pass now."),
-		state:       m.gauge("penstock.rule.state", "1", "1 for the present state of a rule, 0 for the others."),
+		used: m.floatGauge("penstock.rule.used", "1", "Which part of the limit of a rule is used: of a window, a bucket or a balance; "+
+			"of a limit of the whole fleet by all instances."),
+		remaining: m.floatGauge("penstock.rule.remaining", "{token}", "Tokens that are left of the limit of a rule: of a window, a bucket or a balance."),
+		state:     m.gauge("penstock.rule.state", "1", "1 for the present state of a rule, 0 for the others."),
 
 		inForce:    m.gauge("penstock.rule.in_force", "{rule}", "Rules in force."),
 		unmatched:  m.gauge("penstock.rule.unmatched", "{rule}", "Rules in force that no call has matched."),

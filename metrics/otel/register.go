@@ -129,6 +129,14 @@ func (r *reader) rule(o metric.Observer, resource string, of *core.RuleSnapshot,
 		shared[key] = true
 		resource = valid(target.Match)
 	}
+	if of.Quota != nil {
+		if ratio, known := of.Quota.UsedRatio(); known {
+			o.ObserveFloat64(r.used, ratio, on())
+		}
+		if left, known := of.Quota.Left(); known {
+			o.ObserveFloat64(r.remaining, left, on())
+		}
+	}
 	for i, gauge := range r.kinds[of.Kind] {
 		if i >= len(of.Gauges) || math.IsNaN(of.Gauges[i]) {
 			continue

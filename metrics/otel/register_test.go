@@ -57,6 +57,8 @@ func TestMetricsOfCallsAndRules(t *testing.T) {
 		"penstock.rule.refusals{reason=unavailable resource=pay rule.kind=breaker rule.name=pay-errors} 2",
 		"penstock.rule.shadow_refusals{resource=orders rule.kind=flow rule.name=stricter} 2",
 		"penstock.rule.limit{resource=orders rule.kind=flow rule.name=orders-limit} 3",
+		"penstock.rule.used{resource=orders rule.kind=flow rule.name=orders-limit} 1",
+		"penstock.rule.remaining{resource=orders rule.kind=flow rule.name=orders-limit} 0",
 		"penstock.rule.state{resource=pay rule.kind=breaker rule.name=pay-errors state=open} 1",
 		"penstock.rule.state{resource=pay rule.kind=breaker rule.name=pay-errors state=closed} 0",
 		"penstock.rule.transitions{resource=pay rule.kind=breaker rule.name=pay-errors state.from=closed state.to=open} 1",

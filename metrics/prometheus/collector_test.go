@@ -94,6 +94,14 @@ penstock_failed_total{resource="search"} 1
 penstock_flow_ceiling_tokens_per_second{resource="mail",rule="mail-pace"} 2
 penstock_flow_ceiling_tokens_per_second{resource="orders",rule="orders-per-minute"} 10
 penstock_flow_ceiling_tokens_per_second{resource="orders",rule="orders-qps"} 3
+# HELP penstock_flow_remaining_tokens Tokens that are left of the limit of a flow rule: of a window, a bucket or a balance.
+# TYPE penstock_flow_remaining_tokens gauge
+penstock_flow_remaining_tokens{resource="orders",rule="orders-per-minute"} 597
+penstock_flow_remaining_tokens{resource="orders",rule="orders-qps"} 3
+# HELP penstock_flow_used_ratio Which part of the limit of a flow rule is used: of a window, a bucket or a balance; of a limit of the whole fleet by all instances.
+# TYPE penstock_flow_used_ratio gauge
+penstock_flow_used_ratio{resource="orders",rule="orders-per-minute"} 0.005
+penstock_flow_used_ratio{resource="orders",rule="orders-qps"} 0
 # HELP penstock_in_flight Calls under way.
 # TYPE penstock_in_flight gauge
 penstock_in_flight{resource="mail"} 0

@@ -37,6 +37,8 @@
 // user's own, in snake case):
 //
 //	penstock_flow_ceiling_tokens_per_second{resource,rule}     gauge    effective limit: lower than the rule's while it warms up
+//	penstock_flow_used_ratio{resource,rule}                    gauge    which part of a window, a bucket or a balance is used
+//	penstock_flow_remaining_tokens{resource,rule}              gauge    tokens that are left of it
 //	penstock_<kind>_state{resource,rule,state}                 gauge    1 for the present state, 0 for the others
 //	penstock_<kind>_transitions_total{resource,rule,from,to}   counter  changes of the state
 //	penstock_<kind>_<gauge>{resource,rule}                     gauge    what else the kind shows, such as penstock_isolation_in_flight

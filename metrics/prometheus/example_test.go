@@ -46,6 +46,8 @@ func ExampleNewCollector() {
 	}
 	// Output:
 	// penstock_flow_ceiling_tokens_per_second{resource="orders:create",rule="create"} 0.1
+	// penstock_flow_remaining_tokens{resource="orders:create",rule="create"} 359
+	// penstock_flow_used_ratio{resource="orders:create",rule="create"} 0.002777777777777778
 	// penstock_passed_tokens_total{resource="orders:create"} 1
 	// penstock_passed_total{resource="orders:create"} 1
 }

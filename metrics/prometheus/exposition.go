@@ -141,6 +141,14 @@ func (e *exposition) rule(resource string, of *core.RuleSnapshot) {
 		resource = label(target.Match)
 		both = labels(e.families.ofRule, resource, name)
 	}
+	if of.Quota != nil && f.used != nil {
+		if ratio, known := of.Quota.UsedRatio(); known {
+			e.gauge(f.used, ratio, both)
+		}
+		if left, known := of.Quota.Left(); known {
+			e.gauge(f.remaining, left, both)
+		}
+	}
 	if of.Fleet != nil && f.fleetGranted != nil {
 		e.gauge(f.fleetGranted, of.Fleet.Granted, both)
 		e.gauge(f.fleetDemand, of.Fleet.Demand, both)

@@ -75,7 +75,9 @@ type kindFamilies struct {
 	// of kinds whose limits can be for a whole fleet; else nil
 	fleetGranted, fleetDemand, fleetOutage *family
 
-	effectiveLimit     *family       // of kinds that limit how much passes in a time; else nil
+	// of kinds that limit how much passes in a time; else nil
+	effectiveLimit, used, remaining *family
+
 	state, transitions *family       // of kinds that have states; else nil
 	gauges             []gaugeFamily // in the order of the kind's gauges
 }
@@ -227,6 +229,10 @@ func (m *familyMaker) kind(kind rule.Definition) kindFamilies {
 	if kind.Phase() == rule.PhaseRate {
 		f.effectiveLimit = m.make(metric(rule.MetricEffectiveLimit), "Effective limit of a "+name+
 			" rule: lower than its limit during warm-up, or while a signal that it follows is high.", "resource", "rule")
+		f.used = m.make(metric(rule.MetricUsed), "Which part of the limit of a "+name+
+			" rule is used: of a window, a bucket or a balance; of a limit of the whole fleet by all instances.", "resource", "rule")
+		f.remaining = m.make(metric(rule.MetricRemaining), "Tokens that are left of the limit of a "+name+
+			" rule: of a window, a bucket or a balance.", "resource", "rule")
 	}
 	if kind.CanShare() {
 		f.fleetGranted = m.make(metric(rule.MetricFleetGranted),

@@ -18,7 +18,9 @@ import (
 
 const quotaLong = `Quota shows the limits of running services on how much passes in a time: how much of
 each is used, what is left, and when there will be more. --rule and --kind select some.
-Buckets, queues and shares of a limit for all instances tell what is left only.
+What a bucket lacks of being full is used; of a limit for all instances together, with
+fleet.mode ask or window, what all of them have used. Throttles, and leases and shares of
+such a limit, tell what is left only.
 
 Rules with a limit for each value, such as each tenant of a hotParam rule, are shown for
 the value that --attr names, once for each attribute that the rule looks at; without it

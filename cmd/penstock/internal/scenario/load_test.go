@@ -198,9 +198,9 @@ func TestEveryMistakeInALoadIsReportedWithItsPlace(t *testing.T) {
 		{
 			"ranges", "streams:\n- {resource: a, rate: -1, from: 5, until: 5s, tokens: 0, serviceTime: -1s}",
 			"l:2:23: rate is -1: must be more than 0 and at most 1000000000 calls per second\n" +
-				"l:2:43: until is 5s: must be later than from (5s) and at most 168h0m0s\n" +
+				"l:2:43: until is 5s: must be later than from (5s) and at most 1080h0m0s\n" +
 				"l:2:55: tokens is 0: must be 1 or more\n" +
-				"l:2:71: serviceTime is -1s: must be from 0s to 168h0m0s",
+				"l:2:71: serviceTime is -1s: must be from 0s to 1080h0m0s",
 		},
 		{
 			"rate and times", "streams:\n- {resource: a, rate: 1, times: [1], shape: even}",
@@ -217,9 +217,9 @@ func TestEveryMistakeInALoadIsReportedWithItsPlace(t *testing.T) {
 			"l:4:10: fails is 2: must be a share from 0 to 1\n" +
 				"l:5:12: timeout is 0s: must be longer than 0s\n" +
 				`l:6:13: priority is "urgent": must be critical, high, normal, low, sheddable` + "\n" +
-				"l:7:33: phases[1].until is 1s: must be later than the phase before it (2s) and at most 168h0m0s\n" +
+				"l:7:33: phases[1].until is 1s: must be later than the phase before it (2s) and at most 1080h0m0s\n" +
 				"l:7:44: phases[1].fails is -1: must be a share from 0 to 1\n" +
-				"l:7:63: phases[2].serviceTime is -1s: must be from 0s to 168h0m0s\n" +
+				"l:7:63: phases[2].serviceTime is -1s: must be from 0s to 1080h0m0s\n" +
 				`l:8:10: attrs has an attribute called "": must be a name of at most 1024 bytes in UTF-8` + "\n" +
 				"l:8:25: attrs.user.count is 0: must be from 1 to 10000000, or give values\n" +
 				"l:8:37: attrs.tenant.count is 0: must be from 1 to 10000000, or give values\n" +
@@ -246,11 +246,11 @@ func TestEveryMistakeInALoadIsReportedWithItsPlace(t *testing.T) {
 				"  outages: [{from: 5, until: 3, emty: true}, {from: 2}, {from: -1, until: x}]\n  skew: -1\n  los: 1\n",
 			`l:3:31: fleet.latency.shape is "slow": must be "constant", "exponential", "lognormal" or "bimodal"` + "\n" +
 				"l:4:9: fleet.loss is 2: must be a share from 0 to 1\n" +
-				"l:5:30: fleet.outages[0].until is 3s: must be later than from (5s) and at most 168h0m0s\n" +
+				"l:5:30: fleet.outages[0].until is 3s: must be later than from (5s) and at most 1080h0m0s\n" +
 				`l:5:33: unknown field "emty": did you mean "empty"?` + "\n" +
 				"l:5:46: fleet.outages[1].until is missing: say when the backend answers again\n" +
 				"l:5:53: fleet.outages[1].from is 2s: must not be before the outage before it is over (3s)\n" +
-				"l:5:64: fleet.outages[2].from is -1s: must be from 0s to 168h0m0s\n" +
+				"l:5:64: fleet.outages[2].from is -1s: must be from 0s to 1080h0m0s\n" +
 				`l:5:75: until is "x": must be in seconds, such as 1.5, or have a unit, such as 500ms` + "\n" +
 				"l:6:9: fleet.skew is -1: must be a share from 0 to 1\n" +
 				`l:7:3: unknown field "los": did you mean "loss"?`,
@@ -277,7 +277,7 @@ func TestEveryMistakeInALoadIsReportedWithItsPlace(t *testing.T) {
 			`l:2:13: times has "now": must be in seconds, such as 1.5, or have a unit, such as 500ms` + "\n" +
 			`l:2:17: times has "x9999999": write it behind a time, with how many calls come then, at most 1000000 in all`},
 		{"twice in a line", "streams: [a 1/s for 1s to 2s for 0s]", "l:1:27: until is given twice: remove one\n" + `l:1:34: until is "0s": must be longer than 0s`},
-		{"too long", "streams: [a at 1e9]", "l:1:13: times has 277777h46m40s in place 1: must be from 0s to 168h0m0s"},
+		{"too long", "streams: [a at 1e9]", "l:1:13: times has 277777h46m40s in place 1: must be from 0s to 1080h0m0s"},
 		{"far too long", "streams: [a at 1e99]", `l:1:16: times has "1e99": must be in seconds, such as 1.5, or have a unit, such as 500ms`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
