@@ -19,6 +19,7 @@ type activeRule struct {
 	related  string         // the resource whose passes it counts, if not its own
 	matched  atomic.Bool    // a call, as far as anybody has looked
 	called   atomic.Bool    // a resource that it guards was called, before it was in force perhaps
+	counted  atomic.Bool    // the resource whose passes it counts was called, as far as the engine remembers
 	evidence atomic.Pointer[evidence]
 
 	forced        forcedState  // on this rule

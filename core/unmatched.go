@@ -35,7 +35,20 @@ func (e *Engine) noteMatched() {
 			active.called.Store(true)
 		}
 		active.lookedBack = true
+		if active.related != "" && !active.counted.Load() && e.resources.knowsCallOf(active.related) {
+			active.counted.Store(true)
+		}
 	}
+}
+
+// knowsCallOf says whether a resource was called, as far as the registry remembers.
+func (g *registry) knowsCallOf(name string) bool {
+	if r := g.table.Get(name); r != nil && r.node.Calls() > 0 {
+		return true
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.past.Has(name)
 }
 
 // wasCalled says whether a resource that a rule guards was evicted after calls of it.
@@ -80,6 +93,9 @@ type UnmatchedRule struct {
 
 	// Attributes are the attributes that the rule looks at and no call had so far.
 	Attributes []string
+
+	// Related is the resource whose passes the rule counts, if that was not called; else "".
+	Related string
 }
 
 // Missing says what no call has shown so far of those that a rule is for.
@@ -90,6 +106,9 @@ const (
 	// MissingResource: no resource that the rule guards was called, as far as the engine
 	// remembers, which knows the names of the last minute and 1024 from before.
 	MissingResource Missing = "resource"
+
+	// MissingRelated: the resource whose passes the rule counts was not called, see [rule.Target].
+	MissingRelated Missing = "related"
 
 	// MissingCall: such a resource was called, but not since the rule came into force.
 	// Nothing is known yet of its origin and its attributes.
@@ -108,16 +127,26 @@ func (a *activeRule) missing() (what Missing, attributes []string) {
 	e := a.evidence.Load()
 	unseen := e.unseen()
 	switch {
-	case a.matched.Load() && e.originSeen() && len(unseen) == 0:
+	case a.matched.Load() && e.originSeen() && len(unseen) == 0 && a.relatedUnseen() == "":
 		return "", nil
 	case !a.called.Load():
 		return MissingResource, nil
+	case a.relatedUnseen() != "":
+		return MissingRelated, nil
 	case !a.matched.Load():
 		return MissingCall, e.attributeKeys()
 	case !e.originSeen():
 		return MissingOrigin, nil
 	}
 	return MissingAttribute, unseen
+}
+
+// relatedUnseen returns the resource whose passes the rule counts, if that was not called; else "".
+func (a *activeRule) relatedUnseen() string {
+	if a.counted.Load() {
+		return ""
+	}
+	return a.related
 }
 
 // unmatchedOfSources are the rules of sources of which something is missing, by the name of
@@ -147,7 +176,7 @@ func (e *Engine) unmatchedOfSources() unmatchedOfSources {
 			of = new(unmatchedOfSource)
 			all[source] = of
 		}
-		of.first = append(of.first, UnmatchedRule{key, at.Document, active.target(), missing, attributes})
+		of.first = append(of.first, UnmatchedRule{key, at.Document, active.target(), missing, attributes, active.relatedUnseen()})
 	}
 	for _, of := range all {
 		slices.SortFunc(of.first, func(a, b UnmatchedRule) int {
