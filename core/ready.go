@@ -94,10 +94,13 @@ func (e *Engine) awaitedLists() []MissingList {
 	if e.rules.wasReady {
 		return nil
 	}
-	missing := e.missingLists(func(r rule.Rule) bool { return !r.Target().Shadow })
+	missing := e.missingLists(isEnforced)
 	e.rules.wasReady = len(missing) == 0 && len(e.sources.missing()) == 0 && e.rules.book.Len() > 0
 	return missing
 }
+
+// isEnforced says whether a rule is no shadow.
+func isEnforced(r rule.Rule) bool { return !r.Target().Shadow }
 
 // missingLists returns the lists that some of the rules in force name and that are not
 // there, by name.

@@ -121,6 +121,10 @@ type SourceStatus struct {
 	Unmatched     []UnmatchedRule
 	MoreUnmatched int
 
+	// MissingLists are the lists that rules in force in the engine name, other than shadows, and that are not
+	// there. Only [Sink.Status] tells them; [Status] has those of the whole engine.
+	MissingLists []MissingList
+
 	// Forced and Switches are what operators have forced in the engine, as [Status] has them:
 	// of all rules, whatever source they come from. Only [Sink.Status] says so.
 	Forced   []Forced

@@ -48,6 +48,7 @@ func (f sourceSink) Status() SourceStatus {
 	f.engine.rules.mu.Lock()
 	defer f.engine.rules.mu.Unlock()
 	s := f.status(f.engine.rules.book, f.engine.unmatchedOfSources())
+	s.MissingLists = f.engine.missingLists(isEnforced)
 	s.Forced, s.Switches = f.engine.rules.forcedList(f.engine.clock), switchList(f.engine.rules.switches, f.engine.clock)
 	return s
 }

@@ -36,7 +36,20 @@ func (e *Engine) noteMatched() {
 			active.Called.Store(true)
 		}
 		active.LookedBack = true
+		if active.Related != "" && !active.Counted.Load() && e.resources.knowsCallOf(active.Related) {
+			active.Counted.Store(true)
+		}
 	}
+}
+
+// knowsCallOf says whether a resource was called, as far as the registry remembers.
+func (g *registry) knowsCallOf(name string) bool {
+	if r := g.table.Get(name); r != nil && r.node.Calls() > 0 {
+		return true
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.past.Has(name)
 }
 
 // wasCalled says whether a resource that a rule guards was evicted after calls of it.
@@ -81,6 +94,9 @@ type UnmatchedRule struct {
 
 	// Attributes are the attributes that the rule looks at and no call had so far.
 	Attributes []string
+
+	// Related is the resource whose passes the rule counts, if that was not called; else "".
+	Related string
 }
 
 // Missing says what no call has shown so far of those that a rule is for.
@@ -91,6 +107,9 @@ const (
 	// MissingResource: no resource that the rule guards was called, as far as the engine
 	// remembers, which knows the names of the last minute and 1024 from before.
 	MissingResource Missing = "resource"
+
+	// MissingRelated: the resource whose passes the rule counts was not called, see [rule.Target].
+	MissingRelated Missing = "related"
 
 	// MissingCall: such a resource was called, but not since the rule came into force.
 	// Nothing is known yet of its origin and its attributes.
@@ -109,16 +128,26 @@ func missingOf(a *inforce.Rule) (what Missing, attributes []string) {
 	e := a.Evidence.Load()
 	unseen := e.Unseen()
 	switch {
-	case a.Matched.Load() && e.OriginSeen() && len(unseen) == 0:
+	case a.Matched.Load() && e.OriginSeen() && len(unseen) == 0 && relatedUnseen(a) == "":
 		return "", nil
 	case !a.Called.Load():
 		return MissingResource, nil
+	case relatedUnseen(a) != "":
+		return MissingRelated, nil
 	case !a.Matched.Load():
 		return MissingCall, e.AttributeKeys()
 	case !e.OriginSeen():
 		return MissingOrigin, nil
 	}
 	return MissingAttribute, unseen
+}
+
+// relatedUnseen returns the resource whose passes the rule counts, if that was not called; else "".
+func relatedUnseen(a *inforce.Rule) string {
+	if a.Counted.Load() {
+		return ""
+	}
+	return a.Related
 }
 
 // unmatchedOfSources are the rules of sources of which something is missing, by the name of
@@ -148,7 +177,7 @@ func (e *Engine) unmatchedOfSources() unmatchedOfSources {
 			of = new(unmatchedOfSource)
 			all[source] = of
 		}
-		of.first = append(of.first, UnmatchedRule{key, at.Document, active.Target(), missing, attributes})
+		of.first = append(of.first, UnmatchedRule{key, at.Document, active.Target(), missing, attributes, relatedUnseen(active)})
 	}
 	for _, of := range all {
 		slices.SortFunc(of.first, func(a, b UnmatchedRule) int {

@@ -1,6 +1,7 @@
 package core_test
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -72,4 +73,47 @@ func TestStatusNamesTheFirstHundredUnmatchedRules(t *testing.T) {
 	assert.Equal(t, 250, u.Count)
 	require.Len(t, u.Rules, 100)
 	assert.Equal(t, "r099", u.Rules[99].Name)
+}
+
+func TestRuleThatCountsWhatNobodyCallsIsToldOf(t *testing.T) {
+	e, _ := newEngine(t)
+	require.NoError(t, e.Follow(t.Context(), onceSource(`flow: [{name: f, resource: read, limit: 5, related: write}]`)))
+	require.NoError(t, e.Ready(t.Context()))
+	missing := func() []core.UnmatchedRule { return e.Status().Sources[0].Unmatched }
+	require.Len(t, missing(), 1)
+	assert.Equal(t, core.MissingResource, missing()[0].Missing)
+	enter(e, "read", 1)
+	require.Len(t, missing(), 1)
+	assert.Equal(t, core.MissingRelated, missing()[0].Missing)
+	assert.Equal(t, "write", missing()[0].Related)
+	enter(e, "write", 1)
+	assert.Empty(t, missing())
+}
+
+func TestSourceIsToldOfListsThatRulesInForceMiss(t *testing.T) {
+	e, _ := newEngine(t)
+	var status core.SourceStatus
+	require.NoError(t, e.Follow(t.Context(), toldSource{onceSource(`access:
+- {name: deny, match: "*", list: bad, listAction: deny}
+- {name: shadow, match: "*", list: worse, listAction: deny, shadow: true}
+`), &status}))
+	ctx, cancel := context.WithTimeout(t.Context(), time.Nanosecond)
+	defer cancel()
+	require.Error(t, e.Ready(ctx), "the list is missing")
+	require.Eventually(t, func() bool { return e.Status().Rules == 2 }, time.Minute, time.Millisecond)
+	e.Close() // the source has returned
+	assert.Equal(t, []core.MissingList{{Name: "bad", Rules: []string{`access "deny"`}}}, status.MissingLists)
+}
+
+// toldSource notes its status after it has delivered its document.
+type toldSource struct {
+	onceSource
+	status *core.SourceStatus
+}
+
+func (s toldSource) Run(ctx context.Context, sink core.Sink) error {
+	sink.Apply(core.Change{Complete: true, Documents: []core.Document{doc("d", 1, string(s.onceSource))}})
+	*s.status = sink.Status()
+	<-ctx.Done()
+	return ctx.Err()
 }

@@ -23,8 +23,9 @@ import (
 // An instance that joins has a hundredth of an even part on top until the others have made
 // room, for two seconds, or as long as the window is, up to 10 s. One that cannot reach the
 // backend goes on as [OnOutage] says: with OutageLast, it keeps its part, which the others
-// take over after [AnnounceLife]. If it has never reached the backend, it has a hundredth
-// of the limit, unless OutageOpen or OutageClosed say otherwise.
+// take over after [AnnounceLife]. If it has never reached the backend, it has an even part if
+// [Config.Instances] says of how many, else a hundredth of the limit, unless OutageOpen or
+// OutageClosed say otherwise.
 //
 // All methods may be called concurrently.
 type Share struct {
@@ -163,6 +164,8 @@ func (s *Share) publish() {
 			part = 0
 		case s.onOutage == OutageShare && s.count > 0:
 			part = 1 / count
+		case s.count == 0 && s.member.config.Instances > 0: // it has never reached the backend
+			part = max(part, 1/float64(s.member.config.Instances))
 		}
 	}
 	limit := s.terms.Limit

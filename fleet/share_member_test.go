@@ -147,3 +147,26 @@ func TestSecondInstanceOfANameIsRefused(t *testing.T) {
 		second.leave()
 	})
 }
+
+func TestInstanceThatHasNeverReachedTheBackendHasTheShareThatIsExpected(t *testing.T) {
+	t.Parallel()
+	for onOutage, limits := range map[fleet.OnOutage][2]float64{ // with 8 instances expected, and when nobody says how many
+		fleet.OutageLast: {125, 10}, fleet.OutageShare: {125, 10}, fleet.OutageClosed: {0, 0},
+	} {
+		for i, expected := range []int{8, 0} {
+			synctest.Test(t, func(t *testing.T) {
+				c := clock.System()
+				store := &refusing{Store: memory.New(c), down: true}
+				config := fleet.Config{Backend: store, Instance: "a", Instances: expected}
+				m := fleet.NewMember(config, c, slog.New(slog.DiscardHandler), 1)
+				s := m.Share(fleet.Terms{Key: "flow/partner", Limit: 1000, Window: time.Second, Buckets: 10}, onOutage, c.Now())
+				ctx, cancel := context.WithCancel(t.Context())
+				ended := make(chan struct{})
+				go func() { defer close(ended); m.Run(ctx) }()
+				defer func() { cancel(); <-ended }()
+				time.Sleep(3 * time.Second)
+				assert.InDelta(t, limits[i], s.Limit(), 1e-6, "%s, %d instances expected", onOutage, expected)
+			})
+		}
+	}
+}

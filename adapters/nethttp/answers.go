@@ -82,7 +82,7 @@ func (a *Answers) SetRetryAfter(header http.Header, block *core.BlockError) {
 func (a *Answers) setFields(header http.Header, made *answer, block *core.BlockError, opts []core.Option) {
 	setField(header, "Retry-After", a.spread.pick(made.retryAfter))
 	policy, limit := made.policy, made.limit
-	if len(opts) > 0 && limit != nil && (made.limitsValues || core.CallTokens(opts...) > 1) {
+	if len(opts) > 0 && (made.limitsValues || limit != nil && core.CallTokens(opts...) > 1) {
 		policy, limit = a.fields.refusedFields(a.engine, block, opts)
 	}
 	setField(header, policyFieldName, policy)

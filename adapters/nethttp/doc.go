@@ -15,7 +15,7 @@
 // [RouteResource] and docs/adapters.md.
 //
 // A refused request is answered with 429, the header fields Retry-After, RateLimit
-// and RateLimit-Policy (draft-ietf-httpapi-ratelimit-headers-10), and a problem body
+// and RateLimit-Policy (draft-ietf-httpapi-ratelimit-headers-11), and a problem body
 // (RFC 9457). A call counts as failed if its status is 500 or above, or if it panics;
 // the panic is passed on. A call whose client has disconnected does not count as
 // failed.

@@ -86,7 +86,8 @@ func (f Fields) SetRefused(header http.Header, engine *core.Engine, block *core.
 }
 
 // refusedFields returns the RateLimit fields of the response to a call that was refused: what is
-// left of the limit of the rule that refused it, which is little for a call of one token.
+// left of the limit of the rule that refused it, which is little for a call of one token. A rule that
+// has no policy, such as one for calls at once, has no RateLimit either, which would be of no policy.
 func (f Fields) refusedFields(engine *core.Engine, block *core.BlockError, opts []core.Option) (policy, limit []string) {
 	quotas := engine.Quotas(block.Resource, opts...)
 	policy = f.policyField(quotas)
@@ -101,7 +102,7 @@ func (f Fields) refusedFields(engine *core.Engine, block *core.BlockError, opts 
 		}
 		return policy, f.limitField(of, remaining, resetOf(block))
 	}
-	return policy, f.limitField(&core.RuleSnapshot{Kind: block.Kind, Name: block.Rule}, 0, resetOf(block))
+	return policy, nil
 }
 
 // isOfValue says whether a quota is that of one value of an attribute.

@@ -74,3 +74,20 @@ func TestViolatedPoliciesAreSpelledAsInTheFields(t *testing.T) {
 		assert.Equal(t, []string{policy}, problemOf(t, refused).ViolatedPolicies)
 	}
 }
+
+func TestRefusalByARuleWithoutAPolicyHasNoRateLimitOfThatName(t *testing.T) {
+	engine, _ := newEngine(t, core.Config{})
+	require.NoError(t, engine.Load(rules.Set{HotParam: []hotparam.Rule{
+		{Name: "at-once", Resource: orders, Param: rule.StringsOf("query:user"), Concurrency: 1},
+		{Name: "often", Resource: orders, Param: rule.StringsOf("header:User"), Limit: 1, Window: time.Minute},
+	}}))
+	held, err := engine.Entry(t.Context(), orders, core.String("query:user", "ann"))
+	require.NoError(t, err)
+	server := serve(t, guardOrders(engine, nethttp.Options{Fields: nethttp.FieldsAlways | nethttp.ShowRules}, ok))
+
+	refused := get(t, server, "/orders/7?user=ann")
+	require.Equal(t, http.StatusTooManyRequests, refused.status)
+	assert.Empty(t, refused.header.Get("RateLimit"), "at-once has no policy")
+	held.Exit()
+	assert.Equal(t, http.StatusOK, get(t, server, "/orders/7?user=ann").status)
+}

@@ -10,6 +10,7 @@ import (
 	"github.com/penstock-go/penstock/adapters/nethttp"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/rule"
+	"github.com/penstock-go/penstock/rules"
 )
 
 func TestFieldsOfARefusalAreSetByItsReason(t *testing.T) {
@@ -17,7 +18,7 @@ func TestFieldsOfARefusalAreSetByItsReason(t *testing.T) {
 		engine, _ := newEngine(t, core.Config{}, rateLimit("reads", orders, 1))
 		header := http.Header{}
 		nethttp.FieldsOnRefusal.SetRefused(header, engine, &core.BlockError{
-			Resource: orders, Rule: "reads", Reason: reason, RetryAfter: time.Second,
+			Resource: orders, Kind: rules.KindFlow, Rule: "reads", Reason: reason, RetryAfter: time.Second,
 		})
 		assert.Equal(t, reason == rule.RateLimited, header.Get("RateLimit") != "", reason)
 		assert.Equal(t, reason == rule.RateLimited, header.Get("RateLimit-Policy") != "", reason)

@@ -80,6 +80,10 @@ type Report struct {
 	ListsHeldBack []string `json:"listsHeldBack,omitempty"`
 	ListsOnCopy   []string `json:"listsOnCopy,omitempty"`
 
+	// MissingLists are the names of lists that rules in force name, other than shadows, and that the instance
+	// does not have, from any source: the first hundred.
+	MissingLists []string `json:"missingLists,omitempty"`
+
 	// ListsDigest is the [ListsDigestOf] the lists of this source that the instance has, in the versions
 	// that are in force: equal to that of the lists in etcd if it has exactly these. Empty if it does not
 	// watch lists, and in reports of versions that do not tell. Lists are the first of them, by name: at
@@ -113,13 +117,14 @@ type UnmatchedRule struct {
 	Resource   string       `json:"resource,omitempty"` // that it names, or
 	Match      string       `json:"match,omitempty"`    // the pattern
 	Origin     string       `json:"origin,omitempty"`
+	Related    string       `json:"related,omitempty"` // whose passes it counts, if that was not called
 	Missing    core.Missing `json:"missing"`
 	Attributes []string     `json:"attributes,omitempty"` // that no call had so far
 }
 
 // size returns how many bytes the texts have.
 func (u UnmatchedRule) size() int {
-	return len(u.Rule) + len(u.Document) + len(u.Resource) + len(u.Match) + len(u.Origin) + len(strings.Join(u.Attributes, ""))
+	return len(u.Rule) + len(u.Document) + len(u.Resource) + len(u.Match) + len(u.Origin) + len(u.Related) + len(strings.Join(u.Attributes, ""))
 }
 
 // Rejection says why a version of a document is not in force. Texts longer than
@@ -162,6 +167,9 @@ func (r Report) withStatus(status core.SourceStatus) Report {
 	r.Digest = DigestOf(held)
 	r.Held = shown(held, func(d DocumentRevision) string { return d.Name })
 	r = r.withUnmatched(status).withForced(status)
+	for _, l := range status.MissingLists[:min(len(status.MissingLists), maxRejections)] {
+		r.MissingLists = append(r.MissingLists, truncate(l.Name))
+	}
 	for _, d := range status.Documents {
 		r.Rules += d.Rules
 		switch heldBack := (*core.HeldBackError)(nil); {
@@ -184,7 +192,7 @@ func (r Report) withUnmatched(status core.SourceStatus) Report {
 	for _, u := range status.Unmatched {
 		next := UnmatchedRule{
 			Kind: u.Key.Kind, Rule: u.Key.Name, Document: u.Document, Resource: u.Target.Resource, Match: u.Target.Match,
-			Origin: u.Target.Origin, Missing: u.Missing, Attributes: u.Attributes,
+			Origin: u.Target.Origin, Related: u.Related, Missing: u.Missing, Attributes: u.Attributes,
 		}
 		if text += next.size(); text > maxNames {
 			break

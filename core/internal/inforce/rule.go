@@ -21,6 +21,7 @@ type Rule struct {
 	Related  string         // the resource whose passes it counts, if not its own
 	Matched  atomic.Bool    // a call, as far as anybody has looked
 	Called   atomic.Bool    // a resource that it guards was called, before it was in force perhaps
+	Counted  atomic.Bool    // the resource whose passes it counts was called, as far as the engine remembers
 	Evidence atomic.Pointer[call.Evidence]
 
 	Forced        ForcedState  // on this rule

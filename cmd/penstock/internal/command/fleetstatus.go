@@ -33,7 +33,7 @@ func (s fleetStatus) upToDate() bool {
 		if len(r.ListsHeldBack) > 0 || len(r.ListsOnCopy) > 0 || !s.hasLists(r) {
 			return false
 		}
-		if s.behind(r) || r.HeldBack != "" || len(r.Rejected) > 0 || !r.CopiedAt.IsZero() {
+		if len(r.MissingLists) > 0 || s.behind(r) || r.HeldBack != "" || len(r.Rejected) > 0 || !r.CopiedAt.IsZero() {
 			return false
 		}
 	}
@@ -84,12 +84,22 @@ func (env Env) printStatus(s *session, found fleetStatus, output format) {
 	_ = table.Flush()
 	env.printAbout(found.Instances, found.differences)
 	env.printAbout(found.Instances, found.listDifferences)
+	env.printAbout(found.Instances, lacksLists)
 	env.printAbout(found.Instances, found.forced)
 	env.printAbout(found.Instances, found.outOfOrder)
 	env.printRejections(found.Instances)
 	if countHoldingBack(found.Instances) > 0 {
 		fmt.Fprintln(env.Out, "\nWhat is held back is put in force by penstock confirm, or put right by penstock push or rollback.")
 	}
+}
+
+// lacksLists returns texts about lists that rules in force name and an instance does not have, to be printed
+// after its name.
+func lacksLists(r etcd.Report) (texts []string) {
+	for _, name := range r.MissingLists {
+		texts = append(texts, fmt.Sprintf(" does not have list %s, which rules in force name", wording.Cell(name)))
+	}
+	return texts
 }
 
 // String describes the revision in etcd.
@@ -125,6 +135,8 @@ func (s fleetStatus) state(r etcd.Report) string {
 		return wording.Count(rejected, "document") + " rejected"
 	case !s.hasLists(r):
 		return "other lists"
+	case len(r.MissingLists) > 0:
+		return wording.Count(len(r.MissingLists), "list") + " missing"
 	case r.Digest == "": // an earlier version does not tell which documents it has
 		return "up to date by its revision"
 	default:

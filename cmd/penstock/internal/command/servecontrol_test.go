@@ -1,6 +1,7 @@
 package command_test
 
 import (
+	"net/http"
 	"path/filepath"
 	"testing"
 
@@ -50,4 +51,19 @@ func TestNobodyActsOnTheRulesOfServeWithoutAToken(t *testing.T) {
 	assert.NotEqual(t, command.ExitDone, got.code)
 	assert.Contains(t, got.err, "405 Method Not Allowed")
 	assert.Contains(t, got.err, "does it serve the control handler")
+}
+
+func TestServeTellsNothingOnLoopbackToPagesOfOtherHosts(t *testing.T) {
+	t.Parallel()
+	s := startServing(t, "--rules", tree(t, map[string]string{"a.yaml": "flow: []\n"}))
+	s.dial(insecure.NewCredentials())
+	for host, want := range map[string]int{"evil.example": http.StatusForbidden, "localhost:6060": http.StatusOK, "": http.StatusOK} {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+s.address("admin")+"/status", http.NoBody)
+		require.NoError(t, err)
+		request.Host = host // "": the address
+		response, err := http.DefaultClient.Do(request)
+		require.NoError(t, err)
+		require.NoError(t, response.Body.Close())
+		assert.Equal(t, want, response.StatusCode, host)
+	}
 }

@@ -43,9 +43,10 @@ its address, as host and port or as a URL. With several --engine all services ar
 asked at once and shown one after the other; JSON is then a list.
 
 Exit code: 0 when all instances are up to date (or, without --wait, none reports),
-1 when one is behind, on a copy, holds a change back, has rejected documents or lists
-or has other lists than etcd, or when there are fewer than --min-instances, 2 for a
-wrong command line, 3 when etcd, the service or an instance failed to answer, 5 when --wait found no instance to wait for.
+1 when one is behind, on a copy, holds a change back, has rejected documents or lists,
+has other lists than etcd, or lacks one that rules in force name, or when there are
+fewer than --min-instances, 2 for a wrong command line, 3 when etcd, the service or
+an instance failed to answer, 5 when --wait found no instance to wait for.
 
 ` + connection.Help
 

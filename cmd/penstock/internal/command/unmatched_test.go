@@ -90,3 +90,33 @@ hotParam: [{name: per-user, resource: "GET:/orders", param: usr, limit: 900}]
 	assert.Equal(t, command.ExitDone, got.code, got.err)
 	assert.Equal(t, command.ExitUsage, u.run(t, "push", right, "--yes", "--strict").code)
 }
+
+func TestStatusAndPushTellOfListsAndRelatedResourcesThatNoInstanceHas(t *testing.T) {
+	t.Parallel()
+	server, u := startEtcd(t, etcdtest.Options{})
+	startBusy(t, server, "a", "GET:/orders")
+	startBusy(t, server, "b", "GET:/orders/all")
+	wrong := tree(t, map[string]string{"shop.yaml": `
+flow: [{name: reads, resource: "GET:/orders", limit: 900, related: "POST:/order"}]
+access: [{name: deny, match: "*", attribute: user, list: bad, listAction: deny}]
+`})
+	const missing = "\na, b does not have list bad, which rules in force name\n"
+	const related = `warning: flow rule "reads" of shop.yaml: no instance has seen a call of POST:/order, whose passes it counts` + "\n"
+	got := u.run(t, "push", wrong, "--yes", "--wait", "--min-instances=2")
+	assert.Equal(t, command.ExitDone, got.code, got.err)
+	assert.Contains(t, got.out, missing)
+	assert.Contains(t, got.err, related)
+	got = u.run(t, "status")
+	assert.Equal(t, command.ExitNo, got.code)
+	assert.Regexp(t, `\na .* 1 list missing\n`, got.out)
+	assert.Contains(t, got.out, missing)
+
+	right := tree(t, map[string]string{"shop.yaml": `
+flow: [{name: reads, resource: "GET:/orders", limit: 900, related: "GET:/orders/all"}]
+access: [{name: deny, match: "*", attribute: user, list: bad, listAction: deny}]
+`})
+	got = u.run(t, "push", right, "--yes", "--wait", "--strict", "--min-instances=2")
+	assert.Equal(t, command.ExitNo, got.code)
+	assert.NotContains(t, got.err, "no instance has seen")
+	assert.Contains(t, got.err, "lists are missing at 2 instances, and --strict is given")
+}

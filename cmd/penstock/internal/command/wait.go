@@ -34,9 +34,27 @@ func (env Env) awaitRevision(ctx context.Context, s *session, revision int64, p 
 		if err != nil {
 			return err
 		}
-		return env.warnOfUnmatched(u, p.strict)
+		env.printAbout(reports, lacksLists)
+		if err := env.warnOfUnmatched(u, p.strict); err != nil || !p.strict {
+			return err
+		}
+		return missingListsError(reports)
 	}
 	return nil
+}
+
+// missingListsError returns an error if an instance does not have a list that rules in force name.
+func missingListsError(reports []etcd.Report) error {
+	n := 0
+	for _, r := range reports {
+		if len(r.MissingLists) > 0 {
+			n++
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	return failure{ExitNo, fmt.Errorf("lists are missing at %s, and --strict is given", wording.Count(n, "instance"))}
 }
 
 // awaitWanted waits until the instances have reported the revision, or the present one

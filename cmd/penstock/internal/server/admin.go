@@ -1,7 +1,9 @@
 package server
 
 import (
+	"net"
 	"net/http"
+	"net/netip"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -61,9 +63,19 @@ func (s *server) adminHandler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(s.registry, promhttp.HandlerOpts{Registry: s.registry}))
 	mux.HandleFunc("GET /healthz", func(http.ResponseWriter, *http.Request) {})
-	mux.Handle("/", inspect.Handler(s.Engine)) // among others "ready"
+	mux.Handle("/", inspect.Handler(s.Engine, s.adminHosts()...)) // among others "ready"
 	if s.ControlToken != "" {
 		mux.Handle("/control", inspect.ControlHandler(s.Engine, inspect.ControlToken(s.ControlToken)))
 	}
 	return mux
+}
+
+// adminHosts has what the engine holds be told on loopback only to requests for an address or localhost: there
+// nobody needs another name but the owner of a page that wants to read it in somebody's browser.
+func (s *server) adminHosts() []inspect.Option {
+	host, _, _ := net.SplitHostPort(s.Admin)
+	if address, err := netip.ParseAddr(host); host != "localhost" && (err != nil || !address.IsLoopback()) {
+		return nil
+	}
+	return []inspect.Option{inspect.Hosts()}
 }
