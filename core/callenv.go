@@ -27,7 +27,7 @@ type callEnv struct {
 	isFailure  func(error) bool
 
 	recorder atomic.Pointer[recorder.Recorder] // nil unless calls are recorded
-	call.Pools
+	pools    call.Pools
 
 	// generation numbers the rule set in force; a call acts by one generation
 	// throughout. It is what swaps a set as a whole: see plan.

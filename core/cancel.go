@@ -73,8 +73,8 @@ func (g *Guard) cancelSteps(q *call.Request, word uint32) {
 	var few [call.InlineSlots]rule.Ticket
 	tickets := few[:]
 	if passed.Asked > len(few) {
-		list := g.resource.env.NewTicketList(passed.Asked)
-		defer g.resource.env.DropTicketList(list)
+		list := g.resource.env.pools.NewTicketList(passed.Asked)
+		defer g.resource.env.pools.DropTicketList(list)
 		tickets = *list
 	}
 	for i := from; i < passed.Asked; i++ {

@@ -114,8 +114,8 @@ func (r *resource) enterLongChain(ctx context.Context, q *call.Request, opts []O
 	var few [call.InlineSlots]rule.Ticket
 	tickets := few[:]
 	if len(c.Steps) > len(few) {
-		list := r.env.NewTicketList(len(c.Steps))
-		defer r.env.DropTicketList(list)
+		list := r.env.pools.NewTicketList(len(c.Steps))
+		defer r.env.pools.DropTicketList(list)
 		tickets = *list
 	}
 	switch said, decision := r.tryPass(q, opts, c, tickets); decision {

@@ -88,7 +88,7 @@ func (r *resource) longLivedGuard(c *call.Chain, now clock.Instant, tokens int32
 // recordedGuard returns the guard with a record of the tickets. It asks the shadow rules,
 // each as if it were the only one, and notes the first that would have refused the call.
 func (r *resource) recordedGuard(c *call.Chain, q *call.Request, opts []Option, tickets []rule.Ticket) Guard {
-	record := r.env.NewRecord(&c.PassedRules)
+	record := r.env.pools.NewRecord(&c.PassedRules)
 	for i, ticket := range tickets {
 		record.Hold(i, ticket, !c.Rules[i].IsDemoted(ticket))
 	}
@@ -186,7 +186,7 @@ func (g *Guard) moveToRecord() *call.Record {
 	if passed == nil {
 		passed = &g.resource.env.noRules.Others.PassedRules
 	}
-	record := g.resource.env.NewRecord(passed)
+	record := g.resource.env.pools.NewRecord(passed)
 	for i := range passed.Asked {
 		record.Hold(i, g.ticket(passed, i), true)
 	}
@@ -371,5 +371,5 @@ func (g *Guard) dropRecord(record *call.Record) {
 		g.extras = &would.Extras
 		record.Refusal.Store(nil)
 	}
-	g.resource.env.DropRecord(record)
+	g.resource.env.pools.DropRecord(record)
 }

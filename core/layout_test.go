@@ -67,3 +67,8 @@ func TestWhatAResourceWithARuleTakesIsSmall(t *testing.T) {
 		assert.LessOrEqual(t, size.is, size.most, name)
 	}
 }
+
+// An engine embeds what calls need of it: methods that others see of that would be methods of [Engine].
+func TestEngineHasNoMethodsOfItsParts(t *testing.T) {
+	assert.Zero(t, reflect.TypeFor[*callEnv]().NumMethod())
+}
