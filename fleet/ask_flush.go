@@ -130,7 +130,7 @@ func (a *Asker) Change(terms Terms, operation Operation, onOutage OnOutage, now 
 	a.terms, a.operation, a.onOutage = terms, operation, onOutage
 	if isOther {
 		passed, owed := a.passes.sum(), a.outage.owed.sum()
-		a.passes, a.portion = a.newPasses(now), portion{}
+		a.passes, a.portion, a.told = a.newPasses(now), portion{}, windowUse{}
 		a.outage.owed = a.passes.empty()
 		a.passes.add(passed)
 		a.outage.owed.add(owed)

@@ -27,7 +27,7 @@ func (b *Budget) Change(terms Terms, onOutage OnOutage, now clock.Instant) {
 	if b.mode == ModeWindow && (terms.Window != b.terms.Window || terms.Buckets != b.terms.Buckets) {
 		b.passes = b.passes.resized(terms.Window, terms.Buckets, now)
 		b.outage.owed = b.outage.owed.resized(terms.Window, terms.Buckets, now)
-		b.portion = portion{}
+		b.portion, b.told = portion{}, windowUse{}
 	}
 	b.terms = terms
 	b.setMost()

@@ -1,6 +1,10 @@
 package fleet
 
-import "github.com/penstock-go/penstock/clock"
+import (
+	"fmt"
+
+	"github.com/penstock-go/penstock/clock"
+)
 
 // windowUse is how many tokens of a window all instances have used, as the store told last. The mutex
 // of the member guards it.
@@ -60,8 +64,12 @@ func (b *Budget) Used() (tokens, window int64, known bool) {
 // at a time, without a lock held. f must not block.
 func (b *Budget) Watch(f func()) { b.watch.Store(&f) }
 
-// learnUse takes the state of the window that a reply tells. The mutex of the member is held.
+// learnUse takes the state of the window that a reply tells, unless it has the shape of another version of
+// the rule. The mutex of the member is held.
 func (b *Budget) learnUse(now clock.Instant, w *windowState) {
+	if w.shape != fmt.Sprintf("%dx%d", b.bucketLength().Microseconds(), b.terms.Buckets) {
+		return
+	}
 	last := w.last
 	if int64(len(w.counts)) > w.buckets { // it is the next bucket
 		last--

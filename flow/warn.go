@@ -55,10 +55,10 @@ type fleetWarning struct {
 	told    warnonce.Latest
 }
 
-// change goes over to a version. What it is told with the answers of the backend, used has.
+// change goes over to a version.
 func (w *fleetWarning) change(v *fleetVersion) { w.present.Store(v.warning) }
 
-// note warns if so much is used as the rule says.
+// note warns if so much is used as the rule says, by what the backend has told.
 func (w *fleetWarning) note(used func() (tokens, window int64, known bool)) {
 	present := w.present.Load()
 	if present == nil {
