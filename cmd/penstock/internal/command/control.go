@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/penstock-go/penstock/cmd/penstock/internal/connection"
+	"github.com/penstock-go/penstock/cmd/penstock/internal/wording"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/inspect"
 	"github.com/penstock-go/penstock/rule"
@@ -242,7 +243,7 @@ func (env Env) control(ctx context.Context, c controlRequest, output format) err
 		case r.Error == "":
 			fmt.Fprintf(env.Out, "%s: %s\n", r.Engine, c.done())
 		default:
-			fmt.Fprintf(env.Err, "penstock: %s: %s\n", r.Engine, r.Error)
+			fmt.Fprintf(env.Err, "penstock: %s: %s\n", wording.Cell(r.Engine), wording.Printable(r.Error))
 		}
 	}
 	if code != ExitDone {
@@ -284,7 +285,7 @@ func (env Env) showValue(r controlled) {
 		fmt.Fprintf(env.Out, "%s: the value has used nothing\n", r.Engine)
 	}
 	for _, s := range r.States {
-		fmt.Fprintf(env.Out, "%s: %s\n", r.Engine, strings.Join(factsOf(s), ", "))
+		fmt.Fprintf(env.Out, "%s: %s\n", r.Engine, wording.Printable(strings.Join(factsOf(s), ", ")))
 	}
 }
 

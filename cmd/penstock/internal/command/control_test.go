@@ -125,6 +125,37 @@ func TestControlReportsEachServiceByItself(t *testing.T) {
 	assert.Empty(t, results[1].Error)
 }
 
+// What a service says may come from anybody: it does nothing to the terminal.
+func TestControlPrintsWhatServicesSayAsText(t *testing.T) {
+	hostile := "\x1b]0;pwned\a\x1b[2J\u202e\nall rules are switched off"
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost {
+			w.WriteHeader(http.StatusForbidden)
+			_ = json.NewEncoder(w).Encode(map[string]string{"error": hostile})
+			return
+		}
+		_ = json.NewEncoder(w).Encode(map[string]any{"states": []any{map[string]string{"value": hostile, "resource": hostile}}})
+	}))
+	t.Cleanup(server.Close)
+	failing := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusForbidden)
+		_ = json.NewEncoder(w).Encode(map[string]string{"error": hostile})
+	}))
+	t.Cleanup(failing.Close)
+	for _, args := range [][]string{
+		{"control", "fault", "off", "--all", "--engine", server.URL}, {"control", "hotParam", "show", "--rule", "r", "--attr", "user=a", "--engine", server.URL},
+		{"quota", "add", "5", "--rule", "r", "--engine", server.URL}, {"explain", "r", "--engine", failing.URL}, {"status", "--engine", failing.URL},
+		{"quota", "--engine", failing.URL}, {"top", "--once", "--engine", failing.URL}, {"record", "--for", "1ms", "-o", filepath.Join(t.TempDir(), "x"), "--engine", failing.URL},
+	} {
+		got := user{}.run(t, args...)
+		text := got.out + got.err
+		assert.Contains(t, text, "pwned", args)
+		assert.NotContains(t, text, "\x1b", args)
+		assert.NotContains(t, text, "\u202e", args)
+		assert.NotContains(t, text, "\nall rules", args)
+	}
+}
+
 func TestControlErrors(t *testing.T) {
 	s := newService(t)
 	for _, c := range []struct {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/penstock-go/penstock/cmd/penstock/internal/wording"
 	"github.com/penstock-go/penstock/inspect"
 )
 
@@ -88,7 +89,8 @@ func exchange(ctx context.Context, method string, at *url.URL, token string, for
 		if response.StatusCode == http.StatusMethodNotAllowed && request.Method == http.MethodPost {
 			why.Error = "operators only look there: does it serve the control handler of the package inspect under that path?"
 		}
-		return refusedError{response.StatusCode, fmt.Sprintf("it answers %s to %s", response.Status, at.Redacted()), why.Error}
+		text := fmt.Sprintf("it answers %s to %s", response.Status, at.Redacted())
+		return refusedError{response.StatusCode, wording.Printable(text), wording.Printable(why.Error)}
 	}
 	if answer == nil {
 		return nil

@@ -244,7 +244,7 @@ func (r *recordRequest) fetch(ctx context.Context, at *url.URL) (*recording.Reco
 		if json.NewDecoder(io.LimitReader(response.Body, maxAnswer)).Decode(&why) != nil || why.Error == "" {
 			why.Error = "does it serve the handler of the package inspect, and under that path?"
 		}
-		return nil, refusedError{response.StatusCode, "it answers " + response.Status, why.Error}
+		return nil, refusedError{response.StatusCode, wording.Printable("it answers " + response.Status), wording.Printable(why.Error)}
 	}
 	return recording.Read(response.Body)
 }
