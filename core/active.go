@@ -19,7 +19,6 @@ type activeRule struct {
 	related  string         // the resource whose passes it counts, if not its own
 	matched  atomic.Bool    // a call, as far as anybody has looked
 	called   atomic.Bool    // a resource that it guards was called, before it was in force perhaps
-	counted  atomic.Bool    // the resource whose passes it counts was called, as far as the engine remembers
 	evidence atomic.Pointer[evidence]
 
 	forced        forcedState  // on this rule
@@ -30,6 +29,7 @@ type activeRule struct {
 	// ruleStore.mu guards what follows.
 	removed    bool
 	lookedBack bool              // the names called before it came into force were looked at
+	counted    bool              // the resource whose passes it counts was called, as far as the engine remembers
 	rule       rule.Rule         // the version in force, or about to be
 	excepts    func(string) bool // names that the pattern matches and the rule is not for; nil if there are none
 	exempt     func(string) bool // names that no rule with a pattern is for, see Config.Exempt; nil if there are none

@@ -35,8 +35,8 @@ func (e *Engine) noteMatched() {
 			active.called.Store(true)
 		}
 		active.lookedBack = true
-		if active.related != "" && !active.counted.Load() && e.resources.knowsCallOf(active.related) {
-			active.counted.Store(true)
+		if active.related != "" && !active.counted {
+			active.counted = e.resources.knowsCallOf(active.related)
 		}
 	}
 }
@@ -141,9 +141,10 @@ func (a *activeRule) missing() (what Missing, attributes []string) {
 	return MissingAttribute, unseen
 }
 
-// relatedUnseen returns the resource whose passes the rule counts, if that was not called; else "".
+// relatedUnseen returns the resource whose passes the rule counts, if that was not called; else "". The caller
+// holds rules.mu.
 func (a *activeRule) relatedUnseen() string {
-	if a.counted.Load() {
+	if a.counted {
 		return ""
 	}
 	return a.related
