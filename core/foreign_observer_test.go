@@ -183,3 +183,27 @@ func (h countingHandler) Handle(ctx context.Context, r slog.Record) error {
 	}
 	return h.foreignHandler.Handle(ctx, r)
 }
+
+func TestCallOfAnyRoadWhoseContextHasEndedTakesNothing(t *testing.T) {
+	for name, call := range observedCalls {
+		t.Run(name, func(t *testing.T) {
+			passes := 0
+			e := core.New(core.Config{Clock: clock.NewVirtual(begin), Logger: quiet, Observer: core.Observer{
+				Passed: func(context.Context, core.Pass) { passes++ },
+			}})
+			defer e.Close()
+			require.NoError(t, e.Load(manyRules()))
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel()
+			user := core.String("user", "ann")
+			call(ctx, e, user)
+			assert.Zero(t, passes)
+			assert.Zero(t, e.Resource("r").Snapshot().InFlight)
+			for _, q := range e.Quotas("r", user) {
+				if q.Quota.Prepaid {
+					assert.EqualValues(t, 20, q.Quota.Remaining, q.Name)
+				}
+			}
+		})
+	}
+}

@@ -36,8 +36,8 @@ func (e *Engine) noteMatched() {
 			active.Called.Store(true)
 		}
 		active.LookedBack = true
-		if active.Related != "" && !active.Counted.Load() && e.resources.knowsCallOf(active.Related) {
-			active.Counted.Store(true)
+		if active.Related != "" && !active.Counted {
+			active.Counted = e.resources.knowsCallOf(active.Related)
 		}
 	}
 }
@@ -142,9 +142,10 @@ func missingOf(a *inforce.Rule) (what Missing, attributes []string) {
 	return MissingAttribute, unseen
 }
 
-// relatedUnseen returns the resource whose passes the rule counts, if that was not called; else "".
+// relatedUnseen returns the resource whose passes the rule counts, if that was not called; else "". The caller
+// holds rules.mu.
 func relatedUnseen(a *inforce.Rule) string {
-	if a.Counted.Load() {
+	if a.Counted {
 		return ""
 	}
 	return a.Related

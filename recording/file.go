@@ -488,10 +488,11 @@ func (r *reader) call(c *Call, before clock.Instant, of *Recording) {
 // more reads what few calls have.
 func (r *reader) more(c *Call, of *Recording) {
 	c.Origin = uint16(r.below("the origin of a call", len(of.Origins)))
-	c.Tokens = int32(r.below("the tokens of a call", math.MaxInt32+1))
-	if r.err == nil && c.Tokens == 0 {
-		r.wrong("a call takes no tokens")
+	tokens := r.number("the tokens of a call") // MaxInt32 + 1 is no int where that has 32 bits
+	if r.err == nil && (tokens == 0 || tokens > math.MaxInt32) {
+		r.wrong("a call takes %d tokens: must be from 1 to %d", tokens, math.MaxInt32)
 	}
+	c.Tokens = int32(tokens) //nolint:gosec // checked
 	count := r.count("attributes of a call", maxAttributes)
 	begun := len(r.attributes)
 	for range count {

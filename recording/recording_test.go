@@ -140,7 +140,7 @@ func TestMistakesInFilesAreTold(t *testing.T) {
 		"the rule that refused a call is 4":    with(1, 2<<2|1, 0, 0, 4),
 		"the wait of a call began before 1970": with(1, 2<<2|1<<5, 5, 0, 6),
 		"the origin of a call is 3":            with(1, 2<<2|1<<9, 5, 0, 3),
-		"a call takes no tokens":               with(1, 2<<2|1<<9, 5, 0, 0, 0),
+		"a call takes 0 tokens: must be from":  with(1, 2<<2|1<<9, 5, 0, 0, 0),
 		"there are 17 attributes of a call":    with(1, 2<<2|1<<9, 5, 0, 0, 1, 17),
 		"the key of an attribute is 1":         with(1, 2<<2|1<<9, 5, 0, 0, 1, 1, 1),
 		"there is more after the end":          append(with(0), 0),

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -216,6 +217,18 @@ func TestCopyThatOthersMayWriteIsIgnored(t *testing.T) {
 	process(t, directory, func(t *testing.T, f *fixture) {
 		assert.Nil(t, f.registry.Get("l"))
 		assert.Contains(t, f.log.String(), "others may write")
+	})
+}
+
+func TestCopyThatIsTooLargeIsIgnoredUnread(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("a file has no holes there, and would take a GiB of the disk")
+	}
+	directory := kept(t)
+	require.NoError(t, os.Truncate(files(t, directory)[0], list.MaxSize+1<<20))
+	process(t, directory, func(t *testing.T, f *fixture) {
+		assert.Nil(t, f.registry.Get("l"))
+		assert.Contains(t, f.log.String(), "it has 1074790400 bytes")
 	})
 }
 

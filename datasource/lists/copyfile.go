@@ -12,6 +12,7 @@ import (
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/datasource/internal/copyfile"
+	"github.com/penstock-go/penstock/list"
 )
 
 // The file of a copy has a line with the format and the checksum of the next one, then a
@@ -97,6 +98,9 @@ func readCopy(path string) (storedCopy, error) {
 	stat, err := file.Stat()
 	if err != nil {
 		return storedCopy{}, copyfile.WithoutPath(err)
+	}
+	if stat.Size() > list.MaxSize+maxHead { // before time is spent on reading it
+		return storedCopy{}, fmt.Errorf("it has %d bytes, and the text of a list at most %d", stat.Size(), list.MaxSize)
 	}
 	info, digest, err := readHead(bufio.NewReader(io.LimitReader(file, maxHead)))
 	at := clock.Instant(max(1, stat.ModTime().UnixNano()))

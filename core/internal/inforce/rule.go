@@ -21,7 +21,6 @@ type Rule struct {
 	Related  string         // the resource whose passes it counts, if not its own
 	Matched  atomic.Bool    // a call, as far as anybody has looked
 	Called   atomic.Bool    // a resource that it guards was called, before it was in force perhaps
-	Counted  atomic.Bool    // the resource whose passes it counts was called, as far as the engine remembers
 	Evidence atomic.Pointer[call.Evidence]
 
 	Forced        ForcedState  // on this rule
@@ -32,6 +31,7 @@ type Rule struct {
 	// core.ruleStore.mu guards what follows.
 	Removed    bool
 	LookedBack bool              // the names called before it came into force were looked at
+	Counted    bool              // the resource whose passes it counts was called, as far as the engine remembers
 	Version    rule.Rule         // that is in force, or about to be
 	Excepts    func(string) bool // names that the pattern matches and the rule is not for; nil if there are none
 	exempt     func(string) bool // names that no rule with a pattern is for, see Config.Exempt; nil if there are none
