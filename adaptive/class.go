@@ -28,6 +28,8 @@ type class struct {
 	begun     counts       // when the window of the group began
 	did       limit.Window // in that window
 	seen      counts       // when the classes of the group were compared
+	before    counts       // at the last comparison but one at which no class of the group was slow
+	calm      counts       // at the last one
 	recent    recent       // of late
 	tested    tested       // while the limit of the group was reached
 

@@ -24,6 +24,7 @@ type recent struct {
 	calls, ends float64 // call-seconds, and calls that ended
 	span        float64 // seconds
 	slow        bool    // clearly longer than usual
+	surged      bool    // clearly more calls than usual had come when the class became slow
 	fine        float64 // seconds for which the class has not been slow
 	rate, held  float64 // ends a second and calls under way when they were not slow
 	known       float64 // seconds of which these are
@@ -87,11 +88,14 @@ func (c *class) observe(now clock.Instant, free bool) {
 	}
 	// The first calls that end are the short ones. Under a limit, when hardly any calls are under way, such
 	// a mean would have others look slow.
+	wasSlow := r.slow
 	isKnown := c.usual.Verified() || r.ends >= knownEnds && (free || c.usual.Measured())
 	r.slow = c.usual.Mean() > 0 && isKnown && c.response() > least*c.usual.Mean() &&
 		expected-r.ends > 4*math.Sqrt(expected*(1+c.usual.Variation()))
 	if !r.slow {
 		r.calm = r.last
+	} else if !wasSlow {
+		r.surged = c.surge(now).IsDemand()
 	}
 	r.last = c.mark(now)
 	if r.fine += did.Length.Seconds(); r.slow {
@@ -149,22 +153,29 @@ func (g *group) observe(now clock.Instant) (slowest *class) {
 			slowest = c
 		}
 	}
+	if slowest == nil {
+		for _, c := range g.classes {
+			c.before, c.calm = c.calm, c.seen
+		}
+	}
 	g.divideWork()
 	g.setDue()
 	return slowest
 }
 
 // surge returns how many calls of the classes that are slow came since they are; of all classes if none
-// is known to be slow. Of classes that went apart it returns none: they are slow anyway, and clients ask
-// for more of what is slow. They can wait for the experiment, as they do others no harm, unless the process is
-// short of processors.
+// is known to be slow. Where more came only once calls were slow, it returns none: clients ask for more of what
+// is slow. The experiment shows whether it is short of something, unless the process is short of processors.
 func (g *group) surge(now clock.Instant) (s limit.Surge) {
-	if g.index > 0 && !g.control.ShortOfProcessors() {
+	slow := g.isSlow()
+	if g.index > 0 && !slow && !g.control.ShortOfProcessors() {
 		return s
 	}
-	slow := slices.ContainsFunc(g.classes, func(c *class) bool { return c.recent.slow })
 	for _, c := range g.classes {
 		if c.recent.known == 0 || slow && !c.recent.slow || c.recent.slow && !c.usual.Verified() {
+			continue
+		}
+		if c.recent.slow && !c.recent.surged && !g.control.ShortOfProcessors() {
 			continue
 		}
 		s = s.Plus(c.surge(now))
@@ -290,7 +301,7 @@ func (g *group) divide(now clock.Instant) *group {
 		return g
 	}
 	longest = max(longest, slow.usual.Mean())
-	return g.part(func(c *class) bool { return c != slow && c.isSpared(longest) }, now)
+	return g.part(func(c *class) bool { return c != slow && (c.isSpared(longest) || c.isUnlike(slow, now)) }, now)
 }
 
 // isSpared says whether the calls of a class were not slow. If too few have begun and ended, it is
@@ -299,6 +310,25 @@ func (g *group) divide(now clock.Instant) *group {
 func (c *class) isSpared(longest float64) bool {
 	share, deviation := c.testedExcess(c.tested.begunEnds, c.tested.begunTook)
 	return c.tested.begunEnds >= fewTested && share+2*deviation < slower-1 || share-2*deviation < slower-1 && c.isLong(longest)
+}
+
+// isUnlike says whether the calls of a class took less than half as much longer as those of a slow one since
+// shortly before any was slow.
+func (c *class) isUnlike(slow *class, now clock.Instant) bool {
+	_, longer := slow.sinceCalm(now)
+	ends, share := c.sinceCalm(now)
+	if ends < fewTested {
+		return false
+	}
+	most := share + 2*math.Sqrt(c.usual.Variation()/ends)
+	return most < longer/2 && most*c.usual.Mean() < longer/2*slow.usual.Mean()
+}
+
+// sinceCalm returns how many calls ended since shortly before any class of the group was slow, and by which
+// share longer than usual calls took, those that have not ended included.
+func (c *class) sinceCalm(now clock.Instant) (ends, share float64) {
+	did := c.read(now).since(c.before).WithoutQuick()
+	return did.Ended, did.Calls/max(did.Ended, 1)/c.usual.Mean() - 1
 }
 
 // isLong says whether calls of a class take so much longer than others that it hardly matters to them
@@ -462,11 +492,16 @@ func (g *group) limitedLike(c *class) *group {
 func (g *group) groupFor(c *class, now clock.Instant) *group {
 	for i := 1; i < maxGroups; i++ {
 		to := g.groups[i]
-		if to != nil && len(to.classes) > 0 && (now.Sub(to.went) <= together || to.isLike(c)) {
+		if to != nil && len(to.classes) > 0 && (now.Sub(to.went) <= together || to.isLike(c) && (!c.recent.surged || to.surged())) {
 			return to
 		}
 	}
 	return g.freeGroup(now)
+}
+
+// surged says whether more calls than usual came of a class of the group before they became slow.
+func (g *group) surged() bool {
+	return slices.ContainsFunc(g.classes, func(c *class) bool { return c.recent.slow && c.recent.surged })
 }
 
 // freeGroup returns a group without classes; nil if there is none.

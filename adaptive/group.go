@@ -1,6 +1,7 @@
 package adaptive
 
 import (
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -56,6 +57,7 @@ type group struct {
 	fullTime   time.Duration // in the window, up to fullAt
 	isFull     bool
 	openedAt   clock.Instant // since when it is open; meaningless while it is full
+	peak       float64       // most calls under way or waiting since the limit was reached or raised
 	turned     bool          // a call that found the group full did not wait, and no other has waited since
 
 	isLimited bool          // when it was published last
@@ -215,6 +217,11 @@ func (g *group) learnTest(c *class, exit rule.Exit, failed bool) {
 	g.test(exit.Now)
 }
 
+// isSlow says whether a class of the group is slow.
+func (g *group) isSlow() bool {
+	return slices.ContainsFunc(g.classes, func(c *class) bool { return c.recent.slow })
+}
+
 // lock locks the group and takes the time since the last event into account. A window that
 // should be over, but in which no call ends, is closed.
 func (g *group) lock(now clock.Instant) {
@@ -334,7 +341,11 @@ func (g *group) markFull(now clock.Instant) {
 	}
 	g.isFull, g.fullAt = true, now
 	g.word.Store(full | g.atMost(g.limit))
-	if brief && g.control.Testing() || !g.control.Reached(now) {
+	if brief && g.control.Testing() {
+		return
+	}
+	g.peak = g.there()
+	if !g.control.Reached(now) {
 		return
 	}
 	for _, c := range g.classes {
@@ -364,8 +375,10 @@ func (g *group) test(now clock.Instant) {
 		waited = g.control.Since(now) // calls come that do not wait
 	}
 	g.readProcessor()
+	g.peak = max(g.peak, g.there())
 	raised, short := g.control.Judge(now, waited, g.patience(), g.surge)
 	switch {
+	case short && g.isDraining(): // a burst that is over
 	case short && g.isUnclear() && g.control.LookAgain(now, g.patience()):
 		g.apply(now)
 	case short:
@@ -374,9 +387,19 @@ func (g *group) test(now clock.Instant) {
 			g.apply(now)
 		}
 	case raised:
+		g.peak = g.there()
 		g.apply(now)
 	}
 }
+
+// there returns how many calls are under way or wait.
+func (g *group) there() float64 { return float64(g.underWay()) + float64(g.queue.total) }
+
+// isDraining says whether fewer calls come than end since the limit was reached or raised, so that those that
+// wait will soon pass, unless clients give up.
+func (g *group) isDraining() bool { return g.there() < draining*g.peak && !g.control.GivenUp() }
+
+const draining = 0.9
 
 // readProcessor tells the control how long goroutines wait for a processor: the process is short of
 // processors if they wait as long as calls may at the rule.

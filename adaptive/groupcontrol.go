@@ -11,7 +11,7 @@ import (
 
 // add puts a class under the limit of the group.
 func (g *group) add(c *class, now clock.Instant) {
-	c.begun, c.seen, c.turn = c.read(now), c.read(now), 0 // virtual times of other groups mean nothing here
+	c.begun, c.seen, c.calm, c.before, c.turn = c.read(now), c.read(now), c.read(now), c.read(now), 0 // virtual times of other groups mean nothing here
 	g.classes = append(g.classes, c)
 	c.group.Store(g)
 }
@@ -97,7 +97,7 @@ func (g *group) endWindow(now clock.Instant, w limit.Window, short bool) *group 
 		w.Full += max(now.Sub(g.fullAt), 0)
 	}
 	w.AtLimit, w.Over = g.isFull, g.queueLimit.over()
-	w.Slow = slices.ContainsFunc(g.classes, func(c *class) bool { return c.recent.slow })
+	w.Slow = g.isSlow()
 	g.readProcessor()
 	g.control.Close(w)
 	if g.control.ShortOfProcessors() {

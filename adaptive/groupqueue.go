@@ -204,10 +204,13 @@ func (g *group) serve(now clock.Instant) {
 }
 
 // isLight says whether a class has so few calls under way that others' calls should not make
-// its own wait: less than half of its share of the limit.
+// its own wait: less than half of its share of the limit, or none if it usually has hardly any.
 func (g *group) isLight(c *class, now clock.Instant) bool {
-	share := float64(g.limit) / float64(max(g.control.Classes(), 1))
-	return share >= 2 && len(g.classes) > 1 && float64(c.underWay()) < share/2 && !c.stands.over(now, c, &g.queueLimit)
+	if len(g.classes) == 1 || c.stands.over(now, c, &g.queueLimit) {
+		return false
+	}
+	share, n := float64(g.limit)/float64(max(g.control.Classes(), 1)), float64(c.underWay())
+	return share >= 2 && n < share/2 || n == 0 && c.recent.known > 0 && c.recent.held < share/alone
 }
 
 // places returns how many calls may be under way for another one of a class to pass.

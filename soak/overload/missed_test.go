@@ -19,25 +19,20 @@ func missedSoFar() map[string]bool {
 		"0.8 ×: refused",
 		"0.9 ×: refused",
 		"0.9 ×, 64 workers: refused",
-		"0.8 ×, 4 workers: refused once warm",
 		"0.9 ×, 16 workers: refused once warm",
 		"0.9 ×, 32 workers: refused once warm",
 		"0.9 ×, 128 workers: refused once warm",
 		"0.8 ×, bimodal: refused or late",
-		"0.8 ×, heavy tail: refused or late",
 		"B3",   // deploy-below-capacity
-		"D1.7", // mixed-0.7
 		"D1.9", // mixed-0.9
 		"E7",   // bursts
-		"B2",   // endpoint-starts-after-overload
+		"W30",  // ordinary-bursts-100
 
 		// Services that are slow, or get their load at once, at the start.
 		"0.8 ×, service of 100ms: refused",
 		"0.8 ×, service of 1s: refused",
 		"3 ×, service of 1s: goodput",
-		"H1", // cold-start-500x500ms
 		"H2", // cold-start-1000x1000ms
-		"H6", // cold-start-256x100ms-0.8
 
 		// After faults.
 		"stall of 2 s at 0.7 ×: goodput / demand, 5 s after",
@@ -48,21 +43,21 @@ func missedSoFar() map[string]bool {
 		// Several classes above capacity.
 		"3 ×, 64 workers: goodput",
 		"M2", "M3", // many-step
-		"D3.5.10",        // mixed-10x
-		"D3.5.3", "D4.5", // mixed-3x
+		"D3.5.10",  // mixed-10x
+		"D4.5",     // mixed-3x
 		"B4", "B5", // deploy-above-capacity
 		"D6", // processors-3x
 		"P1", // priorities
 
 		// Pools of their own under the limit.
 		"F1",  // half-share-a-pool
-		"F1f", // half-share-a-flooded-pool
 		"C4",  // pool-slightly-overloaded
 		"C11", // two-pools-overloaded
 
 		// Work of processors and waits for remote services under one limit.
-		"X3", "X4", // endpoints
-		"Y3", "Y4", "Y5", // endpoints-computing
+		"X3",       // endpoints
+		"Y3", "Y5", // endpoints-computing
+		"W34", // ordinary-processor-and-remote
 	} {
 		missed[name] = true
 	}

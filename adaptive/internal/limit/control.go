@@ -208,8 +208,10 @@ func (c *Control) isOutage(w Window) bool {
 		c.suspects = 0
 		return true
 	case w.Late > w.Ends/3: // response times would be longer if clients were more patient
-		c.endProbe(false)
-		c.halve(w)
+		if c.phase == limited { // else nothing says that fewer would be in time
+			c.endProbe(false)
+			c.halve(w)
+		}
 		return true
 	}
 	return c.suspects > 0

@@ -86,6 +86,9 @@ func (c *Control) Reached(now clock.Instant) bool {
 	return true
 }
 
+// GivenUp says whether the shortage that was found is that most calls fail late.
+func (c *Control) GivenUp() bool { return c.shortage.By == ByFailures }
+
 // Since returns for how long the limit has been reached at the present level.
 func (c *Control) Since(now clock.Instant) time.Duration { return now.Sub(c.test.present().since) }
 
@@ -306,6 +309,10 @@ func (s Surge) isMore() bool {
 	return s.Came >= leastEnds && s.Came > more*s.Usual+2*math.Sqrt(s.Variance)
 }
 
+// IsDemand says whether clearly more calls came than usual, and no fewer ended: else less is done than usual, for
+// another reason.
+func (s Surge) IsDemand() bool { return s.isMore() && s.Ended >= asMuch*s.Usual }
+
 // surge says whether clearly more calls came than usual since they take longer, and still do since the
 // limit was reached.
 func (c *Control) surge(now clock.Instant, since func(clock.Instant) Surge) bool {
@@ -318,8 +325,8 @@ func (c *Control) surge(now clock.Instant, since func(clock.Instant) Surge) bool
 		c.shortage = Shortage{By: ByProcessor, Calls: s.Came, Of: s.Usual, Within: s.Within, Delay: c.delay}
 		return true
 	}
-	if !s.isMore() || s.Growth <= 0 || s.Ended < asMuch*s.Usual {
-		return false // it is over, or what takes longer is not due to it: less is done than usual
+	if !s.IsDemand() || s.Growth <= 0 {
+		return false // it is over, or what takes longer is not due to it
 	}
 	l := c.test.present()
 	if c.base.verified && l.known >= leastEnds && l.ratios/l.known > quick+math.Sqrt(c.variation/l.known) {
