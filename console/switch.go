@@ -137,13 +137,13 @@ func tell(ctx context.Context, all []instance, form url.Values) switchDone {
 	}
 	told.Wait()
 	done := switchDone{Total: len(all), Failed: []instanceShown{}}
-	for n, err := range errs {
-		if err == nil {
+	for n, i := range all {
+		if errs[n] == nil {
 			done.Done++
-		} else {
-			done.Failed = append(done.Failed, instanceShown{all[n].name, all[n].address, err.Error()})
-			done.Unsure = done.Unsure || mayBeDone(err)
+			continue
 		}
+		done.Failed = append(done.Failed, instanceShown{i.name, i.address, errs[n].Error()})
+		done.Unsure = done.Unsure || mayBeDone(errs[n])
 	}
 	return done
 }

@@ -143,9 +143,14 @@ func TestControlPrintsWhatServicesSayAsText(t *testing.T) {
 	}))
 	t.Cleanup(failing.Close)
 	for _, args := range [][]string{
-		{"control", "fault", "off", "--all", "--engine", server.URL}, {"control", "hotParam", "show", "--rule", "r", "--attr", "user=a", "--engine", server.URL},
-		{"quota", "add", "5", "--rule", "r", "--engine", server.URL}, {"explain", "r", "--engine", failing.URL}, {"status", "--engine", failing.URL},
-		{"quota", "--engine", failing.URL}, {"top", "--once", "--engine", failing.URL}, {"record", "--for", "1ms", "-o", filepath.Join(t.TempDir(), "x"), "--engine", failing.URL},
+		{"control", "fault", "off", "--all", "--engine", server.URL},
+		{"control", "hotParam", "show", "--rule", "r", "--attr", "user=a", "--engine", server.URL},
+		{"quota", "add", "5", "--rule", "r", "--engine", server.URL},
+		{"explain", "r", "--engine", failing.URL},
+		{"status", "--engine", failing.URL},
+		{"quota", "--engine", failing.URL},
+		{"top", "--once", "--engine", failing.URL},
+		{"record", "--for", "1ms", "-o", filepath.Join(t.TempDir(), "x"), "--engine", failing.URL},
 	} {
 		got := user{}.run(t, args...)
 		text := got.out + got.err
