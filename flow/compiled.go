@@ -4,6 +4,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/penstock-go/penstock/calendar"
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/internal/openwindow"
 	"github.com/penstock-go/penstock/internal/warmup"
@@ -51,6 +52,24 @@ func compile(rule *Rule, version uint64) *compiledRule {
 		r = r.withSource(&signalSource{follow: rule.Follow, written: rule.Limit})
 	}
 	return r
+}
+
+// calendar returns the calendar that the windows of the rule follow, nil if they are measured. A
+// fixed window that is long follows it, too, unless its limit rises or is carried over.
+func (r *Rule) calendar() *calendar.Calendar {
+	isLong := r.Algorithm == FixedWindow && r.Window >= openwindow.Shortest
+	if isLong && r.Limit == math.Trunc(r.Limit) && r.WarmUp == (WarmUp{}) && !isOfFleet(*r) {
+		return calendar.Every(r.Window)
+	}
+	return r.Calendar.Compile()
+}
+
+// windowAt returns the length of the window that is open at now.
+func (r *compiledRule) windowAt(now clock.Instant) time.Duration {
+	if r.windows == nil {
+		return r.rule.Window
+	}
+	return r.windows.LengthAt(now)
 }
 
 // compileLimit computes what depends on the limit.
