@@ -492,7 +492,7 @@ func (r *reader) more(c *Call, of *Recording) {
 	if r.err == nil && (tokens == 0 || tokens > math.MaxInt32) {
 		r.wrong("a call takes %d tokens: must be from 1 to %d", tokens, math.MaxInt32)
 	}
-	c.Tokens = int32(tokens) //nolint:gosec // checked
+	c.Tokens = int32(tokens)
 	count := r.count("attributes of a call", maxAttributes)
 	begun := len(r.attributes)
 	for range count {

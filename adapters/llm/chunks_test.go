@@ -161,7 +161,7 @@ func TestStreamsThatFailInTheMiddleCostWhatHasCome(t *testing.T) {
 		"responses": `data: {"type":"response.failed","sequence_number":5,"response":{"id":"r1","status":"failed","error":{"code":"server_error"},"usage":null}}` + "\n\n",
 	} {
 		of := recordings()[style]
-		cut := of.text[:strings.Index(of.text, "🌍")]
+		cut, _, _ := strings.Cut(of.text, "🌍")
 		cut = cut[:max(strings.LastIndex(cut, "\n\n"), strings.LastIndex(cut, "\r\n\r\n"))] + "\r\n\r\n"
 		for _, breaks := range []bool{false, true} {
 			sent := cut + failure
