@@ -322,9 +322,9 @@ func TestRowsOfTheFleetAreBounded(t *testing.T) {
 	t.Parallel()
 	set, err := rules.Parse("rules.yaml", []byte(fleetRule(1, "")))
 	require.NoError(t, err)
-	_, err = simulate.Run(t.Context(), set, streams(simulate.Stream{Rate: 0.001}), simulate.Options{Duration: 3 * time.Hour, Instances: 100})
+	_, err = simulate.Run(t.Context(), set, streams(simulate.Stream{Rate: 0.001}), simulate.Options{Duration: 12 * time.Hour, Instances: 100})
 	require.EqualError(t, err,
-		"simulate: duration is 10800 s: limits of the fleet (1) on 100 instances make more than 1000000 numbers in it; shorten it")
+		"simulate: duration is 43200 s: limits of the fleet (1) on 100 instances make more than 4000000 numbers in it; shorten it")
 	var faults simulate.Faults
 	require.ErrorAs(t, err, &faults)
 }

@@ -188,3 +188,25 @@ func TestValuePlacesScriptDoesWhatTheModelDoes(t *testing.T) {
 		}
 	})
 }
+
+// A claim that comes late takes nothing from an instance that is silent for as long as it lives, and then tells
+// of its calls.
+func TestLateValueClaimTakesNothingFromOthers(t *testing.T) {
+	t.Parallel()
+	p := newPair(t)
+	p.reset()
+	claim := func(c places.ValueClaim) {
+		t.Helper()
+		request := func() fleet.Request {
+			of := c
+			return fleet.Request{Operation: fleet.ClaimValuePlaces, Terms: fleet.Terms{Key: "hotParam/a/1"}, Value: &of}
+		}
+		assert.Equal(t, exchange(t, p.model, request())[0], exchange(t, p.store, request())[0])
+	}
+	claim(places.ValueClaim{Instance: "a", Sequence: 1, Value: "x", Limit: 2, Want: 1, Life: places.DefaultLife})
+	claim(places.ValueClaim{Instance: "b", Sequence: 5, Value: "x", Limit: 2, InUse: 1, Life: places.DefaultLife})
+	p.advance(places.DefaultLife, false)
+	claim(places.ValueClaim{Instance: "b", Sequence: 4, Value: "x", Limit: 2, Life: places.DefaultLife})
+	claim(places.ValueClaim{Instance: "a", Sequence: 2, InUse: 1}) // leaves, with a call under way
+	claim(places.ValueClaim{Instance: "c", Sequence: 1, Value: "x", Limit: 2, Want: 1, Life: places.DefaultLife})
+}

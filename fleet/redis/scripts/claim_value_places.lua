@@ -66,9 +66,10 @@ if isNew == 1 then
   redis.call('HSET', KEYS[2], me, string.format('%.0f', now + life))
 end
 
--- What the others have. What those have that do not live is taken from them.
+-- What the others have. What those have that do not live is taken from them, unless the claim is late: it changes
+-- nothing.
 local fields = redis.call('HGETALL', KEYS[1])
-local others, had = 0, false
+local others, had, dead = 0, false, {}
 for i = 1, #fields, 2 do
   local held, seq, by = string.match(fields[i + 1], '(%S+) (%S+) (%S+)')
   if fields[i] == me then
@@ -85,9 +86,12 @@ for i = 1, #fields, 2 do
       others = others + held
       limit = math.min(limit, tonumber(by))
     else
-      redis.call('HDEL', KEYS[1], fields[i])
+      dead[#dead + 1] = fields[i]
     end
   end
+end
+for _, of in ipairs(dead) do
+  redis.call('HDEL', KEYS[1], of)
 end
 
 local granted = 0

@@ -187,7 +187,7 @@ func TestSimulateNeedsAValidCommandLine(t *testing.T) {
 		"name the rules: --rules PATH":                                {"--load", "-"},
 		"name the load: --load FILE":                                  {"--rules", "x"},
 		"--duration 0s: must be longer than 0s":                       {"--rules", "x", "--load", "-", "--duration", "0s"},
-		"--duration 169h0m0s: must be longer than 0s and at most":     {"--rules", "x", "--load", "-", "--duration", "169h"},
+		"--duration 1081h0m0s: must be longer than 0s and at most":    {"--rules", "x", "--load", "-", "--duration", "1081h"},
 		"--instances 0: must be from 1 to 1000":                       {"--rules", "x", "--load", "-", "--instances", "0"},
 		"--instances 1001: must be from 1 to 1000":                    {"--rules", "x", "--load", "-", "--instances", "1001"},
 		"must be text, json or svg":                                   {"--rules", "x", "--load", "-", "--output", "png"},
