@@ -3,6 +3,7 @@ package core_test
 import (
 	"context"
 	"log/slog"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -152,12 +153,12 @@ func TestForcedStateEndsInTimeAfterTheObserverOfOneHasFailed(t *testing.T) {
 func TestSwapsAreLoggedAfterTheLogHasFailedInAGoroutineOfTheEngine(t *testing.T) {
 	eachFailure(t, func(t *testing.T, f *foreign) {
 		synctest.Test(t, func(t *testing.T) {
-			logged := 0
+			var logged atomic.Int64
 			e := core.New(core.Config{Logger: slog.New(countingHandler{foreignHandler{slog.DiscardHandler, f}, &logged})})
 			defer e.Close()
 			swap := func(limit float64) { load(t, e, flow.Rule{Resource: "r", Limit: limit}) }
 			swap(1)
-			require.Equal(t, 1, logged)
+			require.EqualValues(t, 1, logged.Load())
 			swap(2)
 			place := "penstock: rules swapped"
 			f.at.Store(&place)
@@ -166,7 +167,7 @@ func TestSwapsAreLoggedAfterTheLogHasFailedInAGoroutineOfTheEngine(t *testing.T)
 			swap(3)
 			swap(4)
 			time.Sleep(5 * time.Second)
-			assert.Equal(t, 4, logged)
+			assert.EqualValues(t, 4, logged.Load())
 		})
 	})
 }
@@ -174,12 +175,12 @@ func TestSwapsAreLoggedAfterTheLogHasFailedInAGoroutineOfTheEngine(t *testing.T)
 // countingHandler counts the lines about swaps.
 type countingHandler struct {
 	foreignHandler
-	swaps *int
+	swaps *atomic.Int64
 }
 
 func (h countingHandler) Handle(ctx context.Context, r slog.Record) error {
 	if r.Message == "penstock: rules swapped" {
-		*h.swaps++
+		h.swaps.Add(1)
 	}
 	return h.foreignHandler.Handle(ctx, r)
 }
