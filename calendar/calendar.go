@@ -56,7 +56,7 @@ func New(p Period, zone, start string) (*Calendar, error) {
 }
 
 // Every returns the calendar of windows that are all as long, more than 0, and begin at multiples of
-// that since 1970 began in UTC. It has no period.
+// that since 1970 began in UTC.
 func Every(length time.Duration) *Calendar { return &Calendar{zone: time.UTC, every: length} }
 
 // CheckStart returns what is wrong with the start of a calendar, see [New]; nil if nothing is.
@@ -99,9 +99,6 @@ func civilOf(t time.Time) civil {
 	since := time.Duration(hour)*time.Hour + time.Duration(minute)*time.Minute + time.Duration(second)*time.Second
 	return civil{year, month, day, since}
 }
-
-// Period returns the period of the windows.
-func (c *Calendar) Period() Period { return c.period }
 
 // Length returns how long the windows are, about that if their lengths differ: see [Period.Length].
 func (c *Calendar) Length() time.Duration {

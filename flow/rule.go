@@ -88,8 +88,8 @@ type Rule struct {
 	// Window is the time that Limit is for. Defaults to one second; from
 	// [MinWindow] to [MaxWindow], other than a sliding window from
 	// [MinFixedWindow]. A fixed window begins at a multiple of its length since
-	// the Unix epoch: one of a day at midnight UTC. If it is an hour or more, the limit
-	// whole and constant, it goes by the wall clock, else it is measured. Not with [Prepaid].
+	// the Unix epoch: one of a day at midnight UTC. If it is an hour or more, of one
+	// instance, whole and without a warm-up, it goes by the wall clock, else it is measured. Not with [Prepaid].
 	Window time.Duration
 
 	// Calendar makes the window one of the calendar, such as a month, in place of Window. It

@@ -46,25 +46,34 @@ func (c *compiled) compileWindow() {
 	}
 }
 
+// windows returns the windows that follow the calendar, nil if there are none.
+func (c *compiled) windows() *openwindow.Windows {
+	if c.terms == nil {
+		return nil
+	}
+	return c.terms.Calendar()
+}
+
 // keepCalendar has windows that follow the calendar go by the wall clock of the engine, and go on from
 // those of the present limiter; nil if there is none.
 func (c *compiled) keepCalendar(env rule.Env, present rule.Limiter) {
-	if c.terms == nil || c.terms.Calendar() == nil {
+	windows := c.windows()
+	if windows == nil {
 		return
 	}
 	var before *openwindow.Windows
 	if is, ok := present.(interface{ base() *limiter }); ok && is.base().terms != nil {
 		before = is.base().terms.Calendar()
 	}
-	c.terms.Calendar().Keep(env.Until, env.Now, before)
+	windows.Keep(env.Until, env.Now, before)
 }
 
 // windowAt returns the length of the window that is open at now.
 func (c *compiled) windowAt(now clock.Instant) time.Duration {
-	if c.terms == nil || c.terms.Calendar() == nil {
-		return c.rule.Window
+	if windows := c.windows(); windows != nil {
+		return windows.LengthAt(now)
 	}
-	return c.terms.Calendar().LengthAt(now)
+	return c.rule.Window
 }
 
 // outlasts returns how long after a call all windows are over that it counts in.

@@ -51,7 +51,7 @@ func (w *askWaiter) noteUse() {
 
 // windowNumber tells windows apart. Of a sliding window it changes once in each time of its length.
 func (l *limiter) windowNumber(now clock.Instant) int64 {
-	if windows := l.terms.Calendar(); windows != nil {
+	if windows := l.windows(); windows != nil {
 		return windows.Number(now)
 	}
 	return int64(now) / int64(l.rule.Window)

@@ -93,7 +93,7 @@ func drawRequest(t *rapid.T, seen []string) fleet.Request {
 	var windows *calendar.Calendar
 	if rapid.IntRange(0, 3).Draw(t, "calendar") == 0 {
 		windows = rapid.SampledFrom(calendars(t)).Draw(t, "windows")
-		window = windows.Period().Length()
+		window = windows.Length()
 	}
 	small := rapid.Int64Range(0, 30)
 	tokens := rapid.OneOf(small, small, rapid.Int64Range(0, 1000), rapid.SampledFrom([]int64{1e6, 1e12, fleet.MaxTokens}))
