@@ -54,6 +54,7 @@ func secured(t *testing.T, opts etcdtest.Options) (*etcdtest.Server, *clientv3.C
 
 	root, err := clientv3.New(clientv3.Config{
 		Endpoints: []string{server.Endpoint()}, Username: "root", Password: "root", Logger: zap.NewNop(),
+		DialOptions: []grpc.DialOption{neverDenied()},
 	})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = root.Close() })

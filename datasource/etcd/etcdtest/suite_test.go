@@ -77,6 +77,7 @@ func (s *suiteStore) secure() {
 	require.NoError(s.t, err)
 	s.client, err = clientv3.New(clientv3.Config{
 		Endpoints: []string{s.server.Endpoint()}, Username: "root", Password: suitePassword, DialTimeout: 5 * time.Second,
+		DialOptions: []grpc.DialOption{neverDenied()},
 	})
 	require.NoError(s.t, err)
 	root := s.client
