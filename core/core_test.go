@@ -12,10 +12,16 @@ import (
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/internal/longtest"
 	"github.com/penstock-go/penstock/rules"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if raceEnabled {
+		longtest.Checks(20) // most have one goroutine
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // begin is where the virtual clock of a test stands first: on a second's
 // boundary.

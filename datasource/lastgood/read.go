@@ -34,11 +34,15 @@ func load(path string) (*contents, error) {
 		return nil, err
 	}
 	defer file.Close()
-	data, err := io.ReadAll(io.LimitReader(file, MaxSize+1))
+	info, err := file.Stat()
+	var data []byte
+	if err == nil && info.Size() <= MaxSize { // no memory is spent on a larger one
+		data, err = io.ReadAll(io.LimitReader(file, MaxSize+1))
+	}
 	switch {
 	case err != nil:
 		return nil, copyfile.WithoutPath(err)
-	case len(data) > MaxSize:
+	case info.Size() > MaxSize || len(data) > MaxSize: // it may grow while it is read
 		return nil, fmt.Errorf("it has more than %d bytes", MaxSize)
 	}
 	return decode(data)

@@ -348,6 +348,9 @@ func TestMissingCopyIsNotReportedBeforeTheFirstSave(t *testing.T) {
 }
 
 func TestTooLargeCopyIsNotSaved(t *testing.T) {
+	if testing.Short() {
+		t.Skip("encodes 64 MiB")
+	}
 	path := copyPath(t)
 	c := lastgood.Copy{App: "shop", Source: "script", At: begin(), Documents: []core.Document{rule("a", "1", 1)}}
 	require.NoError(t, c.Save(path))
