@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/internal/longtest"
 	"github.com/penstock-go/penstock/rules"
 	"github.com/penstock-go/penstock/simulate"
 )
@@ -199,7 +200,8 @@ func TestAttributesComeInTurnOrAtRandom(t *testing.T) {
 	assert.Equal(t, []any{"a", int64(7), "7", true, "a"}, values(0, simulate.Attr{Values: []any{"a", 7, "7", true}}, 5))
 	assert.Equal(t, []any{"user-1", "user-2", "user-3", "user-1", "user-2"}, values(0, simulate.Attr{Count: 3}, 5))
 
-	const calls, count = 100_000, 50
+	const count = 50
+	calls := longtest.Of(20_000, 100_000)
 	harmonic := 0.0
 	for n := 1; n <= count; n++ {
 		harmonic += 1 / float64(n)
@@ -217,7 +219,7 @@ func TestAttributesComeInTurnOrAtRandom(t *testing.T) {
 		}
 		require.Len(t, seen, count)
 		for n := 1; n <= count; n++ {
-			want := probability(n) * calls
+			want := probability(n) * float64(calls)
 			assert.InDelta(t, want, seen[fmt.Sprint("user-", n)], 5*sqrt(want), "%s, value %d", shape, n)
 		}
 	}

@@ -16,7 +16,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	longtest.Checks(25)
+	longtest.Checks(15)
 	goleak.VerifyTestMain(m)
 }
 
