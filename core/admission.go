@@ -156,7 +156,7 @@ func (a *admission) walk(ctx context.Context, opts []Option, c *call.Chain) (rul
 	}
 	said := a.askAll(opts, c)
 	for tries := 0; said.Decision == rule.Block && tries < call.MaxTries && c.Steps[said.Which].MayGetBack(&a.Request); tries++ {
-		a.held.GiveBack(&a.Request, c.Forecasts, len(c.Steps))
+		a.held.GiveBack(&a.Request, c.Forecasts(), len(c.Steps))
 		runtime.Gosched()
 		said = a.askAll(opts, c)
 	}

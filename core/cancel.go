@@ -58,7 +58,7 @@ func (g *Guard) cancel(now clock.Instant) {
 	}
 	if record != nil {
 		defer g.dropRecord(record)
-		defer record.LeaveShadows(&q, len(passed.Rules)-passed.Asked)
+		defer record.LeaveShadows(&q, len(passed.Rules)-passed.Asked())
 	}
 	defer g.cancelSteps(&q, word) // also if a limiter panics
 	outer.End(now)
@@ -68,21 +68,21 @@ func (g *Guard) cancel(now clock.Instant) {
 func (g *Guard) cancelSteps(q *call.Request, word uint32) {
 	passed, record, from := g.extras.Passed, g.extras.Record, 0
 	if word&call.WhereMask == 0 {
-		from = passed.Forecasts // only their tickets are known
+		from = passed.Forecasts() // only their tickets are known
 	}
 	var few [call.InlineSlots]rule.Ticket
 	tickets := few[:]
-	if passed.Asked > len(few) {
-		list := g.resource.env.pools.NewTicketList(passed.Asked)
+	if passed.Asked() > len(few) {
+		list := g.resource.env.pools.NewTicketList(passed.Asked())
 		defer g.resource.env.pools.DropTicketList(list)
 		tickets = *list
 	}
-	for i := from; i < passed.Asked; i++ {
+	for i := from; i < passed.Asked(); i++ {
 		if word&call.WhereMask == call.InRecord {
 			tickets[i] = record.Ticket(i)
 		} else {
 			tickets[i] = passed.TicketIn(word, g.state.rest, i, g.start)
 		}
 	}
-	passed.GiveBack(from, passed.Asked, q, tickets)
+	passed.GiveBack(from, passed.Asked(), q, tickets)
 }

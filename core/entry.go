@@ -104,7 +104,7 @@ func (r *resource) enterChain(
 
 // readsToRecord says whether attributes of calls are read once more, for a recording.
 func (r *resource) readsToRecord(c *call.Chain) bool {
-	return len(c.RecordedKeys) > 0 && r.env.recorder.Load() != nil
+	return c.HasRecordedKeys() && r.env.recorder.Load() != nil
 }
 
 // enterLongChain is enterChain for a chain of many rules, or of which rules are asked once the
@@ -238,7 +238,7 @@ func CallTokens(opts ...Option) int {
 // Wait of one for which the call does not wait. On any other decision the call may be able to wait, or
 // has to try again: that is for an admission. Unless it passes, the call has given back what it took.
 func (r *resource) tryPass(q *call.Request, opts []Option, c *call.Chain, tickets []rule.Ticket) (a call.Answer, decision rule.Decision) {
-	if c.Forecasts == 0 && len(c.Steps) > 1 {
+	if c.Forecasts() == 0 && len(c.Steps) > 1 {
 		a = c.AcquireLast(q, opts, tickets)
 	} else {
 		a = c.Acquire(q, opts, tickets)

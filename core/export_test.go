@@ -24,8 +24,8 @@ func (e *Engine) Impose(resource string, rules ...Imposed) {
 	defer g.swapMu.Unlock()
 	p := e.limiters.planner(resource, nil)
 	for _, of := range rules {
-		state := &inforce.State{Rule: new(inforce.Rule), Limiter: call.VersionedLimiter{Limiter: of.Limiter, First: of.Limiter}, Tally: call.NewTally(&r.node)}
-		state.Refusals = call.NewRefusals(resource, of.Rule, state.Tally)
+		state := &inforce.State{Rule: new(inforce.Rule), Limiter: call.VersionedLimiter{Limiter: of.Limiter, First: of.Limiter}}
+		state.Refusals = call.NewTally(&r.node, resource, of.Rule)
 		p.Add(of.Rule, state, state.Limiter, of.Rule.Target())
 	}
 	r.plan.Store(p.Plan(e.generation.Load()))

@@ -49,12 +49,12 @@ func (r *resource) guard(c *call.Chain, q *call.Request, opts []Option, tickets 
 	if c.Tickets {
 		word, rest, ok = c.Carry(tickets, q.Now, q.Tokens)
 	}
-	if !ok || len(c.Shadows) > 0 || q.LongLived() {
+	if !ok || c.HasShadows() || q.LongLived() {
 		g = r.recordedGuard(c, q, opts, tickets)
 	} else {
 		g = newGuard(r, q.Now, &c.Extras, word, call.Remember(q.RecordedAt, word, rest))
 	}
-	if len(c.Counters) > 0 {
+	if c.HasCounters() {
 		c.Count(q, g.extras.Record)
 	}
 	return
@@ -93,7 +93,7 @@ func (r *resource) recordedGuard(c *call.Chain, q *call.Request, opts []Option, 
 		record.Hold(i, ticket, !c.Rules[i].IsDemoted(ticket))
 	}
 	q.CountDemotion()
-	if len(c.Shadows) > 0 {
+	if c.HasShadows() {
 		c.AskShadows(q, opts, record)
 	}
 	record.LongLived, record.Decided, record.RecordedAt = q.LongLived(), false, q.RecordedAt
@@ -187,7 +187,7 @@ func (g *Guard) moveToRecord() *call.Record {
 		passed = &g.resource.env.noRules.Others.PassedRules
 	}
 	record := g.resource.env.pools.NewRecord(passed)
-	for i := range passed.Asked {
+	for i := range passed.Asked() {
 		record.Hold(i, g.ticket(passed, i), true)
 	}
 	record.Outer, record.LongLived, record.Decided = g.extras.Outer, false, false
@@ -277,12 +277,12 @@ func (g *Guard) exitSteps(now clock.Instant, word uint32) {
 		g.exitOuter(word, exit)
 		return
 	}
-	g.extras.Passed.Done(g.extras.Passed.Asked-1, word, g.state.rest, &exit)
+	g.extras.Passed.Done(g.extras.Passed.Asked()-1, word, g.state.rest, &exit)
 }
 
 // exitOuter is exitSteps for a call to which those within it are linked.
 func (g *Guard) exitOuter(word uint32, exit rule.Exit) {
-	defer g.extras.Passed.Done(g.extras.Passed.Asked-1, word, g.state.rest, &exit) // also if a limiter panics
+	defer g.extras.Passed.Done(g.extras.Passed.Asked()-1, word, g.state.rest, &exit) // also if a limiter panics
 	exit.Waited = g.extras.Outer.End(exit.Now)
 }
 
@@ -324,7 +324,7 @@ func (g *Guard) Demoted() bool {
 	if record.Generation.Load() != g.generation() {
 		return false
 	}
-	for i := range record.Passed.Asked {
+	for i := range record.Passed.Asked() {
 		if record.Passed.Rules[i].IsDemoted(record.Ticket(i)) {
 			return true
 		}

@@ -74,7 +74,7 @@ func (g *registry) newOverflowResource(name string, patterns *inforce.Patterns) 
 	r.Evicted.Store(true) // a call that passes looks whether the name has a resource by now
 	p := g.limiters.planner(name, patterns.Switches)
 	patterns.Matching(name, func(of *inforce.PatternRule) {
-		state := &inforce.State{Rule: of.Rule, Version: of.Version, Limiter: of.Limiter, Tally: of.Tally}
+		state := &inforce.State{Rule: of.Rule, Version: of.Version, Limiter: of.Limiter}
 		state.Refusals = call.NewRefusals(name, of.Version, of.Tally)
 		p.Add(of.Version, state, of.Limiter, of.Target)
 	})
@@ -121,7 +121,6 @@ func (l limiterEnv) newState(a *inforce.Rule, version rule.Rule, shared call.Ver
 		s.Transitions = inforce.NewTransitions(version)
 		s.Limiter = l.newLimiter(a, version, r.Name, s.Transitions)
 	}
-	s.Tally = call.NewTally(&r.node)
-	s.Refusals = call.NewRefusals(r.Name, version, s.Tally)
+	s.Refusals = call.NewTally(&r.node, r.Name, version)
 	return s
 }

@@ -15,7 +15,7 @@ func (g *Guard) Place() (number uint64, ok bool) {
 	if g == nil || g.extras == nil || g.extras.Passed == nil {
 		return 0, false
 	}
-	for _, of := range g.extras.Passed.Rules[:g.extras.Passed.Asked] {
+	for _, of := range g.extras.Passed.Rules[:g.extras.Passed.Asked()] {
 		if placed, isPlaced := of.Limiter.(rule.Placed); isPlaced {
 			if number, ok = placed.PlaceNumber(g.start); ok {
 				return number, true

@@ -31,7 +31,7 @@ func (r *resource) recordAtOnce(
 	ctx context.Context, rec *recorder.Recorder, c *call.Chain, now clock.Instant, tokens int32, opts []Option, by *call.Refusals,
 ) uint32 {
 	switch {
-	case len(opts) > 0 || tokens != 1 || len(c.RecordedKeys) > 0:
+	case len(opts) > 0 || tokens != 1 || c.HasRecordedKeys():
 		v := verdict{by: by}
 		if by != nil {
 			v.outcome = recording.Refused
@@ -61,7 +61,7 @@ func (r *resource) recordDecision(
 		d.WasBounded, d.Patience = true, max(1, r.env.clock.Until(deadline)+d.Wait)
 	}
 	q := call.Request{Context: ctx}
-	for _, key := range c.RecordedKeys {
+	for _, key := range c.RecordedKeys() {
 		if a := q.Attribute(opts, key.Name); a.IsSet() {
 			rec.AddAttribute(&d, key, a)
 		}

@@ -58,13 +58,16 @@ func (e *Engine) resolve(changes []ruleset.Change, now clock.Instant) *ruleChang
 		case change.To == nil:
 			c.removed++
 			e.dropRule(c, present)
-		case target.CountsLike(present.Target()):
+		case present.CountsLike(&target):
 			c.changed++
-			e.noteNeeds(c, present.Version, change.To)
+			before, hadNeeds := present.Version, present.Needs
 			if !present.Evidence.Load().IsOf(change.To) {
 				present.Evidence.Store(call.NewEvidence(change.To))
 			}
 			present.SetVersion(change.To.Uncompiled(), &target)
+			if hadNeeds || present.Needs {
+				e.noteNeeds(c, before, change.To)
+			}
 			c.updated = append(c.updated, present)
 			c.notePattern(present)
 		default:

@@ -178,7 +178,7 @@ func (r *resource) Counted() (passed, refused uint64) {
 	if p := r.planNow(); p != nil {
 		for i := range p.Rules {
 			if _, ok := p.Rules[i].Limiter.(rule.LoadReporter); ok {
-				refused += p.Rules[i].State.Tally.Refused.Total()
+				refused += p.Rules[i].State.Refusals.Tally.Refused.Total()
 			}
 		}
 	}

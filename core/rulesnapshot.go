@@ -93,7 +93,7 @@ func identityOf(p *inforce.Planned) RuleSnapshot {
 	key := p.Rule.Key()
 	return RuleSnapshot{
 		Kind: key.Kind, Name: key.Name, Shadow: p.Rule.Target().Shadow, Off: p.Off, Rule: p.Rule,
-		Blocked: p.State.Tally.Refused.Total(), WouldBlock: p.State.Tally.WouldRefuse.Load(),
-		Demoted: p.State.Tally.Demoted.Load(),
+		Blocked: p.State.Refusals.Tally.Refused.Total(), WouldBlock: p.State.Refusals.Tally.WouldRefuse.Load(),
+		Demoted: p.State.Refusals.Tally.Demoted.Load(),
 	}
 }

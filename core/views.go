@@ -105,9 +105,9 @@ func (v ResourceView) Rules() []RuleView {
 	for i := range p.Rules {
 		of := &p.Rules[i]
 		views[i] = RuleView{
-			Key: of.Rule.Key(), Shadow: of.Rule.Target().Shadow, Off: of.Off, refusals: &of.State.Tally.Refused, now: v.now,
-			Refused: of.State.Tally.Refused.Total(), WouldRefuse: of.State.Tally.WouldRefuse.Load(),
-			Demoted: of.State.Tally.Demoted.Load(),
+			Key: of.Rule.Key(), Shadow: of.Rule.Target().Shadow, Off: of.Off, refusals: &of.State.Refusals.Tally.Refused, now: v.now,
+			Refused: of.State.Refusals.Tally.Refused.Total(), WouldRefuse: of.State.Refusals.Tally.WouldRefuse.Load(),
+			Demoted: of.State.Refusals.Tally.Demoted.Load(),
 		}
 	}
 	return views

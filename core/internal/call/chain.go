@@ -27,11 +27,66 @@ type Chain struct {
 	decidesLast bool         // from forecasts on there are several, for none of which calls wait
 	refusedLast atomic.Int32 // if decidesLast: the step, counted from 1, that refused last
 
-	Steps        []Step
-	Shadows      []Step
-	Counters     []rule.PassCounter // of rules on other resources that count the passes
-	RecordedKeys []*recorder.Key    // attributes of calls that are recorded
+	Steps    []Step
+	*Details // nil of a chain with none of these
+}
+
+// Details is what few chains have: it is apart, since ten thousand resources may have a chain each.
+type Details struct {
+	shadows      []Step
+	counters     []rule.PassCounter // of rules on other resources that count the passes
+	recordedKeys []*recorder.Key    // attributes of calls that are recorded
 	Named        *NamedOrigin       // nil unless the chain is for one origin
+}
+
+// HasShadows says whether there are shadow rules.
+func (d *Details) HasShadows() bool { return d != nil && len(d.shadows) > 0 }
+
+// HasCounters says whether rules on other resources count the passes.
+func (d *Details) HasCounters() bool { return d != nil && len(d.counters) > 0 }
+
+// HasRecordedKeys says whether attributes of calls are recorded.
+func (d *Details) HasRecordedKeys() bool { return d != nil && len(d.recordedKeys) > 0 }
+
+// Shadows returns the shadow rules.
+func (d *Details) Shadows() []Step {
+	if d == nil {
+		return nil
+	}
+	return d.shadows
+}
+
+// RecordedKeys returns the attributes of calls that are recorded.
+func (d *Details) RecordedKeys() []*recorder.Key {
+	if d == nil {
+		return nil
+	}
+	return d.recordedKeys
+}
+
+// AddShadow adds a shadow rule, before the chain is finished.
+func (c *Chain) AddShadow(s Step) {
+	d := c.ensureDetails()
+	d.shadows = append(d.shadows, s)
+}
+
+// CountBy has rules on other resources count the calls that pass, before the chain is finished.
+func (c *Chain) CountBy(counters []rule.PassCounter) {
+	if len(counters) > 0 {
+		c.ensureDetails().counters = counters
+	}
+}
+
+// IsFor makes it a chain for the calls of one origin, of which rules have evidence.
+func (c *Chain) IsFor(evidence []*Evidence) {
+	c.ensureDetails().Named = &NamedOrigin{Evidence: evidence}
+}
+
+func (c *Chain) ensureDetails() *Details {
+	if c.Details == nil {
+		c.Details = new(Details)
+	}
+	return c.Details
 }
 
 // NamedOrigin is the one origin that a chain is for.
@@ -54,8 +109,9 @@ func (c *Chain) NoteOrigin() {
 // the calls that pass: these go the way on which more than the rules is asked, so that the others need
 // not look whether there is one.
 func (c *Chain) Finish(observed bool) {
-	c.Asked, c.Forecasts = len(c.Steps), len(c.Steps)
-	c.Rules = slices.Grow(c.Rules, len(c.Steps)+len(c.Shadows))
+	shadows := c.Shadows()
+	c.asked, c.forecasts = int32(len(c.Steps)), int32(len(c.Steps))
+	c.Rules = slices.Grow(c.Rules, len(c.Steps)+len(shadows))
 	for i := range c.Steps {
 		c.add(&c.Steps[i])
 	}
@@ -63,32 +119,34 @@ func (c *Chain) Finish(observed bool) {
 		s, of := &c.Steps[i], &c.Rules[i]
 		c.demotes = c.demotes || s.demotes
 		if of.isFinished() {
-			c.Finishes, c.finisher = true, i
+			c.Finishes, c.finisher = true, int32(i)
 		}
 		isInstant := of.forecasts && s.queue == nil // its ticket is the instant at which the call passes
 		c.Tickets = c.Tickets || of.isFinished() || of.settler != nil && !isInstant || s.demotes
 		if s.Forecaster != nil && !c.demotes {
-			c.Forecasts = i
+			c.forecasts = int32(i)
 		}
 	}
-	for i := range c.Shadows {
-		c.add(&c.Shadows[i])
+	for i := range shadows {
+		c.add(&shadows[i])
 	}
-	c.decidesLast = len(c.Steps)-c.Forecasts > 1
-	for i := c.Forecasts; i < len(c.Steps); i++ {
+	c.decidesLast = len(c.Steps)-c.Forecasts() > 1
+	for i := c.Forecasts(); i < len(c.Steps); i++ {
 		s := &c.Steps[i]
 		c.decidesLast = c.decidesLast && s.Forecaster != nil && s.queue == nil
 		s.mayGiveBack = s.Pending != nil && i+1 < len(c.Steps)
 		c.pends = c.pends || s.mayGiveBack
 	}
-	for i := range len(c.Steps) + len(c.Shadows) {
+	for i := range len(c.Steps) + len(shadows) {
 		c.Injects = c.Injects || c.slotStep(i).injects
 	}
-	c.IsFollowed = observed || len(c.Shadows)+len(c.Counters) > 0
+	c.IsFollowed = observed || c.HasShadows() || c.HasCounters()
 	c.IsEmpty = len(c.Steps) == 0 && !c.IsFollowed
 	c.IsOneStep = len(c.Steps) == 1 && !c.IsFollowed && !c.Injects && !c.demotes && len(c.Steps[0].keys()) <= 1
 	c.Extras.Passed = &c.PassedRules
-	c.RecordedKeys = c.keysToRecord()
+	if keys := c.keysToRecord(); len(keys) > 0 {
+		c.ensureDetails().recordedKeys = keys
+	}
 }
 
 // RefusesLater looks for a rule that would refuse the call, behind one for which it would wait, at the
@@ -97,7 +155,7 @@ func (c *Chain) RefusesLater(waits Answer, q *Request) (a Answer, ok bool) {
 	if c.Steps[waits.Which].Forecaster == nil || waits.Ticket == 0 { // nobody knows how long
 		return waits, false
 	}
-	for i := max(waits.Which+1, c.Forecasts); i < len(c.Steps); i++ {
+	for i := max(waits.Which+1, c.Forecasts()); i < len(c.Steps); i++ {
 		if c.Steps[i].refuses(q, clock.Instant(waits.Ticket)) {
 			return Answer{Which: i, Decision: rule.Block}, true
 		}
@@ -115,7 +173,7 @@ func (c *Chain) Acquire(q *Request, opts []Option, tickets []rule.Ticket) (a Ans
 		}
 	}()
 	for passed < len(c.Steps) {
-		if passed == c.Forecasts && passed+1 < len(c.Steps) {
+		if passed == c.Forecasts() && passed+1 < len(c.Steps) {
 			if a = c.AcquireLast(q, opts, tickets); a.Decision == rule.Pass {
 				passed = len(c.Steps)
 			}
@@ -164,7 +222,7 @@ func (c *Chain) AcquireLast(q *Request, opts []Option, tickets []rule.Ticket) (a
 // firstRefusal returns the first step of those that decide at once which refuses the call; another one
 // is known to.
 func (c *Chain) firstRefusal(known int, q *Request) Answer {
-	for i := c.Forecasts; i < known; i++ {
+	for i := c.Forecasts(); i < known; i++ {
 		if c.Steps[i].refuses(q, q.Now) {
 			known = i
 		}
@@ -174,13 +232,13 @@ func (c *Chain) firstRefusal(known int, q *Request) Answer {
 
 // tryLast asks the steps from the first Forecaster on, one after the other.
 func (c *Chain) tryLast(q *Request, opts []Option, tickets []rule.Ticket) (a Answer) {
-	passed, begun := c.Forecasts, c.Forecasts
+	passed, begun := c.Forecasts(), c.Forecasts()
 	defer func() {
 		if c.pends {
 			defer c.endPending(begun)
 		}
 		if passed < len(c.Steps) { // also when a limiter panics
-			c.GiveBack(c.Forecasts, passed, q, tickets)
+			c.GiveBack(c.Forecasts(), passed, q, tickets)
 		}
 	}()
 	for ; passed < len(c.Steps); passed++ {
@@ -201,7 +259,7 @@ func (c *Chain) tryLast(q *Request, opts []Option, tickets []rule.Ticket) (a Ans
 // endPending ends what tryLast has begun on the steps before the one with an index: the call has
 // nothing of them that it may still give back.
 func (c *Chain) endPending(before int) {
-	for i := c.Forecasts; i < before; i++ {
+	for i := c.Forecasts(); i < before; i++ {
 		if s := &c.Steps[i]; s.mayGiveBack {
 			s.Pending.end()
 		}
@@ -211,7 +269,7 @@ func (c *Chain) endPending(before int) {
 // Promise notes that a call that waits at a step will take n tokens of the rules behind it, or, if n is
 // negative, that it does not wait any longer.
 func (c *Chain) Promise(from int, n int32) {
-	for i := max(from+1, c.Forecasts); i < len(c.Steps); i++ {
+	for i := max(from+1, c.Forecasts()); i < len(c.Steps); i++ {
 		if s := &c.Steps[i]; s.promised != nil {
 			s.promised.Add(int64(n))
 		}
@@ -245,7 +303,7 @@ func (c *Chain) slotStep(i int) *Step {
 	if i < len(c.Steps) {
 		return &c.Steps[i]
 	}
-	return &c.Shadows[i-len(c.Steps)]
+	return &c.shadows[i-len(c.Steps)]
 }
 
 // askDemoting asks the step with an index, which demotes calls.
@@ -280,7 +338,7 @@ func (c *Chain) keysToRecord() (keys []*recorder.Key) {
 			keys = append(keys, &recorder.Key{Name: name})
 		}
 	}
-	for i := range len(c.Steps) + len(c.Shadows) {
+	for i := range len(c.Steps) + len(c.Shadows()) {
 		s := c.slotStep(i)
 		for _, key := range s.keys() {
 			add(key)

@@ -9,16 +9,22 @@ import (
 // call ends or what it cost, and those that get its tickets back. It never changes.
 type PassedRules struct {
 	Rules []PassedRule // those of the steps, then shadow rules
-	Asked int          // so many of them are steps
+	asked int32        // so many of them are steps
 
-	finisher  int  // the first step that learns how calls end, or counts calls by that
-	Forecasts int  // the index of the first step that is a rule.Forecaster
-	Finishes  bool // there is such a step
-	Tickets   bool // steps need their tickets when the call ends, or by Guard.Settle
-	Suspends  bool // a rule has to know that a call waits within the call
+	finisher  int32 // the first step that learns how calls end, or counts calls by that
+	forecasts int32 // the index of the first step that is a rule.Forecaster
+	Finishes  bool  // there is such a step
+	Tickets   bool  // steps need their tickets when the call ends, or by Guard.Settle
+	Suspends  bool  // a rule has to know that a call waits within the call
 
 	Extras Extras // of guards that need no others
 }
+
+// Asked returns how many of the rules are steps.
+func (p *PassedRules) Asked() int { return int(p.asked) }
+
+// Forecasts returns the index of the first step that is a [rule.Forecaster].
+func (p *PassedRules) Forecasts() int { return int(p.forecasts) }
 
 // PassedRule is a rule that a call has passed, or a shadow rule. The interfaces that its limiter has are
 // looked up once, when the chain is made.
@@ -96,7 +102,7 @@ func (p *PassedRules) Done(i int, word, rest uint32, exit *rule.Exit) {
 	for !p.Rules[i].isFinished() {
 		i--
 	}
-	if i > p.finisher {
+	if i > int(p.finisher) {
 		defer p.Done(i-1, word, rest, exit)
 	}
 	p.Rules[i].finish(p.TicketIn(word, rest, i, exit.Start), TokensIn(word, rest), exit)

@@ -84,8 +84,8 @@ func (r *Record) LeaveShadows(q *Request, count int) {
 		return
 	}
 	defer r.LeaveShadows(q, count-1)
-	if slot := r.slot(r.Passed.Asked + count - 1); slot.held {
-		r.Passed.Rules[r.Passed.Asked+count-1].Limiter.GiveBack(q.Now, slot.ticket, q.Tokens)
+	if slot := r.slot(r.Passed.Asked() + count - 1); slot.held {
+		r.Passed.Rules[r.Passed.Asked()+count-1].Limiter.GiveBack(q.Now, slot.ticket, q.Tokens)
 	}
 }
 

@@ -17,8 +17,17 @@ type Tally struct {
 	Demoted     atomic.Uint64 // calls, or that would have been if the rule were no shadow
 }
 
-// NewTally returns one of a resource that is counted in a node.
-func NewTally(of *leap.Node) *Tally { return &Tally{Refused: of.Refusals()} }
+// NewTally returns one of a rule on a resource that is counted in a node, and the refusals of the rule's first
+// version, which are counted there. Both are made at once, since every resource with a rule has them.
+func NewTally(of *leap.Node, resource string, version rule.Rule) *Refusals {
+	made := new(struct {
+		refusals Refusals
+		tally    Tally
+	})
+	made.tally.Refused = of.Refusals()
+	made.refusals.init(resource, version, &made.tally)
+	return &made.refusals
+}
 
 // Blocked says of a refused call what core.BlockError does, which has the same fields.
 type Blocked struct {
@@ -106,7 +115,19 @@ type madeRefusals [1 << cacheBits]atomic.Pointer[Refusal]
 // NewRefusals returns the refusals of a version of a rule on a resource, counted in a tally
 // that all versions share.
 func NewRefusals(resource string, of rule.Rule, counted *Tally) *Refusals {
-	return &Refusals{Resource: resource, Key: of.Key(), reason: of.Type().Reason(), answers: answersOf(of), Tally: counted}
+	r := new(Refusals)
+	r.init(resource, of, counted)
+	return r
+}
+
+func (r *Refusals) init(resource string, of rule.Rule, counted *Tally) {
+	r.Resource, r.Key, r.reason, r.answers, r.Tally = resource, of.Key(), of.Type().Reason(), answersOf(of), counted
+}
+
+// AreOf says whether calls that a version of the rule refuses get the same answers.
+func (r *Refusals) AreOf(version rule.Rule) bool {
+	answer, forbids := version.Answer(), version.Forbids()
+	return r.answers.orNone() == answers{answer, forbids}
 }
 
 // wouldRefuse counts a call that a shadow rule let through and returns how it

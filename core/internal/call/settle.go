@@ -31,11 +31,11 @@ func (p *PassedRules) Settle(record *Record, word, rest uint32, start, now clock
 
 func (p *PassedRules) settleFrom(s *Settlement, i int, word, rest uint32, start, now clock.Instant, tokens int32) {
 	defer func() {
-		if i < p.Asked { // one has panicked
+		if i < p.Asked() { // one has panicked
 			p.settleFrom(s, i+1, word, rest, start, now, tokens)
 		}
 	}()
-	for ; i < p.Asked; i++ {
+	for ; i < p.Asked(); i++ {
 		if of := &p.Rules[i]; of.settler != nil {
 			of.settle(s, now, start, p.TicketIn(word, rest, i, start), tokens)
 		}
@@ -53,7 +53,7 @@ func (r *Record) settle(s *Settlement, i int, now, start clock.Instant, tokens i
 		of, slot := &r.Passed.Rules[i], r.slot(i)
 		switch {
 		case of.settler == nil || !slot.held:
-		case i < r.Passed.Asked:
+		case i < r.Passed.Asked():
 			of.settle(s, now, start, slot.ticket, tokens)
 		case tokens != 0: // of a shadow rule nothing is used up
 			of.settler.Settle(now, start, slot.ticket, tokens)

@@ -5,30 +5,30 @@ import (
 	"github.com/penstock-go/penstock/rule"
 )
 
-// Count counts a call for rules with related.
+// Count counts a call for rules with related, of which there are some.
 func (c *Chain) Count(q *Request, record *Record) {
 	counted := false
 	defer func() {
 		if !counted && record != nil {
-			record.LeaveShadows(q, len(c.Shadows))
+			record.LeaveShadows(q, len(c.Shadows()))
 		}
 	}()
-	for _, counter := range c.Counters {
+	for _, counter := range c.counters {
 		counter.CountPass(q.Now, q.Tokens)
 	}
 	counted = true
 }
 
-// AskShadows asks the shadow rules about a call that has passed.
+// AskShadows asks the shadow rules, of which there are some, about a call that has passed.
 func (c *Chain) AskShadows(q *Request, opts []Option, record *Record) {
 	asked := 0
 	defer func() {
-		if asked < len(c.Shadows) { // one has panicked
+		if asked < len(c.shadows) { // one has panicked
 			record.LeaveShadows(q, asked)
 		}
 	}()
-	for ; asked < len(c.Shadows); asked++ {
-		s := &c.Shadows[asked]
+	for ; asked < len(c.shadows); asked++ {
+		s := &c.shadows[asked]
 		ticket, decision := s.Ask(q.Call, q, opts)
 		if decision == rule.Stale && ticket != 0 { // another goroutine has brought a later instant
 			later := *q

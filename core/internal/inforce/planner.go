@@ -156,9 +156,9 @@ func (p *Planner) evidenceFrom(origin string) (of []*call.Evidence) {
 
 // chain fills in the chain for the calls of one origin.
 func (p *Planner) chain(c *call.Chain, origin string) {
-	c.Counters = p.counters
+	c.CountBy(p.counters)
 	if origin != rule.OtherOrigins {
-		c.Named = &call.NamedOrigin{Evidence: p.evidenceFrom(origin)}
+		c.IsFor(p.evidenceFrom(origin))
 	}
 	for i := range p.active {
 		if entry := &p.active[i]; isFor(entry.target, origin) {
@@ -167,7 +167,7 @@ func (p *Planner) chain(c *call.Chain, origin string) {
 	}
 	for i := range p.shadows {
 		if entry := &p.shadows[i]; isFor(entry.target, origin) {
-			c.Shadows = append(c.Shadows, entry.step())
+			c.AddShadow(entry.step())
 		}
 	}
 	c.Finish(p.Observed)

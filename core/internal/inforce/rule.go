@@ -31,6 +31,7 @@ type Rule struct {
 	// core.ruleStore.mu guards what follows.
 	Removed    bool
 	LookedBack bool              // the names called before it came into force were looked at
+	Needs      bool              // the version reads signals, or is for the whole fleet
 	Counted    bool              // the resource whose passes it counts was called, as far as the engine remembers
 	Version    rule.Rule         // that is in force, or about to be
 	Excepts    func(string) bool // names that the pattern matches and the rule is not for; nil if there are none
@@ -47,7 +48,6 @@ type State struct {
 	Version  rule.Rule // that the limiter was made for
 	Limiter  call.VersionedLimiter
 	Refusals *call.Refusals // of the version
-	Tally    *call.Tally    // where they are counted
 	promised atomic.Int64   // tokens that calls of the resource will take which wait for other rules
 
 	Transitions *Transitions // of the limiter, of a kind that has states; else nil
@@ -79,7 +79,17 @@ func NewRule(r rule.Rule, forcedOnKind *ForcedState, exempt func(string) bool) *
 // SetVersion notes which version of the rule is in force, or about to be, and its target.
 func (a *Rule) SetVersion(r rule.Rule, target *rule.Target) {
 	a.Version = r
+	a.Needs = r.Fleet() || len(r.Signals()) > 0 || len(r.Hints()) > 0
 	a.Excepts = eitherOf(target.Excepts(), a.exempt)
+}
+
+// CountsLike is [rule.Target.CountsLike] of a target and that of the rule. Of a rule without a pattern the version in
+// force is not read, as ten thousand rules are far apart in memory.
+func (a *Rule) CountsLike(target *rule.Target) bool {
+	if a.Pattern != nil {
+		return target.CountsLike(a.Target())
+	}
+	return target.Match == "" && !target.Shared && a.Resource == target.Resource && a.Related == target.Related
 }
 
 // Target returns the target of the version in force, or about to be.
@@ -140,8 +150,8 @@ func ByKey(a, b *Rule) int {
 // Update notes which version of the rule is in force, with its limiter. Calls that have
 // come before refuse by what they have found.
 func (s *State) Update(version rule.Rule, limiter call.VersionedLimiter) {
-	if version.Answer() != s.Version.Answer() || version.Forbids() != s.Version.Forbids() {
-		s.Refusals = call.NewRefusals(s.Refusals.Resource, version, s.Tally)
+	if !s.Refusals.AreOf(version) {
+		s.Refusals = call.NewRefusals(s.Refusals.Resource, version, s.Refusals.Tally)
 	}
 	s.Version, s.Limiter = version, limiter
 }
