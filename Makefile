@@ -16,7 +16,7 @@ MODULES = $(shell go list -m -f '{{.Dir}}')
 RELEASE := GOWORK=off go run -C tools/release .
 
 .PHONY: all check build vet vet-others lint format test test-386 test-oldest consumers race fuzz long soak overload
-.PHONY: monitoring bench-serve dashboard console-editor quickstart tidy tidy-check tags clean
+.PHONY: monitoring bench-serve dashboard console-editor console-page quickstart tidy tidy-check tags clean
 .PHONY: bench bench-speed bench-growth bench-exactness bench-evenness bench-reload bench-memory bench-lists bench-overload
 .PHONY: bench-adapters bench-adapter-speed bench-fleet bench-test bench-packages
 
@@ -123,6 +123,10 @@ console-editor:
 	for name in $$(cd node_modules && ls -d @codemirror/* @marijn/* crelt style-mod w3c-keyname); do \
 		printf '%s\n\n' "$$name"; cat node_modules/$$name/LICENSE; printf '\n'; \
 	done >../assets/editor.licenses.txt && rm -rf node_modules
+
+# The script and the style of the console, from console/page into console/assets. Who changes them needs this, and no npm.
+console-page:
+	cd console && UPDATE_GOLDEN=1 go test -count 1 -run TestPageIsMadeOfItsSources .
 
 # The strategies of adaptive rules beside fixed limits, simulated, into docs/overload.md and its pictures: some minutes.
 overload:

@@ -1,7 +1,6 @@
 package console
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -119,28 +118,3 @@ type answerError struct {
 }
 
 func (e answerError) Error() string { return fmt.Sprintf("it answers %d: %s", e.status, e.text) }
-
-// inProcess sends requests to a handler of this process.
-type inProcess struct{ handler http.Handler }
-
-// RoundTrip implements [http.RoundTripper].
-func (p inProcess) RoundTrip(r *http.Request) (*http.Response, error) {
-	answer := &recorded{header: make(http.Header), status: http.StatusOK}
-	p.handler.ServeHTTP(answer, r)
-	return &http.Response{
-		StatusCode: answer.status, Header: answer.header, Body: io.NopCloser(&answer.body), ContentLength: int64(answer.body.Len()), Request: r,
-	}, nil
-}
-
-// recorded is an answer in memory.
-type recorded struct {
-	header http.Header
-	status int
-	body   bytes.Buffer
-}
-
-func (r *recorded) Header() http.Header { return r.header }
-
-func (r *recorded) WriteHeader(status int) { r.status = status }
-
-func (r *recorded) Write(p []byte) (int, error) { return r.body.Write(p) }

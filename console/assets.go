@@ -6,18 +6,14 @@ import (
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
-	"errors"
 	"mime"
 	"net/http"
 	"path"
 	"strings"
 )
 
-//go:embed assets page
+//go:embed assets
 var files embed.FS
-
-// script is the file that has all modules of the directory page.
-const script = "app.js"
 
 // asset is a file of the page.
 type asset struct {
@@ -35,19 +31,16 @@ type assets struct {
 // readAssets returns the files of the page.
 func readAssets() assets {
 	entries, err := files.ReadDir("assets")
-	linked, linkErr := link(script, func(name string) ([]byte, error) { return files.ReadFile("page/" + name) })
-	if err = errors.Join(err, linkErr); err != nil {
+	if err != nil {
 		panic(err) // they are part of the program
 	}
-	all := assets{files: map[string]asset{script: newAsset(script, linked)}}
+	all := assets{files: make(map[string]asset)}
 	sums := sha256.New()
-	_, _ = sums.Write(linked)
 	for _, entry := range entries {
 		plain, err := files.ReadFile("assets/" + entry.Name())
 		if err != nil {
 			panic(err)
 		}
-		plain = lean(plain, path.Ext(entry.Name()))
 		_, _ = sums.Write(plain)
 		all.files[entry.Name()] = newAsset(entry.Name(), plain)
 	}
@@ -60,21 +53,6 @@ func readAssets() assets {
 func newAsset(name string, plain []byte) asset {
 	sum := sha256.Sum256(plain)
 	return asset{plain, zip(plain), kindOf(name), `"` + hex.EncodeToString(sum[:12]) + `"`}
-}
-
-// lean returns a script, a style or the page without its indentation and its lines of comments, which are for those who
-// read the source.
-func lean(text []byte, extension string) []byte {
-	if extension != ".js" && extension != ".css" && extension != ".html" {
-		return text
-	}
-	kept := make([]byte, 0, len(text))
-	for line := range bytes.Lines(text) {
-		if line = bytes.TrimLeft(line, " "); !bytes.HasPrefix(line, []byte("//")) {
-			kept = append(kept, line...)
-		}
-	}
-	return kept
 }
 
 // kindOf returns the type of a file. It does not ask the system, which may know other ones.

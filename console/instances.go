@@ -32,7 +32,8 @@ type instance struct {
 	address string // as it is shown; "" for this process
 	base    string // of URLs
 	client  *http.Client
-	problem string // why it cannot be asked, "" if it can
+	local   http.Handler // that is asked in place of an address; nil for other processes
+	problem string       // why it cannot be asked, "" if it can
 	token   controlToken
 }
 
@@ -71,6 +72,9 @@ func (i instance) ask(ctx context.Context, path string, query url.Values, into a
 	if len(query) > 0 {
 		at += "?" + query.Encode()
 	}
+	if i.local != nil {
+		return askInProcess(ctx, i.local, at, into)
+	}
 	return fetch(ctx, i.client, at, into)
 }
 
@@ -96,8 +100,7 @@ func newInstances(o *Options) *instances {
 		of.remote = newRemoteClient(o.Dial, tellTimeout)
 		return of
 	}
-	client := &http.Client{Transport: inProcess{inspect.Handler(o.Engine)}}
-	of.local = &instance{name: "this process", base: "http://localhost/", client: client}
+	of.local = &instance{name: "this process", base: "http://localhost/", local: inspect.Handler(o.Engine)}
 	return of
 }
 

@@ -18,20 +18,11 @@ type statuses struct {
 	known  []answered[inspect.Status]
 	err    error
 	at     time.Time
-	took   time.Duration // the last reading, of this process
 }
 
-const (
-	// statusAge is how old a status may be that is shown. It has up to a thousand limiters: nobody needs it
-	// each second.
-	statusAge = 1900 * time.Millisecond
-
-	// mostStatusAge is how old it may be where many resources make it dear: it takes a hundredth of the time.
-	mostStatusAge = 4900 * time.Millisecond
-)
-
-// age returns how old what is known may be.
-func (s *statuses) age() time.Duration { return min(max(100*s.took, statusAge), mostStatusAge) }
+// statusAge is how old a status may be that is shown. It may have a thousand limiters: nobody needs it each
+// second.
+const statusAge = 1900 * time.Millisecond
 
 // forget has them read again, since something was changed.
 func (s *statuses) forget() {
@@ -40,11 +31,11 @@ func (s *statuses) forget() {
 	s.at = time.Time{}
 }
 
-// read returns them as they were within the last two seconds, or five where many resources make it dear.
+// read returns them as they were within the last two seconds.
 func (s *statuses) read(ctx context.Context) ([]answered[inspect.Status], error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if time.Since(s.at) < s.age() {
+	if time.Since(s.at) < statusAge {
 		return s.known, s.err
 	}
 	all, err := s.fleet.list(ctx)
@@ -54,13 +45,9 @@ func (s *statuses) read(ctx context.Context) ([]answered[inspect.Status], error)
 	}
 	// The answer may come when the screen that has asked is closed, and others need it.
 	ctx = context.WithoutCancel(ctx)
-	began := time.Now()
 	s.known = s.gather.ask(ctx, all, func(ctx context.Context, i instance) (status inspect.Status, err error) {
 		return status, i.ask(ctx, "status", url.Values{"limiters": {"changed"}}, &status)
 	})
 	s.err, s.at = nil, time.Now()
-	if s.fleet.local != nil { // of others it is not known how long they work for it
-		s.took = s.at.Sub(began)
-	}
 	return s.known, nil
 }

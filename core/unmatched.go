@@ -24,9 +24,11 @@ type Unmatched struct {
 // noteMatched takes note of the rules that calls have matched, but for those of names
 // beyond the bound, whose rules are noted when they are looked up.
 func (e *Engine) noteMatched() {
-	for _, r := range e.resources.all(e.clock.Now()) {
-		if r != e.resources.overflowResource {
-			r.noteMatched()
+	if e.rules.awaitsMatches() {
+		for _, r := range e.resources.all(e.clock.Now()) {
+			if r != e.resources.overflowResource {
+				r.noteMatched()
+			}
 		}
 	}
 	e.rules.mu.Lock()
@@ -40,6 +42,19 @@ func (e *Engine) noteMatched() {
 			active.Counted = e.resources.knowsCallOf(active.Related)
 		}
 	}
+}
+
+// awaitsMatches says whether there are rules of which it is not known that calls have matched them. Once there
+// are none, nobody has to look at all resources.
+func (s *ruleStore) awaitsMatches() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, active := range s.active {
+		if !active.Called.Load() || !active.Matched.Load() {
+			return true
+		}
+	}
+	return false
 }
 
 // knowsCallOf says whether a resource was called, as far as the registry remembers.

@@ -117,6 +117,10 @@ func (h handler) events(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	of := EventsOf(h.engine, since)
+	if _, asValue := w.(ContentWriter); asValue {
+		answer(w, http.StatusOK, of)
+		return
+	}
 	page := struct {
 		Events
 		Encoded []json.RawMessage `json:"events"` // in place of those of the page

@@ -108,11 +108,10 @@ func fleetOf(of *core.FleetStatus, c clock.Clock) *Fleet {
 // of the limits of their fleet. It asks the backend, no longer than its timeout or until the
 // context ends; if it cannot tell, the status says why.
 func StatusWithShares(ctx context.Context, engine *core.Engine) Status {
-	return statusWithShares(ctx, engine, Selection{})
+	return withShares(ctx, engine, StatusOf(engine))
 }
 
-func statusWithShares(ctx context.Context, engine *core.Engine, s Selection) Status {
-	status := statusOf(engine, s)
+func withShares(ctx context.Context, engine *core.Engine, status Status) Status {
 	if status.Fleet == nil || engine.Fleet() == nil || len(status.Fleet.Limits) == 0 {
 		return status
 	}

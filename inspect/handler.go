@@ -32,7 +32,7 @@ func Handler(engine *core.Engine, options ...Option) http.Handler {
 	if engine == nil {
 		engine = penstock.Default()
 	}
-	h := handler{engine: engine, recent: new(recentTimes), orders: new(resourceOrders), streams: new(streams)}
+	h := handler{engine: engine, recent: new(recentTimes), orders: new(resourceOrders), changed: new(changedLimiters), streams: new(streams)}
 	for _, option := range options {
 		option(&h)
 	}
@@ -64,6 +64,7 @@ type handler struct {
 	engine  *core.Engine
 	recent  *recentTimes
 	orders  *resourceOrders
+	changed *changedLimiters
 	streams *streams
 	callers *controlCallers // for which hosts requests may be; nil for all
 
@@ -113,14 +114,14 @@ func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (h handler) status(w http.ResponseWriter, r *http.Request) {
-	var s Selection
-	if of := r.URL.Query().Get("limiters"); of != "" {
-		if s.changed = of == "changed"; !s.changed {
-			answer(w, http.StatusBadRequest, Failure{"inspect: limiters is " + rule.Quote(of) + `: it is "changed", or left out`})
-			return
-		}
+	switch of := r.URL.Query().Get("limiters"); of {
+	case "":
+		answer(w, http.StatusOK, StatusWithShares(r.Context(), h.engine))
+	case "changed":
+		answer(w, http.StatusOK, withShares(r.Context(), h.engine, statusOf(h.engine, h.changed.limiters(h.engine))))
+	default:
+		answer(w, http.StatusBadRequest, Failure{"inspect: limiters is " + rule.Quote(of) + `: it is "changed", or left out`})
 	}
-	answer(w, http.StatusOK, statusWithShares(r.Context(), h.engine, s))
 }
 
 // onlyGet answers requests that are not GET ones, and says whether the request is one.
@@ -159,7 +160,20 @@ func (h handler) explain(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusOK, Explain(h.engine, call))
 }
 
+// ContentWriter is a writer of responses that takes what a [Handler] answers as a value, such as a [Status], in
+// place of its JSON: for those who ask the handler of their own process. They must not change what it holds.
+type ContentWriter interface {
+	http.ResponseWriter
+
+	// WriteContent is called once, in place of WriteHeader and Write.
+	WriteContent(code int, content any)
+}
+
 func answer(w http.ResponseWriter, code int, content any) {
+	if to, ok := w.(ContentWriter); ok {
+		to.WriteContent(code, content)
+		return
+	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("X-Content-Type-Options", "nosniff")

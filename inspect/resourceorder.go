@@ -11,10 +11,10 @@ const (
 	// leastOrdered is how many resources there have to be for their order to be kept for a time.
 	leastOrdered = 1000
 
-	// orderShare is how much longer an order is kept than it took to find it, so that this costs a hundredth
-	// of a core, and maxOrderAge the longest time.
-	orderShare  = 100
-	maxOrderAge = 5 * time.Second
+	// keptShare is how much longer is kept what is found among all resources than it took to find it, so that
+	// this costs a three-hundredth of a core, and maxKept the longest time.
+	keptShare = 300
+	maxKept   = 5 * time.Second
 
 	maxOrders = 16 // that are kept
 )
@@ -47,7 +47,7 @@ func (o *resourceOrders) keep(key pageKey, list []selected, total int, from, unt
 	if total < leastOrdered {
 		return
 	}
-	found := &resourceOrder{total: total, until: until.Add(min(orderShare*until.Sub(from), maxOrderAge))}
+	found := &resourceOrder{total: total, until: keptUntil(from, until)}
 	for i := range list {
 		found.names = append(found.names, list[i].view.Name())
 	}
@@ -62,6 +62,11 @@ func (o *resourceOrders) keep(key pageKey, list []selected, total int, from, unt
 		o.known = make(map[pageKey]*resourceOrder)
 	}
 	o.known[key] = found
+}
+
+// keptUntil returns until when something is kept that it took from one instant to another to find.
+func keptUntil(began, found clock.Instant) clock.Instant {
+	return found.Add(min(keptShare*found.Sub(began), maxKept))
 }
 
 // orderedResources returns the resources that a query selects, in its order, up to the end of the page, and

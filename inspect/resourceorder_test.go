@@ -42,7 +42,7 @@ func TestOrderOfManyResourcesIsKeptForATime(t *testing.T) {
 		call("r8")
 	}
 	require.Equal(t, "r7", first(), "as it was")
-	c.Advance(999 * time.Millisecond)
+	c.Advance(2999 * time.Millisecond)
 	require.Equal(t, "r7", first())
 	kept, _ := h.orderedResources(&f)
 	passed, _ := kept[0].view.CallsOfMinute()
@@ -51,7 +51,7 @@ func TestOrderOfManyResourcesIsKeptForATime(t *testing.T) {
 	require.Equal(t, "r8", first(), "found anew")
 
 	h.orders.keep(pageKey{"", SortPassed, 2}, list, total, c.Now().Add(-time.Hour), c.Now())
-	c.Advance(maxOrderAge)
+	c.Advance(maxKept)
 	require.Equal(t, "r8", first(), "it is kept no longer")
 	for i := range 3 * maxOrders {
 		h.orders.keep(pageKey{fmt.Sprint(i), SortPassed, 2}, list, total, c.Now().Add(-time.Hour), c.Now())

@@ -141,13 +141,23 @@ func (h handler) resources(w http.ResponseWriter, r *http.Request) {
 		Encoded:   []json.RawMessage{},
 	}
 	size, shown := 0, min(filter.Offset, len(found))
+	_, asValue := w.(ContentWriter)
 	for ; shown < len(found) && size <= maxPageSize; shown++ {
-		encoded, _ := json.Marshal(h.resourceOf(found[shown].view, filter.Seconds)) // never fails: numbers are finite
+		of := h.resourceOf(found[shown].view, filter.Seconds)
+		if asValue {
+			page.Resources.Resources = append(page.Resources.Resources, of)
+			continue
+		}
+		encoded, _ := json.Marshal(of) // never fails: numbers are finite
 		page.Encoded = append(page.Encoded, encoded)
 		size += len(encoded)
 	}
 	if shown < total && filter.Offset < total {
 		page.Next = shown
+	}
+	if asValue {
+		answer(w, http.StatusOK, page.Resources)
+		return
 	}
 	answer(w, http.StatusOK, page)
 }

@@ -147,10 +147,10 @@ type Document struct {
 }
 
 // StatusOf returns the status of the engine. It asks no other machine, see [StatusWithShares].
-func StatusOf(engine *core.Engine) Status { return statusOf(engine, Selection{}) }
+func StatusOf(engine *core.Engine) Status { return statusOf(engine, LimitersOf(engine, Selection{})) }
 
-// statusOf returns the status of the engine, with some of its limiters.
-func statusOf(engine *core.Engine, s Selection) Status {
+// statusOf returns the status of the engine, with these limiters.
+func statusOf(engine *core.Engine, limiters Limiters) Status {
 	of, c := engine.Status(), engine.Clock()
 	now := c.Now()
 	status := Status{
@@ -180,7 +180,6 @@ func statusOf(engine *core.Engine, s Selection) Status {
 		status.Signals = append(status.Signals, signalOf(&s, c))
 	}
 	status.Fleet = fleetOf(of.Fleet, c)
-	limiters := LimitersOf(engine, s)
 	status.Limiters, status.MoreLimiters, status.MoreValues = limiters.Limiters, limiters.MoreLimiters, limiters.MoreValues
 	return status
 }

@@ -147,6 +147,11 @@ func (p *part[T]) copy() *part[T] {
 
 // All returns the values that are there now, without those that are gone.
 func (t *Table[T]) All() (all []*T) {
+	slots := 0
+	for i := range t.parts {
+		slots += len(t.parts[i].Load().slots)
+	}
+	all = make([]*T, 0, slots*2/3) // no more are used, unless names come meanwhile
 	for i := range t.parts {
 		p := t.parts[i].Load()
 		for j := range p.slots {
