@@ -64,12 +64,12 @@ func New(config Config) *Engine {
 	})
 	e := &Engine{lists: config.Lists, exempt: exemptions(&config)}
 	e.init(&config)
-	e.rules.init(config, e.try)
 	e.signals = e.newSignals(&config)
 	if mistake := rule.CheckName(config.Fleet.Instance); mistake != "" {
 		panic("core: Config.Fleet.Instance " + mistake)
 	}
 	e.fleet.Init(config.Fleet, config.Clock, e.fleetLogger(), config.Seed)
+	e.rules.init(config, e.tries(&config))
 	e.limiters.init(&e.callEnv, &config, e.signals, e.fleet.Member)
 	e.resources.init(&e.limiters, e.Kinds(), config.MaxResources)
 	e.sources.init()

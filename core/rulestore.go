@@ -28,9 +28,6 @@ type ruleStore struct {
 }
 
 func (s *ruleStore) init(config Config, try func([]rules.Replacement) error) {
-	if len(config.Kinds) == 0 {
-		try = nil
-	}
 	most := config.MaxRemoval
 	if !(most > 0) {
 		most = 1

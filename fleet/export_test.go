@@ -6,3 +6,6 @@ func (b *Budget) Leased() int64 {
 	defer b.member.mu.Unlock()
 	return packedTokens(b.packed.Load()).tokens() - b.debt
 }
+
+// Arrive notes that the answer to the batch is there, as whoever sends it does before it is delivered.
+func (b *Batch) Arrive() { b.arrived.Store(true) }

@@ -201,6 +201,15 @@ func (m *Member) newAsker(g *Group, terms Terms, operation Operation, onOutage O
 	return a
 }
 
+// CheckPlaces returns an error if the backend does not count, so that instances cannot share limits on
+// calls under way: [ErrUnsupported].
+func (m *Member) CheckPlaces() error {
+	if m.canCount() {
+		return nil
+	}
+	return errNoCount
+}
+
 // canCount says whether the backend is a store.
 func (m *Member) canCount() bool {
 	if m.config.Backend == nil {

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"errors"
 	"strconv"
 	"strings"
 	"time"
@@ -25,7 +26,7 @@ func hasLostBucket(before, after string, tolerance time.Duration) bool {
 func hasLostWindow(before, after string) bool {
 	then, ok := parseWindow(before)
 	now, ok2 := parseWindow(after)
-	if !ok || !ok2 || then.shape != now.shape {
+	if !ok || !ok2 || then.windowShape != now.windowShape {
 		return false
 	}
 	var counted, left int64
@@ -41,10 +42,20 @@ func hasLostWindow(before, after string) bool {
 // windowState is the counts of the buckets of a window, the last one first, as a store tells
 // them: <length>x<buckets>:<last bucket>:<its count>,<the count before>,…
 type windowState struct {
-	shape   string
+	windowShape
+	last   int64
+	counts []int64
+}
+
+// windowShape is how a store parts a window.
+type windowShape struct {
+	length  int64 // of a bucket, in microseconds
 	buckets int64
-	last    int64
-	counts  []int64
+}
+
+// windowShape is the shape that the store has of the window of the budget.
+func (b *Budget) windowShape() windowShape {
+	return windowShape{b.bucketLength().Microseconds(), int64(b.terms.Buckets)}
 }
 
 func (s *windowState) count(bucket int64) int64 {
@@ -75,16 +86,16 @@ func parseWindow(state string) (s windowState, ok bool) {
 	if len(parts) != 3 {
 		return s, false
 	}
-	s.shape = parts[0]
-	_, buckets, _ := strings.Cut(parts[0], "x")
-	var err, err2 error
-	s.buckets, err = strconv.ParseInt(buckets, 10, 64)
-	s.last, err2 = strconv.ParseInt(parts[1], 10, 64)
+	length, buckets, _ := strings.Cut(parts[0], "x")
+	var err, err2, err3 error
+	s.length, err = strconv.ParseInt(length, 10, 64)
+	s.buckets, err2 = strconv.ParseInt(buckets, 10, 64)
+	s.last, err3 = strconv.ParseInt(parts[1], 10, 64)
 	for text := range strings.SplitSeq(parts[2], ",") {
 		count, _ := strconv.ParseInt(text, 10, 64)
 		s.counts = append(s.counts, count)
 	}
-	return s, err == nil && err2 == nil
+	return s, errors.Join(err, err2, err3) == nil
 }
 
 // present is how many tokens count in the window that ends with the present bucket, as far as the

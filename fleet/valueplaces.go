@@ -34,8 +34,8 @@ type ValuePlaces struct {
 	place    int // in the list of all, -1 if released
 	onOutage OnOutage
 	values   map[ValueID]*valuePlaces
-	slots    []*valuePlaces // of values with calls under way; nil where one is free
-	free     []int          // slots
+	slots    []valueSlot // of calls under way
+	free     []int       // slots
 	shards   [valueShards]valueShard
 
 	asking    []*valuePlaces // have calls that wait for an answer, or something that is to be told at once
@@ -75,7 +75,7 @@ type valuePlaces struct {
 	id      ValueID
 	name    string // in requests
 	shard   *valueShard
-	slot    int // from 1, 0 if it has none
+	number  int64 // the fencing number of calls that begin now; 0 before the first grant
 	limit   int64
 	inUse   int64 // calls under way
 	held    int64 // places that calls may have without asking
@@ -86,6 +86,12 @@ type valuePlaces struct {
 	isAsking, isReturning bool
 	tellAgain             bool
 	doubtUntil            clock.Instant // the store may count another number until then; 0: no
+}
+
+// valueSlot is a call under way.
+type valueSlot struct {
+	value  *valuePlaces // nil: the slot is free
+	number int64        // see [ValuePlaces.Number]
 }
 
 // valueClaim is a claim under way.
@@ -231,7 +237,7 @@ func (w *PlaceWait) Leave(now clock.Instant) {
 	w.left = true
 	switch w.state {
 	case WaitAllowed:
-		p.end(now, w.value)
+		p.end(now, w.ticket)
 	case WaitPending:
 		if i := slices.Index(w.value.waiting, w); i >= 0 { // else it is in a claim under way
 			w.value.waiting = slices.Delete(w.value.waiting, i, i+1)
@@ -246,9 +252,19 @@ func (p *ValuePlaces) End(now clock.Instant, ticket uint64) {
 	m := p.member
 	m.mu.Lock()
 	defer m.unlock(now)
-	if at := int(ticket) - 1; at >= 0 && at < len(p.slots) && p.slots[at] != nil {
-		p.end(now, p.slots[at])
+	p.end(now, ticket)
+}
+
+// Number returns the fencing number of a call under way: higher than those of the calls that had its
+// place before on other instances. It is 0 if the fleet has granted no place of the value yet, as in an
+// outage, or if the call has ended.
+func (p *ValuePlaces) Number(ticket uint64) uint64 {
+	p.member.mu.Lock()
+	defer p.member.mu.Unlock()
+	if slot := p.slotOf(ticket); slot != nil {
+		return uint64(slot.number)
 	}
+	return 0
 }
 
 // InUse returns how many calls of a value are under way on this instance.
@@ -312,30 +328,39 @@ func (v *valuePlaces) mayUseHeld(now clock.Instant, limit int64) bool {
 
 // pass has a call pass, and returns its ticket.
 func (p *ValuePlaces) pass(v *valuePlaces) (ticket uint64) {
-	if v.slot == 0 {
-		if n := len(p.free); n > 0 {
-			v.slot, p.free = p.free[n-1], p.free[:n-1]
-		} else {
-			p.slots = append(p.slots, nil)
-			v.slot = len(p.slots)
-		}
-		p.slots[v.slot-1] = v
+	call := valueSlot{v, v.number}
+	if n := len(p.free); n > 0 {
+		ticket, p.free = uint64(p.free[n-1]), p.free[:n-1]
+		p.slots[ticket-1] = call
+	} else {
+		p.slots = append(p.slots, call)
+		ticket = uint64(len(p.slots))
 	}
 	v.inUse++
 	v.shard.inUse++
 	p.inUse++
-	return uint64(v.slot)
+	return ticket
 }
 
-func (p *ValuePlaces) end(now clock.Instant, v *valuePlaces) {
+// slotOf returns the slot of a call under way, nil if it has ended.
+func (p *ValuePlaces) slotOf(ticket uint64) *valueSlot {
+	if ticket == 0 || ticket > uint64(len(p.slots)) || p.slots[ticket-1].value == nil {
+		return nil
+	}
+	return &p.slots[ticket-1]
+}
+
+func (p *ValuePlaces) end(now clock.Instant, ticket uint64) {
+	slot := p.slotOf(ticket)
+	if slot == nil {
+		return
+	}
+	v := slot.value
+	*slot = valueSlot{}
+	p.free = append(p.free, int(ticket))
 	v.inUse--
 	v.shard.inUse--
 	p.inUse--
-	if v.inUse == 0 {
-		p.slots[v.slot-1] = nil
-		p.free = append(p.free, v.slot)
-		v.slot = 0
-	}
 	p.serve(now, v)
 	if v.inUse < v.told {
 		p.returnSoon(now, v)

@@ -118,16 +118,28 @@ func (p *ValuePlaces) settleDoubts(now clock.Instant) {
 	}
 }
 
-// expire decides on calls that could not ask in time.
+// expire decides on calls that could not ask in time, unless the process was paused: then they have
+// still to ask.
 func (p *ValuePlaces) expire(now clock.Instant) {
 	for _, v := range p.asking {
 		if len(v.waiting) == 0 {
 			continue // it is told of for another reason
 		}
-		if v.waiting[0].asked.Add(p.member.config.Timeout) > now {
-			break
+		switch late := now.Sub(v.waiting[0].asked); {
+		case late < p.member.config.Timeout:
+			return
+		case late < pausedAfter*p.member.config.Timeout:
+			p.decideAll(v)
+		default:
+			askFrom(now, v.waiting)
 		}
-		p.decideAll(v)
+	}
+}
+
+// askFrom has calls ask within the timeout from now on.
+func askFrom(now clock.Instant, calls []*PlaceWait) {
+	for _, w := range calls {
+		w.asked = max(w.asked, now)
 	}
 }
 
@@ -237,10 +249,14 @@ func (c *valueClaim) answered(now clock.Instant, reply *Reply) {
 		if s.values == 0 {
 			s.beatAt = never
 		}
-	case now >= s.end: // the instance was paused: others may have what was granted
+	case now >= s.end || now >= c.sent.Add(p.life()): // the instance was paused: others may have what was granted
+		askFrom(now, c.calls)
 		c.askAgain()
 	default:
 		c.value.tellAgain = false // it is what has just been told
+		if g.Granted > 0 {
+			c.value.number = max(c.value.number, g.Number)
+		}
 		c.granted(now, g.Granted)
 	}
 }
@@ -301,6 +317,8 @@ func (c *valueClaim) unanswered(now clock.Instant, err error) {
 	} else {
 		if c.askAgain(); now.Sub(c.sent) < pausedAfter*p.member.config.Timeout {
 			p.decideAll(v)
+		} else {
+			askFrom(now, v.waiting)
 		}
 		if v.doubtUntil == 0 {
 			p.doubted = append(p.doubted, v)
@@ -328,6 +346,7 @@ func (p *ValuePlaces) tellAll(of *valueShard) {
 	for _, v := range p.values {
 		if (of == nil || v.shard == of) && (v.inUse > 0 || v.told > 0 || v.doubtUntil > 0) {
 			v.tellAgain = true
+			v.held = min(v.held, v.inUse) // others may have the free ones meanwhile
 			p.tellSoon(v)
 		}
 	}

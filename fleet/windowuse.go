@@ -1,8 +1,6 @@
 package fleet
 
 import (
-	"fmt"
-
 	"github.com/penstock-go/penstock/clock"
 )
 
@@ -67,7 +65,7 @@ func (b *Budget) Watch(f func()) { b.watch.Store(&f) }
 // learnUse takes the state of the window that a reply tells, unless it has the shape of another version of
 // the rule. The mutex of the member is held.
 func (b *Budget) learnUse(now clock.Instant, w *windowState) {
-	if w.shape != fmt.Sprintf("%dx%d", b.bucketLength().Microseconds(), b.terms.Buckets) {
+	if w.windowShape != b.windowShape() {
 		return
 	}
 	last := w.last

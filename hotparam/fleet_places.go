@@ -51,6 +51,7 @@ var (
 	_ rule.Retirer     = (*placesLimiter)(nil)
 	_ rule.QuotaReader = (*placesLimiter)(nil)
 	_ rule.ValueKeeper = (*placesLimiter)(nil)
+	_ rule.Placed      = (*placesLimiter)(nil)
 )
 
 // newPlacesLimiter returns a limiter of which no call is under way.
@@ -268,6 +269,14 @@ func (l *placesLimiter) GiveBack(now clock.Instant, ticket rule.Ticket, _ int32)
 
 // Done ends a call.
 func (l *placesLimiter) Done(ticket rule.Ticket, e rule.Exit) { l.GiveBack(e.Now, ticket, 1) }
+
+// PlaceNumber implements [rule.Placed].
+func (l *placesLimiter) PlaceNumber(_ clock.Instant, ticket rule.Ticket) (uint64, bool) {
+	if ticket == 0 {
+		return 0, false
+	}
+	return l.fleet.places.Number(uint64(ticket)), true
+}
 
 // Settle does nothing: a call takes one place, whatever its tokens.
 func (*placesLimiter) Settle(_, _ clock.Instant, _ rule.Ticket, _ int32) {}

@@ -26,6 +26,7 @@ func Kind() *rule.Type[Rule] {
 		Attributes:  attributes,
 		NamesValues: func(r Rule) bool { return r.Values.Len() > 0 },
 		Fleet:       isOfFleet,
+		Places:      func(r Rule) bool { return r.Concurrency != 0 },
 		Counts:      func(r Rule) rule.Counts { return r.Counts },
 		Demotes:     func(r Rule) bool { return r.OnExceed == ExceedDemote },
 		Forbids:     forbids,

@@ -169,7 +169,7 @@ func (p *pool) resumeLease(l *limiter, now clock.Instant) {
 const never = clock.Instant(1<<63 - 1)
 
 // PlaceNumber implements [rule.Placed].
-func (l *limiter) PlaceNumber(start clock.Instant) (uint64, bool) {
+func (l *limiter) PlaceNumber(start clock.Instant, _ rule.Ticket) (uint64, bool) {
 	p := l.pool
 	if p.lease == nil {
 		return 0, false

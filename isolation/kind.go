@@ -24,6 +24,7 @@ func Kind() *rule.Type[Rule] {
 		Adopt:      adopt,
 		Gauges:     gauges(),
 		Fleet:      isOfFleet,
+		Places:     isOfFleet,
 	})
 }
 

@@ -142,9 +142,10 @@ type Aged interface {
 type Placed interface {
 	Limiter
 
-	// PlaceNumber returns the fencing number of a call that passed at an instant, which is higher
-	// than those of calls that had its place before; false if the limit is none of the fleet.
-	PlaceNumber(start clock.Instant) (uint64, bool)
+	// PlaceNumber returns the fencing number of a call under way that passed at an instant and has a
+	// ticket: higher than those of calls that had its place before; false if the limit is none of the
+	// fleet, or the call has no place.
+	PlaceNumber(start clock.Instant, t Ticket) (uint64, bool)
 }
 
 // Watcher is a Finisher that looks at calls while they are under way, such as one that counts a slow

@@ -36,6 +36,9 @@ type Rule interface {
 	// Fleet says whether its limit is one for all instances of the service.
 	Fleet() bool
 
+	// Places says whether that limit is of calls under way, see [Spec.Places].
+	Places() bool
+
 	// Demotes says whether it gives calls the lowest priority in place of refusing them.
 	Demotes() bool
 
@@ -143,6 +146,10 @@ func (r *typedRule[R]) Hints() []Signal {
 }
 
 func (r *typedRule[R]) Fleet() bool { return r.of.spec.Fleet != nil && r.of.spec.Fleet(r.rule) }
+
+func (r *typedRule[R]) Places() bool {
+	return r.of.spec.Places != nil && r.Fleet() && r.of.spec.Places(r.rule)
+}
 
 func (r *typedRule[R]) Demotes() bool { return r.of.spec.Demotes != nil && r.of.spec.Demotes(r.rule) }
 

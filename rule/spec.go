@@ -61,6 +61,11 @@ type Spec[R comparable] struct {
 	// [Env.Fleet]. nil for kinds that have no such limits.
 	Fleet func(R) bool
 
+	// Places says whether what instances share is places of calls under way, which takes a backend that
+	// counts: a rule is refused where the engine has another one. It is only called for rules that Fleet
+	// says are for all instances. nil for kinds that have no such rules.
+	Places func(R) bool
+
 	// Demotes says whether the rule gives calls the lowest priority in place of refusing them: where
 	// a limiter of the rule refuses a call for now, the call passes it, takes nothing, and the rules
 	// after it see [PrioritySheddable]. [Forbidden] calls are refused nevertheless. No call waits for

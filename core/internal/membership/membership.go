@@ -3,6 +3,7 @@ package membership
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"sync"
 
@@ -39,6 +40,20 @@ func (f *Membership) Awaited() <-chan struct{} {
 	default:
 		return answered
 	}
+}
+
+// IsLimited says whether there is a backend that cannot do what some rules need, see [Membership.Check].
+func (f *Membership) IsLimited() bool { return f.Member != nil && f.Member.CheckPlaces() != nil }
+
+// Check says why a rule cannot be put in force with the backend that there is.
+func (f *Membership) Check(r rule.Rule) error {
+	if f.Member == nil || !r.Places() {
+		return nil
+	}
+	if err := f.Member.CheckPlaces(); err != nil {
+		return fmt.Errorf("core: rule %v: %w", r.Key(), err)
+	}
+	return nil
 }
 
 // Replace notes that a rule comes into force in place of another one; either may be nil. It
