@@ -76,7 +76,7 @@ func TestCallsWithoutASlotAllocateNothing(t *testing.T) {
 	require.NoError(t, e.Load(rules.Set{HotParam: []hotparam.Rule{
 		{Name: "r", Resource: "login", Param: rule.StringsOf("user"), Limit: 1, Window: time.Hour, MaxValues: 200_000},
 	}}))
-	calls := make([][]core.Option, 300_000)
+	calls := make([][]core.Option, 400_000)
 	for i := range calls {
 		calls[i] = newcomer(i)
 	}
@@ -91,7 +91,7 @@ func TestCallsWithoutASlotAllocateNothing(t *testing.T) {
 		passed++
 		guard.Exit()
 	}
-	for i < 250_000 { // it has grown
+	for i < 350_000 { // it has grown
 		enter()
 	}
 	passed, refused = 0, 0
@@ -100,7 +100,7 @@ func TestCallsWithoutASlotAllocateNothing(t *testing.T) {
 	assert.Positive(t, refused)
 	gauges := e.Snapshot().Resources[0].Rules[0].Gauges
 	assert.Positive(t, gauges[3], "without slot")
-	assert.InDelta(t, 200_000*12, gauges[6], 400_000, "bytes")
+	assert.InDelta(t, 200_000*15, gauges[6], 400_000, "bytes")
 }
 
 func fromSixteen(i int) []core.Option {

@@ -240,9 +240,7 @@ func (l *limiter) take(
 		if place, outcome = l.takePlace(t, s, limit-l.elsewhere(s, c.Now), c.Now); limit == 0 {
 			wait = rule.Never
 		}
-		if place.IsShared() {
-			l.noteFull()
-		}
+		l.noteIfShared(place)
 	}
 	return t, place, wait, outcome
 }

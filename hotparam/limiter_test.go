@@ -468,7 +468,7 @@ func TestStatusCountsValues(t *testing.T) {
 	got := gauges()
 	assert.InDelta(t, 50, got["values"], 0)
 	assert.InDelta(t, 1, got["penalised"], 0)
-	assert.InDelta(t, 1200, got["table_bytes"], 200)
+	assert.InDelta(t, 1616, got["table_bytes"], 100)
 	s.at(time.Second)
 	for i := range 400 {
 		s.ask(rule.Int(int64(1000 + i)))

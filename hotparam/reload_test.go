@@ -176,7 +176,7 @@ func TestManyResourcesHaveOneTable(t *testing.T) {
 		}
 	}
 	gauges := s.limiter.Status(s.now).Gauges
-	assert.LessOrEqual(t, gauges[0], 128.0, "values in the table")
+	assert.LessOrEqual(t, gauges[0], 144.0, "values in the table")
 	assert.Positive(t, gauges[3], "decisions without a slot")
 }
 

@@ -153,9 +153,10 @@ type Rule struct {
 	// MaxValues is how many values have a state of their own at the same time, over all
 	// resources of the rule. The state of a value is forgotten only when it is as that
 	// of a new one. Values that find no place share states, which is stricter and never
-	// looser; together, those that come from one network may use as much as some values may.
+	// looser; together, those that come from one network may use as much as some values may,
+	// and have some of the last places.
 	// The table is for [DefaultMaxValues] at first, and for as many as this when the first
-	// value finds no place. Defaults to what 500 new values a second take for as long as one
+	// value finds one of the last places only. Defaults to what 500 new values a second take for as long as one
 	// needs to be as new again, at least DefaultMaxValues and at most what 64 MiB hold; with
 	// Concurrency or ScopeFleet to DefaultMaxValues. From [MinMaxValues] to [MaxMaxValues].
 	MaxValues int

@@ -77,6 +77,7 @@ func (l *limiter) takeFrom(
 ) (t *tables, place table.Place, wait time.Duration, outcome table.Outcome) {
 	from := l.sourceOf(source)
 	if t, place, wait, outcome = l.take(s, c, from); outcome == table.Taken || outcome == table.Refused {
+		l.noteIfShared(place)
 		return t, place, wait, outcome
 	}
 	return l.takeAgain(s, c, from, outcome)
@@ -94,6 +95,7 @@ func (l *limiter) takeAgain(
 		case outcome == table.NoSlot && (s.isOwn || !l.sources):
 			from = table.NoSource
 		default:
+			l.noteIfShared(place)
 			return t, place, wait, outcome
 		}
 		t, place, wait, outcome = l.take(s, c, from)
@@ -137,11 +139,9 @@ func (l *limiter) hasGrown() bool {
 	return true
 }
 
-// grow has a larger table take over, up to that of [Rule.MaxValues], and says whether one has. If
-// it cannot grow, values find no slot from now on: that is told once.
+// grow has a larger table take over, up to that of [Rule.MaxValues], and says whether one has.
 func (l *limiter) grow(now clock.Instant) bool {
 	if now < clock.Instant(l.growAfter.Load()) {
-		l.noteFull()
 		return false
 	}
 	next := l.state.main.grow(l.compiled, l.main.Load(), now)
@@ -150,12 +150,18 @@ func (l *limiter) grow(now clock.Instant) bool {
 		return true
 	}
 	l.growAfter.Store(int64(addTo(now, growPause)))
-	l.noteFull()
 	return false
 }
 
 // toldAfter is how many calls without a slot are told: some happen by chance before a table is full.
 const toldAfter = 100
+
+// noteIfShared notes that a value has found no slot, if that is so.
+func (l *limiter) noteIfShared(place table.Place) {
+	if place.IsShared() {
+		l.noteFull()
+	}
+}
 
 // noteFull tells, once for a rule, that values find no slot.
 func (l *limiter) noteFull() {
@@ -210,14 +216,14 @@ func (t *tables) grow(size int, now clock.Instant) *tables {
 }
 
 // Most rules see few values. So a table has at first as many places as suffice for these, and
-// goes over to the number of MaxValues when the first value finds none. What MaxValues defaults
+// goes over to the number of MaxValues when the first value finds few. What MaxValues defaults
 // to is for a flood: so many new values a second for as long as one of them takes to be as new
 // again, in no more than so many bytes.
 const (
 	floodPerSecond = 500
 	floodBytes     = 64 << 20
-	bucketBytes    = 12 // of a value, with its part of what a table has beside
-	windowBytes    = 72
+	bucketBytes    = 15 // of a value, with its part of what a table has beside
+	windowBytes    = 90
 )
 
 // defaultMaxValues returns what MaxValues defaults to, of a rule whose other fields are complete.

@@ -60,6 +60,7 @@ type answer struct {
 	limit, policy []string // of the fields; nil where there is none
 	contentType   []string
 	body          []byte
+	noPolicy      []byte // the body where the rule has no policy that the fields tell
 
 	// limitsValues says that policy and limit are not those of all callers: they are made for each.
 	limitsValues bool
@@ -78,8 +79,9 @@ func (a *Answers) SetRetryAfter(header http.Header, block *core.BlockError) {
 	setField(header, "Retry-After", a.spread.pick(a.spread.valuesOf(block)))
 }
 
-// setFields sets the fields of the answer to a refused call with these options.
-func (a *Answers) setFields(header http.Header, made *answer, block *core.BlockError, opts []core.Option) {
+// setFields sets the fields of the answer to a refused call with these options. It says whether they
+// tell a policy of the rule.
+func (a *Answers) setFields(header http.Header, made *answer, block *core.BlockError, opts []core.Option) bool {
 	setField(header, "Retry-After", a.spread.pick(made.retryAfter))
 	policy, limit := made.policy, made.limit
 	if len(opts) > 0 && (made.limitsValues || limit != nil && core.CallTokens(opts...) > 1) {
@@ -87,6 +89,7 @@ func (a *Answers) setFields(header http.Header, made *answer, block *core.BlockE
 	}
 	setField(header, policyFieldName, policy)
 	setField(header, limitFieldName, limit)
+	return limit != nil
 }
 
 // WriteRefused answers a call by the origin that was refused with block: with the
@@ -95,11 +98,13 @@ func (a *Answers) setFields(header http.Header, made *answer, block *core.BlockE
 func (a *Answers) WriteRefused(w http.ResponseWriter, block *core.BlockError, origin string, opts ...core.Option) {
 	markRefused(w, block)
 	answer := a.refusal(block, origin)
-	header := w.Header()
-	a.setFields(header, answer, block, opts)
+	header, body := w.Header(), answer.body
+	if !a.setFields(header, answer, block, opts) {
+		body = answer.noPolicy
+	}
 	setField(header, "Content-Type", answer.contentType)
 	w.WriteHeader(answer.status)
-	_, _ = w.Write(answer.body) // fails only when the client has gone
+	_, _ = w.Write(body) // fails only when the client has gone
 }
 
 func (a *Answers) refusal(block *core.BlockError, origin string) *answer {
@@ -113,6 +118,8 @@ func (a *Answers) refusal(block *core.BlockError, origin string) *answer {
 	p := problemOfBlock(block, a.fields)
 	made.value.contentType = []string{problemType}
 	made.value.status, made.value.body = p.Status, p.encode()
+	p.ViolatedPolicies = nil
+	made.value.noPolicy = p.encode()
 	made.value.retryAfter = a.spread.valuesOf(block)
 	if !a.fields.Never() && block.Reason == rule.RateLimited {
 		made.value.policy, made.value.limit = a.fields.refusedFields(a.engine, block, []core.Option{core.Origin(origin)})

@@ -146,7 +146,7 @@ func TestProblemDistinguishesNeverFromUnknown(t *testing.T) {
 	}
 }
 
-// nameOf returns the name of a rule as a client reads it, in the fields if a rule can have that name.
+// nameOf returns the name of a rule as a client reads it; "" if no rule can have that name.
 func nameOf(t require.TestingT, rule string) string {
 	engine := core.New(core.Config{Logger: discardLogger()})
 	defer engine.Close()
@@ -157,10 +157,13 @@ func nameOf(t require.TestingT, rule string) string {
 		Policies []string `json:"violated-policies"`
 	}
 	require.NoError(t, json.Unmarshal(recorder.Body.Bytes(), &body))
-	if hasRule {
-		assert.Equal(t, body.Policies[0], parseList(t, recorder.Header(), "RateLimit")[0].name)
-		assert.Equal(t, body.Policies[0], parseList(t, recorder.Header(), "RateLimit-Policy")[0].name)
+	if !hasRule {
+		assert.Empty(t, body.Policies)
+		return ""
 	}
+	require.Len(t, body.Policies, 1)
+	assert.Equal(t, body.Policies[0], parseList(t, recorder.Header(), "RateLimit")[0].name)
+	assert.Equal(t, body.Policies[0], parseList(t, recorder.Header(), "RateLimit-Policy")[0].name)
 	return body.Policies[0]
 }
 
@@ -170,7 +173,7 @@ func TestNamesOfRulesBecomeStructuredStrings(t *testing.T) {
 		{"GET:/orders/{id}", "GET:/orders/{id}"},
 		{`say "hi" \o/, ok; q=1`, `say "hi" \o/, ok; q=1`},
 		{"größe", "gr%C3%B6%C3%9Fe"},
-		{"a\r\nSet-Cookie: b\x00\x7f", "a%0D%0ASet-Cookie: b%00%7F"},
+		{"a\r\nSet-Cookie: b\x00\x7f", ""}, // no rule can have this name
 		{"50%", "50%25"},
 		{"gr%C3%B6%C3%9Fe", "gr%25C3%25B6%25C3%259Fe"},
 		{"", ""},

@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/rule"
@@ -43,7 +45,8 @@ type problem struct {
 // a problem body (application/problem+json, RFC 9457):
 //
 //   - a refusal is answered by its reason: a rate limit with 429, the type
-//     "quota-exceeded" of the RateLimit draft and the policy in "violated-policies";
+//     "quota-exceeded" of the RateLimit draft and, if the field RateLimit-Policy is set
+//     and has it, the policy in "violated-policies";
 //     too many calls at once with 503 and the type "temporary-reduced-capacity"; a
 //     callee that fails with 503; a caller who may not call with 403; an injected fault
 //     with the status that its rule says, or 503;
@@ -66,6 +69,11 @@ func WriteProblem(w http.ResponseWriter, err error) {
 		MarkRefused(w)
 	}
 	p := problemOf(err)
+	if policies := strings.Join(w.Header()[policyFieldName], ","); slices.ContainsFunc(p.ViolatedPolicies, func(name string) bool {
+		return !strings.Contains(policies, string(appendString(nil, name)))
+	}) {
+		p.ViolatedPolicies = nil
+	}
 	w.Header().Set("Content-Type", problemType)
 	w.WriteHeader(p.Status)
 	_, _ = w.Write(p.encode()) // fails only when the client has gone

@@ -14,7 +14,9 @@ import (
 
 	"github.com/penstock-go/penstock/adapters/nethttp"
 	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/hotparam"
 	"github.com/penstock-go/penstock/rule"
+	"github.com/penstock-go/penstock/rules"
 )
 
 // problem is what a client reads of a problem body.
@@ -103,5 +105,45 @@ func TestWriteProblemFindsWrappedErrors(t *testing.T) {
 		recorder := httptest.NewRecorder()
 		nethttp.WriteProblem(recorder, fmt.Errorf("wrapped: %w", test.err))
 		assert.Equal(t, test.status, recorder.Code, test.err)
+	}
+}
+
+// A limit of calls at once has no policy in the fields: the body names none either.
+func TestBodyNamesNoPolicyThatTheFieldsLack(t *testing.T) {
+	engine := core.New(core.Config{Logger: discardLogger()})
+	defer engine.Close()
+	users := rule.StringsOf("user")
+	require.NoError(t, engine.Load(rules.Set{HotParam: []hotparam.Rule{
+		{Name: "at-once", Resource: "once", Param: users, Concurrency: 1},
+		{Name: "a-minute", Resource: "minute", Param: users, Limit: 1, Window: time.Minute},
+	}}))
+	user := core.String("user", "ada")
+	for resource, want := range map[string]int{"once": 0, "minute": 1} {
+		guard, err := engine.Entry(t.Context(), resource, user)
+		require.NoError(t, err)
+		_, err = engine.Entry(t.Context(), resource, user)
+		var block *core.BlockError
+		require.ErrorAs(t, err, &block)
+		answers := nethttp.NewAnswers(engine, nethttp.FieldsOnRefusal)
+		write := map[string]func(w http.ResponseWriter){
+			"Answers":                 func(w http.ResponseWriter) { answers.WriteRefused(w, block, "", user) },
+			"Answers, from the cache": func(w http.ResponseWriter) { answers.WriteRefused(w, block, "", user) },
+			"WriteProblem behind fields": func(w http.ResponseWriter) {
+				nethttp.FieldsOnRefusal.SetRefused(w.Header(), engine, block, user)
+				nethttp.WriteProblem(w, err)
+			},
+		}
+		for name, write := range write {
+			recorder := httptest.NewRecorder()
+			write(recorder)
+			var body problem
+			require.NoError(t, json.Unmarshal(recorder.Body.Bytes(), &body))
+			assert.Equal(t, http.StatusTooManyRequests, recorder.Code)
+			assert.Len(t, body.ViolatedPolicies, want, "%s: %s", resource, name)
+			for _, policy := range body.ViolatedPolicies {
+				assert.Contains(t, recorder.Header().Get("RateLimit-Policy"), policy)
+			}
+		}
+		guard.Exit()
 	}
 }

@@ -150,11 +150,16 @@ func (j *Journal) Init(log *slog.Logger) {
 	j.log, j.rejections = log, make(map[ruleset.DocumentKey]*rejections)
 }
 
-// Flush logs what may be logged at now, or all there is.
+// Flush logs what may be logged at now, or all there is. Each line is logged, whatever becomes of the
+// others: a handler of the log may panic, or end the goroutine.
 func (j *Journal) Flush(now clock.Instant, all bool) {
-	for _, record := range j.due(now, all) {
-		j.log.LogAttrs(context.Background(), record.level, record.message, record.attrs...)
+	for _, record := range slices.Backward(j.due(now, all)) {
+		defer j.write(record)
 	}
+}
+
+func (j *Journal) write(l line) {
+	j.log.LogAttrs(context.Background(), l.level, l.message, l.attrs...)
 }
 
 // Schedule returns whether there is something left to log that is not scheduled

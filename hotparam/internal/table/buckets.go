@@ -50,6 +50,7 @@ type Buckets struct {
 	returned []atomic.Uint64
 
 	cells   instants
+	sources instants // what sources have of the last slots, and of the sketch
 	stripes []stripe
 	blocks  []sync.Mutex // block i is guarded by the one at i modulo their number
 
@@ -109,7 +110,7 @@ const (
 )
 
 // NewBuckets makes a table that holds at least maxValues values at a time, as long as they
-// spread evenly. It takes about 12 bytes a value.
+// spread evenly. It takes about 15 bytes a value.
 func NewBuckets(maxValues int, rates *Rates) *Buckets {
 	b := newBuckets(maxValues)
 	b.state.Store(&bucketState{accepts: rates, rates: rates, before: rates, serial: 1})
@@ -124,6 +125,7 @@ func newBuckets(maxValues int) *Buckets {
 		returned:  make([]atomic.Uint64, (g.slots()+63)/64),
 		headers:   make([]atomic.Uint64, (g.groups+blockGroups-1)/blockGroups),
 		cells:     instants{cells: make([]atomic.Int64, g.sketchSize())},
+		sources:   instants{cells: make([]atomic.Int64, g.sourceCells())},
 		stripes:   make([]stripe, g.stripes),
 		blocks:    make([]sync.Mutex, blockLocks),
 		maxValues: maxValues,

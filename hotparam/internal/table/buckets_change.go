@@ -132,12 +132,14 @@ func (b *Buckets) goOver(to bucketState, now clock.Instant) {
 	b.lockAll()
 	defer b.unlockAll()
 	state := b.state.Load()
-	b.cells.convert(func(at int64) int64 {
+	convert := func(at int64) int64 {
 		if ahead := at - int64(now); ahead > 0 {
 			return int64(now) + to.rates.estimateFrom(state.rates, ahead)
 		}
 		return at
-	})
+	}
+	b.cells.convert(convert)
+	b.sources.convert(convert)
 	to.before, to.since = state.rates, now
 	to.serial, to.parity = state.serial+1, state.parity^parityBit
 	b.until.Store(int64(now.Add(to.rates.MaxDebt())))
@@ -217,7 +219,7 @@ func (b *Buckets) expire(now clock.Instant) {
 // Stats returns the counts of the table. It reads all of it, which takes about a
 // millisecond for a million values.
 func (b *Buckets) Stats(now clock.Instant) Stats {
-	stats := Stats{Capacity: int(b.slots()), Bytes: b.bytes(8, 8)}
+	stats := Stats{Capacity: int(b.slots()), Bytes: b.bytes(8, 8) + 8*len(b.sources.cells)}
 	for group := range b.groups {
 		at := b.refresh(uint64(group), now)
 		for i := range b.groups[group] {

@@ -49,59 +49,66 @@ func (b *Buckets) takeWithoutSlot(
 	if !pass {
 		used = ahead
 	}
+	most := b.mostOfValue(r, tokens)
 	if used > 0 {
-		slot, forgot, ok := b.insert(state, k, r, now, used)
-		if forgot {
+		mayLast := from == NoSource || from != UnknownSource && b.overSource(now, most, most, from.lastSlots()) == 0
+		got := b.insert(state, k, r, now, used, mayLast)
+		if got.forgot {
 			s.forgotten++
 		}
+		if got.isLast {
+			b.chargeSource(now, most, from.lastSlots())
+		}
 		switch {
-		case !pass && ok:
+		case !pass && got.ok:
 			return 0, r.untilPass(next), Refused
-		case ok:
-			return b.place(slot, k.tag), r.wait(next), Taken
+		case got.ok:
+			return b.place(got.slot, k.tag), r.wait(next), Taken
 		}
 	}
 	if from == UnknownSource {
 		return 0, 0, NoSlot
 	}
 	s.withoutSlot++
-	over := b.overSource(r, now, tokens, from)
+	cost := r.toTime.timesUp(r.costOf(int64(tokens))) * b.sketchCost()
+	over := b.overSource(now, cost, most, from)
 	if !pass || over > 0 {
 		return sketchPlace(cells), max(r.untilPass(next), over), Refused
 	}
 	b.cells.raise(cells, clock.Instant(int64(now)+r.toTime.timesUp(next)))
-	b.chargeSource(r, now, tokens, from)
+	b.chargeSource(now, cost, from)
 	return sketchPlace(cells), r.wait(next), Taken
 }
 
-// overSource returns for how long the values without a slot that have a source are refused,
-// because together they have used what these may use.
-func (b *Buckets) overSource(r *Rate, now clock.Instant, tokens int32, from Source) time.Duration {
+// mostOfValue returns the time that a value is ahead which has used all that it may use at once.
+func (b *Buckets) mostOfValue(r *Rate, tokens int32) int64 {
+	if r.span > 0 {
+		return r.toTime.timesUp(r.costOf(int64(tokens))) // of a throttle, one call
+	}
+	return r.toTime.timesUp(r.top)
+}
+
+// overSource returns for how long a source may not have a cost more, because it has had as much as
+// it may: as much as several values that have used the most.
+func (b *Buckets) overSource(now clock.Instant, cost, most int64, from Source) time.Duration {
 	if from == NoSource {
 		return 0
 	}
-	top := r.top
-	if r.span > 0 {
-		top = r.costOf(int64(tokens)) // of a throttle each value may pass one call at once
-	}
-	ahead := b.cells.ahead(uint64(from), now) + b.sourceCost(r, tokens)
-	return time.Duration(max(0, ahead-r.toTime.timesUp(top)))
+	ahead := b.sources.ahead(uint64(from), now) + b.sourceCost(cost)
+	return time.Duration(max(0, ahead-most))
 }
 
-// chargeSource counts tokens for the values without a slot that have a source. Two calls of
-// other values may do so at once, and one of them be forgotten: the values are counted exactly.
-func (b *Buckets) chargeSource(r *Rate, now clock.Instant, tokens int32, from Source) {
+// chargeSource counts a cost for a source. Two calls of other values may do so at once, and one of
+// them be forgotten: the values are counted exactly.
+func (b *Buckets) chargeSource(now clock.Instant, cost int64, from Source) {
 	if from != NoSource {
-		ahead := b.cells.ahead(uint64(from), now) + b.sourceCost(r, tokens)
-		b.cells.raise(uint64(from), now.Add(time.Duration(ahead)))
+		ahead := b.sources.ahead(uint64(from), now) + b.sourceCost(cost)
+		b.sources.raise(uint64(from), now.Add(time.Duration(ahead)))
 	}
 }
 
-// sourceCost returns the time for which tokens count for a source: it may use as much as many
-// values.
-func (b *Buckets) sourceCost(r *Rate, tokens int32) int64 {
-	return max(1, r.toTime.timesUp(r.costOf(int64(tokens)))/b.sourceShare())
-}
+// sourceCost returns for how long a cost counts for a source.
+func (b *Buckets) sourceCost(cost int64) int64 { return max(1, cost/b.sourceShare()) }
 
 // lockStripe locks the stripe of a value for a call with some rates, or returns nil if they
 // are stale. A call with newer ones takes the table over to them.
@@ -158,21 +165,30 @@ func (b *Buckets) estimate(hash, cells uint64, of *Rates, r *Rate, now clock.Ins
 	return max(ahead, previous.handOver(hash, r, now))
 }
 
+// inserted is what became of a value that was to get a slot.
+type inserted struct {
+	slot   uint64
+	forgot bool // the slot was that of another value
+	isLast bool // it is one of the last
+	ok     bool // it has a slot
+}
+
 // insert gives a value a slot that is free, or else the one of the value that has been as new
-// for longest. It returns false if there is none. The caller holds the stripe of the value.
-func (b *Buckets) insert(state *bucketState, k key, r *Rate, now clock.Instant, ahead int64) (slot uint64, forgot, ok bool) {
+// for longest, but one of the last only if it may have that. The caller holds the stripe of the
+// value.
+func (b *Buckets) insert(state *bucketState, k key, r *Rate, now clock.Instant, ahead int64, mayLast bool) inserted {
 	for {
 		now = b.refreshBoth(k, now)
 		units := r.units(now)
-		slot, ok = choose(b.candidate(r, k.first, k.tag, units), b.candidate(r, k.second, k.tag, units))
+		slot, isLast, ok := choose(b.candidate(r, k.first, k.tag, units), b.candidate(r, k.second, k.tag, units))
 		if ok && b.hasReturned(slot) {
-			slot, ok = choose(b.overdue(r, k.first, units), b.overdue(r, k.second, units))
+			slot, isLast, ok = choose(b.overdue(r, k.first, units), b.overdue(r, k.second, units))
 		}
-		if !ok {
-			return 0, false, false
+		if !ok || isLast && !mayLast {
+			return inserted{}
 		}
-		if forgot, ok = b.insertAt(state, slot, k, r, now, ahead); ok {
-			return slot, forgot, true
+		if forgot, ok := b.insertAt(state, slot, k, r, now, ahead); ok {
+			return inserted{slot, forgot, isLast, true}
 		}
 	}
 }

@@ -78,11 +78,9 @@ func (r *Rate) charged(ahead int64, tokens int32) int64 {
 func (b *Buckets) chargeWithoutSlot(s *stripe, hash uint64, k key, r *Rate, now clock.Instant, tokens int32) {
 	state, cells := b.state.Load(), b.geometry.cells(k)
 	ahead := r.charged(b.estimate(hash, cells, r.rates, r, now), tokens)
-	_, forgot, ok := b.insert(state, k, r, now, ahead)
-	if forgot {
+	if got := b.insert(state, k, r, now, ahead, true); got.forgot {
 		s.forgotten++
-	}
-	if !ok {
+	} else if !got.ok {
 		b.cells.raise(cells, clock.Instant(int64(now)+r.toTime.timesUp(ahead)))
 	}
 }
@@ -203,10 +201,10 @@ func (w *window) charge(number, tokens int64) bool {
 
 func (w *Windows) chargeWithoutSlot(hash uint64, k key, terms *WindowTerms, now clock.Instant, tokens int64) {
 	s, cells := w.stripe(k.first), w.geometry.cells(k)
-	slot, ok := w.victim(k, terms.number(now))
+	slot, _, ok := w.victim(k, terms.number(now))
 	if !ok {
 		s.withoutSlot++
-		w.addToSketch(cells, terms, now, tokens)
+		w.cells.add(cells, terms, now, tokens)
 		return
 	}
 	if *w.word(slot) != 0 {

@@ -31,7 +31,7 @@ type geometry struct {
 }
 
 func newGeometry(maxValues int) geometry {
-	slots := max(2*groupSize, (maxValues*10+8)/9)
+	slots := max(2*groupSize, (maxValues*7+4)/5)
 	g := geometry{groups: uint64(slots+groupSize-1) / groupSize, stripes: 8, cellBits: smallPlace}
 	for g.stripes < 256 && g.stripes*256 < g.slots() {
 		g.stripes *= 2
@@ -64,6 +64,7 @@ func (g *geometry) key(hash, mask uint64) key {
 type candidate struct {
 	slot uint64
 	free int   // the slots of the group that no value has
+	left int   // those, and the ones whose values may lose them
 	idle int64 // how long the value of the slot has been as new; below 0: no slot is to be had
 }
 
@@ -79,7 +80,15 @@ func (c *candidate) consider(slot uint64, free bool, idle int64) {
 	if free {
 		c.free++
 	}
+	if free || idle >= 0 {
+		c.left++
+	}
 }
+
+// lastSlots is how many slots of a value's two groups are its last ones. Nobody gets those who
+// has had his share of them: so others find some, however many values he invents. They are an
+// eighth of a table, more than two eighths of which are left when maxValues have a slot.
+const lastSlots = 2
 
 // enoughFree is how many slots of a value's first group must be free for the second one not
 // to be preferred. Most calls then find their value in the first group, and yet only one
@@ -89,22 +98,35 @@ const enoughFree = 4
 // sketchSize is how many cells the sketch has.
 func (g *geometry) sketchSize() int { return int(g.slots() / 4) }
 
+// sourceCells is how many cells the sketch of the sources has: enough that dozens of them which have
+// had their share are not mistaken for others, also where the table is small.
+func (g *geometry) sourceCells() int {
+	const enough = 1024
+	return min(enough, g.sketchSize()/2) + g.sketchSize()/64
+}
+
 // bytes returns the memory of a table that has so many bytes for a slot and for a cell.
 func (g *geometry) bytes(slot, cell int) int { return int(g.slots())*slot + g.sketchSize()*cell }
 
-// sourceShare is as how many values those without a slot may pass together that come from one
-// source. What one source brings into the sketch then leaves at least 15 of 16 cells as they are.
+// sourceShare is how many of the last slots one source may have. Those of its values that have no
+// slot may pass together as much as one in [geometry.sketchCost] of so many: they leave at least 63 of
+// 64 cells of the sketch as they are.
 func (g *geometry) sourceShare() int64 { return int64(max(1, g.sketchSize()/64)) }
+
+// sketchCost is how many times what a value without a slot uses counts for its source.
+func (g *geometry) sketchCost() int64 { return min(4, g.sourceShare()) }
 
 // choose returns the better one of the candidates of a value's two groups: the first, unless
 // it has too few free slots and the second one has more, or has an older one to give. It
-// returns false if there is none.
-func choose(first, second candidate) (slot uint64, ok bool) {
+// returns false if there is none. The slot is one of the last if the groups have no more than
+// [lastSlots].
+func choose(first, second candidate) (slot uint64, isLast, ok bool) {
+	isLast = first.left+second.left <= lastSlots
 	better := second.free > first.free || second.free == first.free && second.idle > first.idle
 	if better && first.free < enoughFree {
 		first = second
 	}
-	return first.slot, first.idle >= 0
+	return first.slot, isLast, first.idle >= 0
 }
 
 // cells returns a number from which follow the cells of the sketch for a value.

@@ -188,3 +188,43 @@ func TestValuesWithoutASlotShareTheLimitOfTheirSource(t *testing.T) {
 		})
 	}
 }
+
+// Where all calls come from one source, its values may be as many as the table is for, and others
+// find the last slots afterwards.
+func TestValuesOfOneSourceMayBeAsManyAsTheTableIsFor(t *testing.T) {
+	const values, limit = 20_000, 5
+	hour := Limit{Limit: limit, Window: time.Hour, Burst: limit}
+	rates, terms := mustCompile(1, TokenBucket, hour), CompileWindow(1, time.Hour)
+	buckets, windows := NewBuckets(values, rates), NewWindows(values, terms)
+	for kind, take := range map[string]func(v uint64, from Source) Outcome{
+		"buckets": func(v uint64, from Source) Outcome {
+			_, _, outcome := buckets.TakeOrWait(hashOf(v), rates.Class(0), start, 1, from)
+			return outcome
+		},
+		"windows": func(v uint64, from Source) Outcome {
+			return first(windows.TakeFrom(hashOf(v), terms, limit, start, 1, from))
+		},
+	} {
+		t.Run(kind, func(t *testing.T) {
+			refused := 0
+			for v := range uint64(values) {
+				outcome := take(v, UnknownSource)
+				if outcome == NoSlot {
+					outcome = take(v, SourceOf(7))
+				}
+				if outcome != Taken {
+					refused++
+				}
+			}
+			t.Logf("%d of %d", refused, values)
+			assert.LessOrEqual(t, refused, values/1000)
+
+			for v := range uint64(10 * values) {
+				take(values+v, SourceOf(7))
+			}
+			for v := range uint64(values / 8) {
+				assert.Equal(t, Taken, take(11*values+v, SourceOf(100+v%50)))
+			}
+		})
+	}
+}

@@ -15,16 +15,16 @@ const (
 	// is counted; the caller has to ask the limiter of the newer version.
 	Stale
 
-	// NoSlot tells that the value finds no slot, and that the table has to know where the
-	// call comes from to decide. Nothing is counted. It is the answer to a call from an
+	// NoSlot tells that the value finds no slot, or one of the last only, and that the table
+	// has to know where the call comes from to decide. Nothing is counted. It is the answer to a call from an
 	// [UnknownSource] only.
 	NoSlot
 )
 
-// Source is where a call comes from, such as the network of its client, as a hash. Values that
-// find no slot may together pass, from each source, as much as [geometry.sourceShare] values
-// may: so who invents values, from a few networks, fills the sketch with little, and values
-// from elsewhere find it nearly empty.
+// Source is where a call comes from, such as the network of its client, as a hash. From each
+// source, [geometry.sourceShare] values may have one of the last slots: so who invents values, from
+// a few networks, leaves slots to values from elsewhere. Those that find no slot may together pass
+// as much as a part of so many values may: so he fills the sketch with little, too.
 type Source uint64
 
 const (
@@ -35,6 +35,15 @@ const (
 	// UnknownSource is that of calls of which it can be found out.
 	UnknownSource Source = 1
 )
+
+// lastSlots returns what the last slots are counted for that a source has, apart from what its values
+// without a slot use.
+func (s Source) lastSlots() Source {
+	if s == NoSource {
+		return s
+	}
+	return s ^ golden>>1
+}
 
 // SourceOf returns the source that has a hash.
 func SourceOf(hash uint64) Source { return Source(hash | 1<<63) }

@@ -106,7 +106,8 @@ type Windows struct {
 	words   []windowGroup
 	counts  []windowCounts
 	stripes []windowStripe
-	cells   []windowCell
+	cells   windowSketch
+	sources windowSketch                // what sources have of the last slots, and of the sketch
 	terms   atomic.Pointer[WindowTerms] // of calls that are not stale; nil: not in use yet, or closed
 
 	// Guarded by all stripes:
@@ -133,12 +134,6 @@ type windowStripe struct {
 	terms       *WindowTerms // of what is in the groups
 	forgotten   uint64
 	withoutSlot uint64
-}
-
-// windowCell is a cell of the sketch: it counts the calls of all values that have it.
-type windowCell struct {
-	sync.Mutex
-	window
 }
 
 // window is the state of a value: its newest bucket, and what the ten buckets up to it
@@ -183,7 +178,7 @@ func (w *window) add(number, tokens int64) {
 }
 
 // NewWindows makes a table that holds at least maxValues values at a time, as long as they
-// spread evenly. It takes about 72 bytes a value.
+// spread evenly. It takes about 90 bytes a value.
 func NewWindows(maxValues int, terms *WindowTerms) *Windows {
 	w := newWindows(maxValues)
 	w.terms.Store(terms)
@@ -201,7 +196,8 @@ func newWindows(maxValues int) *Windows {
 		words:     make([]windowGroup, g.groups),
 		counts:    make([]windowCounts, g.slots()),
 		stripes:   make([]windowStripe, (g.groups+stripeOfGroups-1)/stripeOfGroups),
-		cells:     make([]windowCell, g.sketchSize()),
+		cells:     make(windowSketch, g.sketchSize()),
+		sources:   make(windowSketch, g.sourceCells()),
 		maxValues: maxValues,
 	}
 }

@@ -123,10 +123,9 @@ func (w *Windows) goOver(terms *WindowTerms, now clock.Instant) {
 			w.convertStripe(&w.stripes[i], present, uint64(i)*stripeOfGroups, now)
 		}
 	}
-	for i := range w.cells {
-		if cell := &w.cells[i]; w.present != nil {
-			cell.window = cell.in(terms, w.present, now, now)
-		}
+	if w.present != nil {
+		w.cells.convert(terms, w.present, now)
+		w.sources.convert(terms, w.present, now)
 	}
 	w.present, w.changedAt = terms, now
 	w.terms.Store(terms)
@@ -249,7 +248,8 @@ func (w window) in(terms, of *WindowTerms, now, last clock.Instant) window {
 
 // Stats returns the counts of the table. It reads all of it.
 func (w *Windows) Stats(now clock.Instant) Stats {
-	stats := Stats{Capacity: int(w.slots()), Bytes: w.bytes(8+4*windowBuckets, int(unsafe.Sizeof(windowCell{})))}
+	const cell = int(unsafe.Sizeof(windowCell{}))
+	stats := Stats{Capacity: int(w.slots()), Bytes: w.bytes(8+4*windowBuckets, cell) + cell*len(w.sources)}
 	for i := range w.stripes {
 		s := &w.stripes[i]
 		s.Lock()

@@ -1,6 +1,7 @@
 package table
 
 import (
+	"math"
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
@@ -115,7 +116,14 @@ func (w *Windows) takeWithoutSlot(
 	s, cells := w.stripe(k.first), w.geometry.cells(k)
 	state := w.estimate(hash, cells, terms, now)
 	pass := state.sum()+int64(tokens) <= limit
-	if slot, ok := w.victim(k, terms.number(now)); ok && (pass || state.sum() > 0) {
+	slot, isLast, ok := w.victim(k, terms.number(now))
+	if ok && isLast {
+		ok = from == NoSource || from != UnknownSource && w.sourceMay(terms, now, w.sourceUnits(), from.lastSlots())
+	}
+	if ok && (pass || state.sum() > 0) {
+		if isLast {
+			w.chargeSource(terms, now, w.sourceUnits(), from.lastSlots())
+		}
 		if *w.word(slot) != 0 {
 			s.forgotten++
 		}
@@ -132,29 +140,38 @@ func (w *Windows) takeWithoutSlot(
 		return 0, NoSlot
 	}
 	s.withoutSlot++
-	if !pass || !w.sourceMay(terms, limit, now, tokens, from) {
+	units := (int64(tokens)*w.sourceUnits()*w.sketchCost() + limit - 1) / max(1, limit)
+	if !pass || !w.sourceMay(terms, now, units, from) {
 		return sketchPlace(cells), Refused
 	}
-	w.addToSketch(cells, terms, now, int64(tokens))
-	if from != NoSource {
-		w.addToSketch(uint64(from), terms, now, int64(tokens))
-	}
+	w.cells.add(cells, terms, now, int64(tokens))
+	w.chargeSource(terms, now, units, from)
 	return sketchPlace(cells), Taken
 }
 
-// sourceMay says whether the values without a slot that have a source may use so many tokens
-// more: together they may use as many as several values.
-func (w *Windows) sourceMay(terms *WindowTerms, limit int64, now clock.Instant, tokens int32, from Source) bool {
+// sourceUnits is how much a value counts for its source that has one of the last slots: so that
+// [geometry.sourceShare] of them fit in a counter.
+func (w *Windows) sourceUnits() int64 { return math.MaxUint32 / w.sourceShare() }
+
+// sourceMay says whether a source may have so many units more.
+func (w *Windows) sourceMay(terms *WindowTerms, now clock.Instant, units int64, from Source) bool {
 	if from == NoSource {
 		return true
 	}
-	used := w.inSketch(uint64(from), terms, now)
-	return used.sum()+int64(tokens) <= min(limit*w.sourceShare(), 1<<32-1)
+	used := w.sources.least(uint64(from), terms, now)
+	return used.sum()+units <= w.sourceShare()*w.sourceUnits()
+}
+
+// chargeSource counts units for a source.
+func (w *Windows) chargeSource(terms *WindowTerms, now clock.Instant, units int64, from Source) {
+	if from != NoSource {
+		w.sources.add(uint64(from), terms, now, units)
+	}
 }
 
 // victim returns a slot that is free, or else the one whose window has been over for
 // longest.
-func (w *Windows) victim(k key, number int64) (slot uint64, ok bool) {
+func (w *Windows) victim(k key, number int64) (slot uint64, isLast, ok bool) {
 	return choose(w.candidate(k.first, number), w.candidate(k.second, number))
 }
 
@@ -169,7 +186,7 @@ func (w *Windows) candidate(group uint64, number int64) candidate {
 // estimate returns a window that counts, in each bucket, at least what a value without a
 // slot has used.
 func (w *Windows) estimate(hash, cells uint64, terms *WindowTerms, now clock.Instant) window {
-	least := w.inSketch(cells, terms, now)
+	least := w.cells.least(cells, terms, now)
 	previous := w.previous.Load()
 	switch {
 	case previous == nil:
@@ -185,48 +202,6 @@ func (w *Windows) estimate(hash, cells uint64, terms *WindowTerms, now clock.Ins
 		}
 	}
 	return least
-}
-
-// inSketch returns a window that counts what all cells of a value or of a source do.
-func (w *Windows) inSketch(cells uint64, terms *WindowTerms, now clock.Instant) (least window) {
-	number := terms.number(now)
-	for i := range sketchRows {
-		cell := &w.cells[cellOf(cells, i, len(w.cells))]
-		cell.Lock()
-		counted := cell.window
-		cell.Unlock()
-		if number-counted.newest >= windowBuckets {
-			counted = window{newest: number}
-		}
-		counted.roll(max(number, counted.newest))
-		if i == 0 {
-			least = counted
-			continue
-		}
-		least.least(counted)
-	}
-	return least
-}
-
-// least makes each bucket the smaller one of two windows.
-func (w *window) least(other window) {
-	last := max(w.newest, other.newest)
-	w.roll(last)
-	other.roll(last)
-	for i := range w.counts {
-		w.counts[i] = min(w.counts[i], other.counts[i])
-	}
-}
-
-func (w *Windows) addToSketch(cells uint64, terms *WindowTerms, now clock.Instant, tokens int64) {
-	number := terms.number(now)
-	for i := range sketchRows {
-		cell := &w.cells[cellOf(cells, i, len(w.cells))]
-		cell.Lock()
-		cell.roll(max(number, cell.newest))
-		cell.add(cell.newest, tokens)
-		cell.Unlock()
-	}
 }
 
 // state returns the window of a value, in terms that may be older or newer than the
@@ -312,6 +287,6 @@ func (w *Windows) Settle(p Place, now clock.Instant, tokens int32) {
 
 func (w *Windows) settleInSketch(cells uint64, now clock.Instant, tokens int64) {
 	if terms := w.terms.Load(); terms != nil && tokens > 0 {
-		w.addToSketch(cells, terms, now, tokens)
+		w.cells.add(cells, terms, now, tokens)
 	}
 }
