@@ -312,6 +312,9 @@ func (c *class) isSpared(longest float64) bool {
 	return c.tested.begunEnds >= fewTested && share+2*deviation < slower-1 || share-2*deviation < slower-1 && c.isLong(longest)
 }
 
+// isAnswered says whether most calls of a class that ended in the window did not fail.
+func (c *class) isAnswered() bool { return c.did.Ended > 0 && c.did.Failed <= c.did.Ended/2 }
+
 // isUnlike says whether the calls of a class took less than half as much longer as those of a slow one since
 // shortly before any was slow.
 func (c *class) isUnlike(slow *class, now clock.Instant) bool {

@@ -99,6 +99,7 @@ func (g *group) endWindow(now clock.Instant, w limit.Window, short bool) *group 
 	w.AtLimit, w.Over = g.isFull, g.queueLimit.over()
 	w.Slow = g.isSlow()
 	g.readProcessor()
+	wasLimited := g.control.Limited()
 	g.control.Close(w)
 	if g.control.ShortOfProcessors() {
 		g.limitAsUsual()
@@ -109,9 +110,13 @@ func (g *group) endWindow(now clock.Instant, w limit.Window, short bool) *group 
 		g.control.Enforce(now)
 	}
 	of := g
-	if short && g.calls == &g.own {
+	switch {
+	case g.calls != &g.own:
+	case short:
 		g.observe(now)
 		of = g.divide(now)
+	case !wasLimited && g.control.Limited(): // clients give up, though perhaps not those of all
+		of = g.part((*class).isAnswered, now)
 	}
 	g.beginWindow(now)
 	g.apply(now)

@@ -51,7 +51,6 @@ func missedSoFar() map[string]bool {
 
 		// Pools of their own under the limit.
 		"F1",  // half-share-a-pool
-		"C4",  // pool-slightly-overloaded
 		"C11", // two-pools-overloaded
 
 		// Work of processors and waits for remote services under one limit.

@@ -82,8 +82,11 @@ func New(initial, least, most int) *Control {
 	return c
 }
 
-// Begin sets the limit of a control that knows nothing yet.
-func (c *Control) Begin(limit float64) { c.setLimit(limit) }
+// Begin sets the limit of a control that knows nothing yet, or that is for other resources from now on.
+func (c *Control) Begin(limit float64) {
+	c.endProbe(false) // what it would be compared with was done by others
+	c.setLimit(limit)
+}
 
 // SetBounds sets the bounds of the limit.
 func (c *Control) SetBounds(least, most int) {

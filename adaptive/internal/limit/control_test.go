@@ -163,6 +163,27 @@ func TestControlHalvesTheLimitWhileCallsFailLateAndRestoresIt(t *testing.T) {
 	assert.InEpsilon(t, before, service{workers: 8, time: 0.010, fails: 0}.usual(c), 0.25)
 }
 
+func TestAProbeIsNotComparedWithWhatFewerResourcesDid(t *testing.T) {
+	for _, come := range []func(c *limit.Control){
+		func(c *limit.Control) { c.Expect(2000, 20) },
+		func(c *limit.Control) { c.Begin(c.Limit() + 20) },
+	} {
+		before, after := service{workers: 4, time: 0.04}, service{workers: 24, time: 0.01}
+		c := newLimited(20, 1, 1000)
+		usual := before.usual(c)
+		for range 1000 {
+			if !c.Draining() && c.Limit() > usual {
+				break
+			}
+			before.close(c, 1)
+		}
+		require.Greater(t, c.Limit(), usual, "probes up")
+		come(c)
+		after.close(c, 1)
+		assert.LessOrEqual(t, c.Baseline(), 1.1*before.time, "other calls are no longer ones")
+	}
+}
+
 func TestControlKeepsItsBounds(t *testing.T) {
 	t.Parallel()
 	c := newLimited(20, 5, 50)

@@ -415,7 +415,6 @@ func (c *Control) Open() *Control {
 // Leave is called when resources go on without the limit, of which so many calls end in a second and
 // so many are under way.
 func (c *Control) Leave(rate, calls float64) {
-	c.endProbe(false)
 	c.Expect(-rate, -calls)
 	c.capacity = max(c.capacity-rate, 0)
 	c.greatest = max(c.greatest-rate, c.capacity)
@@ -435,6 +434,7 @@ func (c *Control) Calm(w Window) bool {
 // Expect is called when so many more calls a second will end than of late, and as many more will
 // be under way: those of a resource that has come, or less than 0 for one that has gone.
 func (c *Control) Expect(rate, calls float64) {
+	c.endProbe(false) // what it would be compared with was done by others
 	c.before = earlier{}
 	c.calmRate = max(c.calmRate+rate, 0)
 	c.calmCalls = max(c.calmCalls+calls, 0)
