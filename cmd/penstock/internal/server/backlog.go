@@ -25,17 +25,16 @@ const (
 
 // backlog bounds the requests under way by how far the server is behind. Requests beyond what its
 // processors can do wait for one, each as a goroutine, and so long that all are answered late, however few
-// the server lets be under way. So when most have waited longer than the target for a window
-// (some are handled at once however many wait), as many are let in as wait about that long. Time is a parameter, since any instant.
+// the server lets be under way. So when they have waited longer than the target for a window,
+// on average (some are handled at once however many wait), as many are let in as wait about that long. Time is a parameter, since any instant.
 type backlog struct {
 	most  int64
 	bound atomic.Int64
 
 	mu       sync.Mutex // guards what follows
 	begun    time.Duration
-	requests int // that were let in and handled in this window
-	late     int // those of them that waited longer than the target
-	waited   time.Duration
+	requests int           // that were let in and handled in this window
+	waited   time.Duration // all of them together
 	peak     int64 // the most requests under way in it
 }
 
@@ -52,23 +51,19 @@ func (b *backlog) observe(admitted, now time.Duration, underWay int64) {
 	if admitted < b.begun {
 		return // by the bound of an earlier window
 	}
-	waited := now - admitted
 	b.requests++
-	b.waited += waited
-	if waited > backlogTarget {
-		b.late++
-	}
+	b.waited += now - admitted
 	b.peak = max(b.peak, underWay)
 	if passed := now - b.begun; passed >= backlogWindow && b.requests >= backlogLeast {
 		b.adjust(passed)
-		b.begun, b.requests, b.late, b.waited, b.peak = now, 0, 0, 0, 0
+		b.begun, b.requests, b.waited, b.peak = now, 0, 0, 0
 	}
 }
 
 // adjust sets the bound at the end of a window.
 func (b *backlog) adjust(passed time.Duration) {
 	bound := float64(b.bound.Load())
-	if 2*b.late <= b.requests {
+	if b.waited <= backlogTarget*time.Duration(b.requests) {
 		bound += (backlogGrowth*bound + 1) * min(passed.Seconds()/backlogWindow.Seconds(), 100)
 	} else {
 		wait := b.waited.Seconds() / float64(b.requests)
