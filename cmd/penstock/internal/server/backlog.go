@@ -25,8 +25,9 @@ const (
 
 // backlog bounds the requests under way by how far the server is behind. Requests beyond what its
 // processors can do wait for one, each as a goroutine, and so long that all are answered late, however few
-// the server lets be under way. So when they have waited longer than the target for a window,
-// on average (some are handled at once however many wait), as many are let in as wait about that long. Time is a parameter, since any instant.
+// the server lets be under way. So when they have waited longer than the target for a window, on average
+// (some are handled at once however many wait), as many are let in as wait about that long. Time is a
+// parameter, since any instant.
 type backlog struct {
 	most  int64
 	bound atomic.Int64
@@ -35,7 +36,7 @@ type backlog struct {
 	begun    time.Duration
 	requests int           // that were let in and handled in this window
 	waited   time.Duration // all of them together
-	peak     int64 // the most requests under way in it
+	peak     int64         // the most requests under way in it
 }
 
 // setMost sets how many requests may be under way without a backlog.
