@@ -23,6 +23,10 @@ func (s *server) register() error {
 			Name: "penstock_serve_shed_total",
 			Help: "Requests that were answered UNAVAILABLE, or 503 over HTTP, because too many were under way.",
 		}, func() float64 { return float64(s.underWay.shed.Load()) }),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "penstock_serve_requests_bound",
+			Help: "Requests that may be under way: fewer than --max-requests while the server has more to do than its processors can.",
+		}, func() float64 { return float64(s.underWay.backlog.bound.Load()) }),
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	} {

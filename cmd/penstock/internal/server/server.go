@@ -91,7 +91,7 @@ func Run(ctx context.Context, config Config) error {
 	s := &server{Config: config, registry: prometheus.NewRegistry(), failed: make(chan error, 4)}
 	defer boundGarbage(os.Getenv)()
 	s.requests = newRequests(config.Logger)
-	s.underWay.most = int64(max(1, config.MaxRequests))
+	s.underWay.start(int64(max(1, config.MaxRequests)))
 	var err error
 	if s.authz, err = serve.NewExtAuthz(s.Engine, s.ExtAuthz); err != nil {
 		return err
