@@ -34,12 +34,12 @@ func load(path string) (*contents, error) {
 		return nil, err
 	}
 	defer file.Close()
-	data, err := io.ReadAll(io.LimitReader(file, MaxSize+1))
+	data, err := io.ReadAll(io.LimitReader(file, maxSize+1))
 	switch {
 	case err != nil:
 		return nil, copyfile.WithoutPath(err)
-	case len(data) > MaxSize:
-		return nil, fmt.Errorf("it has more than %d bytes", MaxSize)
+	case len(data) > maxSize:
+		return nil, fmt.Errorf("it has more than %d bytes", maxSize)
 	}
 	return decode(data)
 }
