@@ -128,8 +128,8 @@ func validate(r Rule) []rule.Fault {
 }
 
 func validateEntries(f *rule.Faults, field string, r Rule, entries rule.Strings) {
-	if count := entries.Len(); count > MaxEntries {
-		f.Add(field, "has %d entries: must have at most %d; put them in a list and name that in list", count, MaxEntries)
+	if count := entries.Len(); count > maxEntries {
+		f.Add(field, "has %d entries: must have at most %d; put them in a list and name that in list", count, maxEntries)
 		return
 	}
 	given := make(map[string]bool)

@@ -39,8 +39,8 @@ const (
 	// IP is the attribute that is an address. Entries for it are addresses and prefixes.
 	IP = rule.KeyIP
 
-	// MaxEntries is how many entries Allow and Deny may have each.
-	MaxEntries = 1000
+	// maxEntries is how many entries Allow and Deny may have each.
+	maxEntries = 1000
 )
 
 // Rule says who may call one resource. It is a plain value: copies share nothing, and two
@@ -75,7 +75,7 @@ type Rule struct {
 	// Allow and Deny are the entries: for [IP] addresses and prefixes such as
 	// 10.0.0.0/8, otherwise exact texts and patterns of texts. A number or a boolean is
 	// compared as its text. If anything is allowed, here or by a list, what is not
-	// allowed is refused. At most [MaxEntries] each; more belong in a list.
+	// allowed is refused. At most 1,000 each; more belong in a list.
 	Allow, Deny rule.Strings
 
 	// List is the name of a list of entries; see the package list. It need not be there

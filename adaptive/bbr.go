@@ -34,7 +34,7 @@ func (b *bbrControl) adopt(r Rule) { b.rule = r }
 
 func (b *bbrControl) update(now clock.Instant, l *shedLimiter, i *interval) verdict {
 	b.capacity.add(now, i)
-	b.limit, b.baseline = b.rule.clampLimit(DefaultInitialLimit), math.NaN()
+	b.limit, b.baseline = b.rule.clampLimit(defaultInitialLimit), math.NaN()
 	if limit, seconds, ok := b.capacity.limit(now); ok {
 		b.limit, b.baseline = b.rule.clampLimit(limit), seconds
 		l.state.failedFrom.Store(int64(seconds * float64(time.Second)))

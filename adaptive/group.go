@@ -434,7 +434,7 @@ func (g *group) isUnclear() bool {
 // patience returns how long calls wait for the result of a test, or about.
 func (g *group) patience() time.Duration {
 	if base := g.control.Baseline(); base > 0 {
-		return min(time.Duration(10*base*float64(time.Second)), DefaultMaxDelay)
+		return min(time.Duration(10*base*float64(time.Second)), defaultMaxDelay)
 	}
-	return DefaultMaxDelay
+	return defaultMaxDelay
 }

@@ -22,24 +22,24 @@ const (
 
 // What a rule's fields may hold and what they are when left out.
 const (
-	DefaultMaxDelay = 100 * time.Millisecond
-	MinMaxDelay     = time.Millisecond
-	MaxMaxDelay     = time.Minute
+	defaultMaxDelay = 100 * time.Millisecond
+	minMaxDelay     = time.Millisecond
+	maxMaxDelay     = time.Minute
 
-	DefaultMinLimit     = 2
-	DefaultMaxLimit     = 1000
-	DefaultInitialLimit = 20
+	defaultMinLimit     = 2
+	defaultMaxLimit     = 1000
+	defaultInitialLimit = 20
 	MaxLimit            = 1_000_000 // of calls under way, in every field about them
 
-	DefaultCPU        = 0.8 // with [BBR]
-	MaxLoad           = 1000.0
-	MaxQPS            = 1e9
-	MinSchedulerDelay = 10 * time.Microsecond
-	MinAvgRT          = 10 * time.Microsecond
+	defaultCPU        = 0.8 // with [BBR]
+	maxLoad           = 1000.0
+	maxQPS            = 1e9
+	minSchedulerDelay = 10 * time.Microsecond
+	minAvgRT          = 10 * time.Microsecond
 	MaxDuration       = 24 * time.Hour // of SchedulerDelay and AvgRT
 
 	DefaultInboundName = "inbound" // of a rule for all inbound calls together
-	DefaultFairBy      = rule.KeyOrigin
+	defaultFairBy      = rule.KeyOrigin
 
 	inboundMatch = "*"
 )
@@ -78,27 +78,27 @@ type Rule struct {
 	Strategy Strategy
 
 	// MaxDelay is the longest that calls are meant to wait at the rule, however long the
-	// service takes for them. Defaults to [DefaultMaxDelay]; from [MinMaxDelay] to
-	// [MaxMaxDelay]. Only with [Latency].
+	// service takes for them. Defaults to 100 ms; from 1 ms to
+	// a minute. Only with [Latency].
 	MaxDelay time.Duration
 
 	// MinLimit and MaxLimit bound the limit on calls under way. MinLimit defaults to
-	// [DefaultMinLimit], MaxLimit to [DefaultMaxLimit]. From 1 to [MaxLimit]. Not with
+	// 2, MaxLimit to 1,000. From 1 to [MaxLimit]. Not with
 	// [Threshold].
 	MinLimit, MaxLimit int
 
 	// InitialLimit is the limit before anything is known. Defaults to
-	// [DefaultInitialLimit], or the nearest number that MinLimit and MaxLimit allow. Only
+	// 20, or the nearest number that MinLimit and MaxLimit allow. Only
 	// with [Latency].
 	InitialLimit int
 
 	// CPU is the share of the CPU above which calls are shed, from more than 0 to 1: of
-	// the container's share, else of the host's processors. Defaults to [DefaultCPU] with
+	// the container's share, else of the host's processors. Defaults to 0.8 with
 	// [BBR]; with [Threshold] the CPU does not count if it is left out.
 	CPU float64
 
 	// Load is the load average of the last minute, divided by the number of processors,
-	// above which calls are shed. At most [MaxLoad]. Only with [Threshold], as all that
+	// above which calls are shed. At most 1,000. Only with [Threshold], as all that
 	// follow; each does not count if it is left out.
 	Load float64
 
@@ -107,7 +107,7 @@ type Rule struct {
 	Memory float64
 
 	// SchedulerDelay is the time that goroutines wait to run, 99th percentile, above which
-	// calls are shed, from [MinSchedulerDelay] to [MaxDuration].
+	// calls are shed, from 10 µs to [MaxDuration].
 	SchedulerDelay time.Duration
 
 	// Concurrency is how many calls may be under way at once, from 1 to [MaxLimit].
@@ -115,12 +115,12 @@ type Rule struct {
 
 	// QPS is how many tokens may pass in a second, which is ten aligned buckets of 100 ms: a
 	// call has one token unless it says otherwise. Of a fraction, seconds of the clock have
-	// the whole number below it or the one above. From 1 to [MaxQPS].
+	// the whole number below it or the one above. From 1 to a billion.
 	QPS float64
 
 	// AvgRT is the mean response time, of at least five calls that ended in the last second,
 	// above which calls are shed: from then on as few are under way as keep it there. From
-	// [MinAvgRT] to [MaxDuration].
+	// 10 µs to [MaxDuration].
 	AvgRT time.Duration
 
 	// FairBy is the attribute that tells callers apart, see core.String. Where calls of
@@ -155,15 +155,15 @@ func withDefaults(r Rule) Rule {
 		r.Name = DefaultInboundName
 	}
 	rule.SetDefault(&r.Strategy, Latency)
-	rule.SetDefault(&r.FairBy, DefaultFairBy)
+	rule.SetDefault(&r.FairBy, defaultFairBy)
 	switch r.Strategy {
 	case Latency:
-		rule.SetDefault(&r.MaxDelay, DefaultMaxDelay)
-		setLimits(&r, DefaultMinLimit, DefaultMaxLimit)
+		rule.SetDefault(&r.MaxDelay, defaultMaxDelay)
+		setLimits(&r, defaultMinLimit, defaultMaxLimit)
 		setInitialLimit(&r)
 	case BBR:
-		setLimits(&r, DefaultMinLimit, DefaultMaxLimit)
-		rule.SetDefault(&r.CPU, DefaultCPU)
+		setLimits(&r, defaultMinLimit, defaultMaxLimit)
+		rule.SetDefault(&r.CPU, defaultCPU)
 	}
 	return r
 }
@@ -179,5 +179,5 @@ func setLimits(r *Rule, least, most int) {
 }
 
 func setInitialLimit(r *Rule) {
-	rule.SetDefault(&r.InitialLimit, min(max(DefaultInitialLimit, r.MinLimit), r.MaxLimit))
+	rule.SetDefault(&r.InitialLimit, min(max(defaultInitialLimit, r.MinLimit), r.MaxLimit))
 }

@@ -84,7 +84,7 @@ func (t *thresholdControl) capacityLimit(now clock.Instant) uint32 {
 	if !ok {
 		return noLimit
 	}
-	return uint32(max(DefaultMinLimit, min(limit, MaxLimit)))
+	return uint32(max(defaultMinLimit, min(limit, MaxLimit)))
 }
 
 func (t *thresholdControl) gauges() (limit, baseline float64) {

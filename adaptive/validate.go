@@ -23,7 +23,7 @@ func ownFields() []ownField {
 	threshold := []Strategy{Threshold}
 	return []ownField{
 		{"maxDelay", []Strategy{Latency}, func(r Rule) bool { return r.MaxDelay != 0 }, func(r Rule) string {
-			return durationFault(r.MaxDelay, MinMaxDelay, MaxMaxDelay)
+			return durationFault(r.MaxDelay, minMaxDelay, maxMaxDelay)
 		}},
 		{"minLimit", limited, func(r Rule) bool { return r.MinLimit != 0 }, func(r Rule) string {
 			return callsFault(r.MinLimit)
@@ -34,13 +34,13 @@ func ownFields() []ownField {
 			return shareFault(r.CPU)
 		}},
 		{"load", threshold, func(r Rule) bool { return r.Load != 0 }, func(r Rule) string {
-			return positiveFault(r.Load, MaxLoad)
+			return positiveFault(r.Load, maxLoad)
 		}},
 		{"memory", threshold, func(r Rule) bool { return r.Memory != 0 }, func(r Rule) string {
 			return shareFault(r.Memory)
 		}},
 		{"schedulerDelay", threshold, func(r Rule) bool { return r.SchedulerDelay != 0 }, func(r Rule) string {
-			return durationFault(r.SchedulerDelay, MinSchedulerDelay, MaxDuration)
+			return durationFault(r.SchedulerDelay, minSchedulerDelay, MaxDuration)
 		}},
 		{"concurrency", threshold, func(r Rule) bool { return r.Concurrency != 0 }, func(r Rule) string {
 			return callsFault(r.Concurrency)
@@ -49,7 +49,7 @@ func ownFields() []ownField {
 			return qpsFault(r.QPS)
 		}},
 		{"avgRT", threshold, func(r Rule) bool { return r.AvgRT != 0 }, func(r Rule) string {
-			return durationFault(r.AvgRT, MinAvgRT, MaxDuration)
+			return durationFault(r.AvgRT, minAvgRT, MaxDuration)
 		}},
 	}
 }
@@ -140,10 +140,10 @@ func positiveFault(value, most float64) string {
 }
 
 func qpsFault(value float64) string {
-	if value >= 1 && value <= MaxQPS {
+	if value >= 1 && value <= maxQPS {
 		return ""
 	}
-	return fmt.Sprintf("is %v: must be from 1 to %v calls a second", value, MaxQPS)
+	return fmt.Sprintf("is %v: must be from 1 to %v calls a second", value, maxQPS)
 }
 
 func durationFault(value, least, most time.Duration) string {

@@ -96,15 +96,15 @@ func withDefaults(r Rule) Rule {
 	rule.SetDefault(&r.Strategy, ErrorRatio)
 	if r.Strategy != Consecutive {
 		if r.WindowCalls == 0 {
-			rule.SetDefault(&r.Window, DefaultWindow)
+			rule.SetDefault(&r.Window, defaultWindow)
 		}
 		rule.SetDefault(&r.MinCalls, defaultMinCalls(r))
 	}
 	rule.SetDefault(&r.OpenFor, DefaultOpenFor)
 	rule.SetDefault(&r.MaxOpenFor, r.OpenFor)
-	rule.SetDefault(&r.Probes, DefaultProbes)
+	rule.SetDefault(&r.Probes, defaultProbes)
 	rule.SetDefault(&r.ProbeTimeout, r.Window)
-	rule.SetDefault(&r.ProbeTimeout, DefaultWindow)
+	rule.SetDefault(&r.ProbeTimeout, defaultWindow)
 	return r
 }
 
@@ -128,20 +128,20 @@ func validate(r Rule) []rule.Fault {
 		f.Add("strategy", "is %q: must be %q, %q, %q or %q", r.Strategy, SlowRatio, ErrorRatio, ErrorCount, Consecutive)
 	}
 	validateWindow(&f, r)
-	validateDuration(&f, "openFor", r.OpenFor, MinOpenFor)
+	validateDuration(&f, "openFor", r.OpenFor, minOpenFor)
 	switch {
 	case r.MaxOpenFor == r.OpenFor: // what is wrong with both has been said of openFor
-	case r.MaxOpenFor < r.OpenFor && rule.Within(r.OpenFor, MinOpenFor, MaxDuration):
+	case r.MaxOpenFor < r.OpenFor && rule.Within(r.OpenFor, minOpenFor, maxDuration):
 		f.Add("maxOpenFor", "is %v: must be at least openFor, %v; leave it out for an openFor that does not grow", r.MaxOpenFor, r.OpenFor)
 	default:
-		validateDuration(&f, "maxOpenFor", r.MaxOpenFor, MinOpenFor)
+		validateDuration(&f, "maxOpenFor", r.MaxOpenFor, minOpenFor)
 	}
-	validateNumber(&f, "probes", r.Probes, MaxProbes)
+	validateNumber(&f, "probes", r.Probes, maxProbes)
 	if r.ProbeThreshold != 0 && !rule.Within(r.ProbeThreshold, MinRatio, 1) {
 		f.Add("probeThreshold", "is %v: must be a share of the probes from %v to 1", r.ProbeThreshold, MinRatio)
 	}
-	if r.ProbeTimeout != r.Window || rule.Within(r.Window, MinWindow, MaxDuration) { // else it has been said of the window
-		validateDuration(&f, "probeTimeout", r.ProbeTimeout, MinProbeTimeout)
+	if r.ProbeTimeout != r.Window || rule.Within(r.Window, minWindow, maxDuration) { // else it has been said of the window
+		validateDuration(&f, "probeTimeout", r.ProbeTimeout, minProbeTimeout)
 	}
 	return f
 }
@@ -159,23 +159,23 @@ func validateWindow(f *rule.Faults, r Rule) {
 		return
 	case r.WindowCalls != 0 && r.Window != 0:
 		f.Add("window", "is both a time, %v, and a number of calls, %d: must be one of them", r.Window, r.WindowCalls)
-	case r.WindowCalls != 0 && !rule.Within(r.WindowCalls, 1, MaxWindowCalls):
-		f.Add("window", "is {calls: %d}: must be from 1 to %d calls", r.WindowCalls, MaxWindowCalls)
+	case r.WindowCalls != 0 && !rule.Within(r.WindowCalls, 1, maxWindowCalls):
+		f.Add("window", "is {calls: %d}: must be from 1 to %d calls", r.WindowCalls, maxWindowCalls)
 	case r.WindowCalls == 0:
-		validateDuration(f, "window", r.Window, MinWindow)
-		if rule.Within(r.Window, MinWindow, MaxDuration) && r.Window%Buckets != 0 {
+		validateDuration(f, "window", r.Window, minWindow)
+		if rule.Within(r.Window, minWindow, maxDuration) && r.Window%Buckets != 0 {
 			f.Add("window", "is %v: must be a multiple of %v, for it has %d equal buckets", r.Window, time.Duration(Buckets), Buckets)
 		}
 	}
-	if rule.Within(r.WindowCalls, 1, MaxWindowCalls) && r.MinCalls > r.WindowCalls {
+	if rule.Within(r.WindowCalls, 1, maxWindowCalls) && r.MinCalls > r.WindowCalls {
 		f.Add("minCalls", "is %d: must be at most the calls of the window, %d; it would never open", r.MinCalls, r.WindowCalls)
 		return
 	}
-	validateNumber(f, "minCalls", r.MinCalls, MaxCalls)
+	validateNumber(f, "minCalls", r.MinCalls, maxCalls)
 }
 
 func validateThreshold(f *rule.Faults, r Rule) {
-	most := MaxCalls
+	most := maxCalls
 	switch r.Strategy {
 	case SlowRatio, ErrorRatio:
 		if !rule.Within(r.Threshold, MinRatio, 1) {
@@ -183,12 +183,12 @@ func validateThreshold(f *rule.Faults, r Rule) {
 		}
 		return
 	case Consecutive:
-		most = MaxWindowCalls
+		most = maxWindowCalls
 	}
 	switch {
 	case !rule.Within(r.Threshold, 1, float64(most)) || r.Threshold != float64(int(r.Threshold)):
 		f.Add("threshold", "is %v: must be a whole number of calls from 1 to %d with strategy %q", r.Threshold, most, r.Strategy)
-	case rule.Within(r.WindowCalls, 1, MaxWindowCalls) && r.Strategy == ErrorCount && r.Threshold > float64(r.WindowCalls):
+	case rule.Within(r.WindowCalls, 1, maxWindowCalls) && r.Strategy == ErrorCount && r.Threshold > float64(r.WindowCalls):
 		f.Add("threshold", "is %v: must be at most the calls of the window, %d; it would never open", r.Threshold, r.WindowCalls)
 	}
 }
@@ -202,13 +202,13 @@ func validateSlowAfter(f *rule.Faults, r Rule) {
 	case r.SlowAfter == 0:
 		f.Add("slowAfter", "is missing: write how long a call may take and not be slow, such as 300ms")
 	default:
-		validateDuration(f, "slowAfter", r.SlowAfter, MinSlowAfter)
+		validateDuration(f, "slowAfter", r.SlowAfter, minSlowAfter)
 	}
 }
 
 func validateDuration(f *rule.Faults, field string, value, least time.Duration) {
-	if !rule.Within(value, least, MaxDuration) {
-		f.Add(field, "is %v: must be from %v to %v", value, least, MaxDuration)
+	if !rule.Within(value, least, maxDuration) {
+		f.Add(field, "is %v: must be from %v to %v", value, least, maxDuration)
 	}
 }
 

@@ -37,20 +37,20 @@ const (
 
 // What a rule's fields may hold and what they are when left out.
 const (
-	DefaultWindow   = 10 * time.Second
+	defaultWindow   = 10 * time.Second
 	DefaultMinCalls = 20
 	DefaultOpenFor  = 5 * time.Second
-	DefaultProbes   = 5
+	defaultProbes   = 5
 
 	MinRatio        = 0.001 // the least threshold of a ratio; the most is 1
-	MaxCalls        = 1_000_000_000
-	MaxWindowCalls  = 100_000 // an eighth of a byte each
-	MaxProbes       = 1000
-	MinWindow       = 10 * time.Millisecond
-	MinSlowAfter    = time.Microsecond
-	MinOpenFor      = time.Millisecond
-	MinProbeTimeout = time.Millisecond
-	MaxDuration     = 24 * time.Hour // of each of them
+	maxCalls        = 1_000_000_000
+	maxWindowCalls  = 100_000 // an eighth of a byte each
+	maxProbes       = 1000
+	minWindow       = 10 * time.Millisecond
+	minSlowAfter    = time.Microsecond
+	minOpenFor      = time.Millisecond
+	minProbeTimeout = time.Millisecond
+	maxDuration     = 24 * time.Hour // of each of them
 
 	// Buckets is how many buckets a window has. It moves on by one at a time.
 	Buckets = 10
@@ -85,40 +85,40 @@ type Rule struct {
 
 	// Threshold opens the breaker: the share of bad calls in the window, from
 	// [MinRatio] to 1, with [ErrorCount] their number, a whole number from 1 to
-	// [MaxCalls], or with [Consecutive] how many in a row, up to [MaxWindowCalls]. Reaching it is enough: 5 bad calls of 10 reach 0.5. The comparison is
+	// a billion, or with [Consecutive] how many in a row, up to 100,000. Reaching it is enough: 5 bad calls of 10 reach 0.5. The comparison is
 	// exact, by the decimal that Threshold is written as. Required.
 	Threshold float64
 
-	// SlowAfter is the time beyond which a call is slow, from [MinSlowAfter] to
-	// [MaxDuration]. Required with [SlowRatio]; a mistake with the others.
+	// SlowAfter is the time beyond which a call is slow, from 1 µs to
+	// 24 hours. Required with [SlowRatio]; a mistake with the others.
 	SlowAfter time.Duration
 
 	// Window is the time whose calls count. They count when they end, in ten equal
 	// buckets that are aligned to the Unix epoch: the present one and the nine before.
-	// Defaults to ten seconds; from [MinWindow] to [MaxDuration], and a multiple of
+	// Defaults to ten seconds; from 10 ms to 24 hours, and a multiple of
 	// ten nanoseconds. A mistake with [Consecutive].
 	Window time.Duration
 
 	// WindowCalls has the last so many calls count in place of those of a time, in the order
-	// in which they end. From 1 to [MaxWindowCalls]. It is "window: {calls: 100}" in documents.
+	// in which they end. From 1 to 100,000. It is "window: {calls: 100}" in documents.
 	WindowCalls int
 
 	// MinCalls is how many calls the window must have for the breaker to
-	// open, from 1 to [MaxCalls]. Defaults to 20, or to WindowCalls if that is less; with
+	// open, from 1 to a billion. Defaults to 20, or to WindowCalls if that is less; with
 	// [ErrorCount] to 1, so that the threshold alone decides. A mistake with [Consecutive].
 	MinCalls int
 
-	// OpenFor is how long the breaker stays open, from [MinOpenFor] to [MaxDuration].
+	// OpenFor is how long the breaker stays open, from 1 ms to 24 hours.
 	// The first call after that is a probe. Defaults to five seconds.
 	OpenFor time.Duration
 
 	// MaxOpenFor is the most that OpenFor grows to: after each failed probing the
 	// breaker stays open for twice as long as before, until it has closed. From OpenFor
-	// to [MaxDuration]. Defaults to OpenFor: then it does not grow.
+	// to 24 hours. Defaults to OpenFor: then it does not grow.
 	MaxOpenFor time.Duration
 
 	// Probes is how many calls pass while the breaker is half-open, and must end well
-	// for it to close. Defaults to 5; from 1 to [MaxProbes].
+	// for it to close. Defaults to 5; from 1 to 1,000.
 	Probes int
 
 	// ProbeThreshold is the share of the probes that has to be bad for the breaker to open
@@ -128,7 +128,7 @@ type Rule struct {
 
 	// ProbeTimeout is how long a probe may take. It counts as bad at that instant if it
 	// is still under way. Defaults to the window, or to ten seconds if that is no time; from
-	// [MinProbeTimeout] to [MaxDuration].
+	// 1 ms to 24 hours.
 	ProbeTimeout time.Duration
 
 	// Origin restricts the rule to calls of that caller, see core.Origin;

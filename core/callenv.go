@@ -72,7 +72,7 @@ func (e *callEnv) init(config *Config) {
 	none.IsFollowed = e.observesPasses()
 	none.IsEmpty = !none.IsFollowed
 	e.journal.Init(e.log)
-	e.events.Init(cmp.Or(config.MaxEvents, DefaultMaxEvents), e.clock.Now())
+	e.events.Init(cmp.Or(config.MaxEvents, defaultMaxEvents), e.clock.Now())
 }
 
 // isForeign says whether a clock is none of package clock.

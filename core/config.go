@@ -19,15 +19,15 @@ const DefaultMaxResources = 10_000
 // [Config.MaxResources] share.
 const Overflow = rule.OtherResources
 
-// DefaultRemovalWindow is the time over which [Config.MaxRemoval] counts by
+// defaultRemovalWindow is the time over which [Config.MaxRemoval] counts by
 // default.
-const DefaultRemovalWindow = time.Minute
+const defaultRemovalWindow = time.Minute
 
-// DefaultSignalInterval is how often signals are sampled by default.
-const DefaultSignalInterval = 250 * time.Millisecond
+// defaultSignalInterval is how often signals are sampled by default.
+const defaultSignalInterval = 250 * time.Millisecond
 
-// DefaultMaxEvents is how many events an engine keeps by default.
-const DefaultMaxEvents = 1024
+// defaultMaxEvents is how many events an engine keeps by default.
+const defaultMaxEvents = 1024
 
 // Config configures an engine. The zero value is a good one.
 type Config struct {
@@ -56,7 +56,7 @@ type Config struct {
 	Signals SignalSource
 
 	// SignalInterval is how often the signals are sampled that rules in force read.
-	// Defaults to [DefaultSignalInterval]. All readings of one sample have four intervals
+	// Defaults to 250 ms. All readings of one sample have four intervals
 	// together, at least one second, in which to end: the contexts of those that take
 	// longer end. A signal that has not been read for eight intervals, at least two
 	// seconds, is not known, as if it could not be read. If SignalInterval is negative, only
@@ -100,12 +100,12 @@ type Config struct {
 	MaxRemoval float64
 
 	// RemovalWindow is the time over which MaxRemoval counts the rules that a source
-	// has taken out. Defaults to [DefaultRemovalWindow]; negative counts each change
+	// has taken out. Defaults to a minute; negative counts each change
 	// by itself. A change that is held back stays so, however long that takes.
 	RemovalWindow time.Duration
 
 	// MaxEvents is how many of the latest events [Engine.Events] has at the most: about 300 bytes each.
-	// Defaults to [DefaultMaxEvents]; if it is negative, events are not kept.
+	// Defaults to 1024; if it is negative, events are not kept.
 	MaxEvents int
 
 	// Recorder has every call recorded, so that [Engine.Recorded] has those of the last minutes. That

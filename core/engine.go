@@ -60,7 +60,7 @@ func New(config Config) *Engine {
 		config.Lists = list.NewRegistry()
 	}
 	config.Lists.LimitRemoval(list.RemovalLimit{
-		Share: config.MaxRemoval, Window: cmp.Or(config.RemovalWindow, DefaultRemovalWindow), Clock: config.Clock,
+		Share: config.MaxRemoval, Window: cmp.Or(config.RemovalWindow, defaultRemovalWindow), Clock: config.Clock,
 	})
 	e := &Engine{lists: config.Lists, exempt: exemptions(&config)}
 	e.init(&config)
@@ -118,7 +118,7 @@ func (e *Engine) Revision() uint64 { return e.generation.Load() }
 // newSignals returns the signals that rules of the engine read.
 func (e *Engine) newSignals(config *Config) *signals.Set {
 	return signals.New(signals.Config{
-		Source: config.Signals, Interval: cmp.Or(config.SignalInterval, DefaultSignalInterval),
+		Source: config.Signals, Interval: cmp.Or(config.SignalInterval, defaultSignalInterval),
 		Clock: e.clock, Closed: e.closed, Start: e.running.Go, Report: e.reportSignal,
 	})
 }

@@ -55,3 +55,8 @@ func (e *Engine) PastNames() int {
 	defer e.resources.mu.Unlock()
 	return len(e.resources.past.All())
 }
+
+// Bounds that tests look at from outside.
+const (
+	MaxSwitches = maxSwitches
+)

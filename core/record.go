@@ -12,14 +12,14 @@ import (
 	"github.com/penstock-go/penstock/recording"
 )
 
-// DefaultRecorderMemory is how many bytes of calls a recorder keeps by default.
-const DefaultRecorderMemory = 16 << 20
+// defaultRecorderMemory is how many bytes of calls a recorder keeps by default.
+const defaultRecorderMemory = 16 << 20
 
 // Recorder says how calls are recorded, see [Config.Recorder].
 type Recorder struct {
 	// Memory is how many bytes of calls are kept, the oldest make room for the new: 16 a call, 16 more
 	// if it has options, and 8 more for each attribute. Names take up to some MiB beside
-	// it. Defaults to [DefaultRecorderMemory].
+	// it. Defaults to 16 MiB.
 	Memory int
 
 	// Values has values of attributes recorded as they are: names of users, addresses, tokens. Without it
@@ -97,7 +97,7 @@ func (e *Engine) ensureRecorder() *recorder.Recorder {
 	_, _ = rand.Read(secret[:]) // never fails
 	memory := of.Memory
 	if memory <= 0 {
-		memory = DefaultRecorderMemory
+		memory = defaultRecorderMemory
 	}
 	rec := recorder.New(memory, of.Values, secret, e.clock)
 	e.recorder.Store(rec)

@@ -33,7 +33,7 @@ func (s *ruleStore) init(config Config, try func([]rules.Replacement) error) {
 		most = 1
 	}
 	s.book = ruleset.New(ruleset.Config{
-		Table: rules.NewTable(config.Kinds...), MaxRemoval: most, RemovalWindow: max(0, cmp.Or(config.RemovalWindow, DefaultRemovalWindow)),
+		Table: rules.NewTable(config.Kinds...), MaxRemoval: most, RemovalWindow: max(0, cmp.Or(config.RemovalWindow, defaultRemovalWindow)),
 		Try: try,
 	})
 	s.active = make(map[rule.Key]*inforce.Rule)

@@ -17,14 +17,14 @@ const (
 	SwitchOn  = "on"  // rules act, whatever is off more broadly
 )
 
-// MaxSwitches is how many scopes can be switched at a time.
-const MaxSwitches = 1000
+// maxSwitches is how many scopes can be switched at a time.
+const maxSwitches = 1000
 
 var (
 	// ErrUnknownResource says that the resource was not called of late, and that no rule guards it.
 	ErrUnknownResource = errors.New("core: the resource was not called, and no rule is for it")
 
-	// ErrTooManySwitches says that [MaxSwitches] scopes are switched already.
+	// ErrTooManySwitches says that 1,000 scopes are switched already.
 	ErrTooManySwitches = errors.New("core: too many scopes are switched: release some")
 )
 
@@ -97,8 +97,8 @@ func (e *Engine) checkSwitch(scope Scope, state string, before *inforce.Forced) 
 		return errors.New("core: a scope is a rule, a kind, a resource, or all: Scope has fields of two")
 	case before != nil: // it can be released although it is gone
 		return nil
-	case state != "" && e.rules.switches.Len() >= MaxSwitches:
-		return fmt.Errorf("%w: %d are", ErrTooManySwitches, MaxSwitches)
+	case state != "" && e.rules.switches.Len() >= maxSwitches:
+		return fmt.Errorf("%w: %d are", ErrTooManySwitches, maxSwitches)
 	case scope.Kind != "":
 		return e.checkKindScope(scope)
 	case scope.Resource != "" && !e.resources.isKnown(scope.Resource):

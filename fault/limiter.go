@@ -134,7 +134,7 @@ func (l *limiter) Join(c rule.Call, patience rule.Patience) (rule.Waiter, rule.T
 		return nil, 0, rule.Stale
 	case l.state != Active || l.remaining(c.Now) <= 0:
 		return nil, 0, rule.Pass
-	case l.delayed.size >= MaxDelayed:
+	case l.delayed.size >= maxDelayed:
 		l.notDelayed++
 		if !l.aborts {
 			return nil, 0, rule.Pass

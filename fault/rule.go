@@ -10,17 +10,17 @@ import (
 // Ranges of the fields of a [Rule].
 const (
 	MinPercent = 0.0001
-	MaxPercent = 100
+	maxPercent = 100
 
-	MinDelay = time.Millisecond
-	MaxDelay = 10 * time.Minute
+	minDelay = time.Millisecond
+	maxDelay = 10 * time.Minute
 
-	MinHTTP = 400
-	MaxHTTP = 599
+	minHTTP = 400
+	maxHTTP = 599
 
-	// MaxDelayed is how many calls a limiter delays at once. The calls that are chosen
+	// maxDelayed is how many calls a limiter delays at once. The calls that are chosen
 	// beyond are not delayed; those of a rule that aborts are refused at once.
-	MaxDelayed = 10_000
+	maxDelayed = 10_000
 )
 
 // The states of a rule on a resource.
@@ -50,16 +50,16 @@ type Rule struct {
 	// though they match. At most [rule.MaxExcept]. Match only.
 	Except rule.Strings
 
-	// Shared makes all resources that match have one state and one bound of [MaxDelayed]
+	// Shared makes all resources that match have one state and one bound of 10,000
 	// together. It is "perResource: false" in documents. Match only.
 	Shared bool
 
 	// Percent is how many of 100 calls are chosen, at random and each by itself. From
-	// [MinPercent] to [MaxPercent].
+	// [MinPercent] to 100.
 	Percent float64
 
 	// Delay is how long a chosen call is delayed, unless its context or the rule ends
-	// before. From [MinDelay] to [MaxDelay]. Zero does not delay: then the rule has an
+	// before. From 1 ms to ten minutes. Zero does not delay: then the rule has an
 	// Abort.
 	Delay time.Duration
 
@@ -83,7 +83,7 @@ type Rule struct {
 // Abort says what adapters answer to calls that the rule refuses. One that has only one of
 // the two answers calls of the other protocol with 503 or UNAVAILABLE.
 type Abort struct {
-	HTTP int    // a status from [MinHTTP] to [MaxHTTP]; 0 if not given
+	HTTP int    // a status from 400 to 599; 0 if not given
 	GRPC string // the name of a code, such as UNAVAILABLE; "" if not given
 }
 
@@ -108,17 +108,17 @@ func withDefaults(r Rule) Rule {
 // validate returns the mistakes in the fields that only this kind has.
 func validate(r Rule) []rule.Fault {
 	var f rule.Faults
-	if !rule.Within(r.Percent, MinPercent, MaxPercent) {
-		f.Add("percent", "is %v: must be from %v to %d, of 100 calls", r.Percent, MinPercent, MaxPercent)
+	if !rule.Within(r.Percent, MinPercent, maxPercent) {
+		f.Add("percent", "is %v: must be from %v to %d, of 100 calls", r.Percent, MinPercent, maxPercent)
 	}
 	switch {
 	case r.Delay == 0 && !r.aborts():
 		f.Add("delay", "is missing: write how long calls are delayed, or refuse them with abort: {http: 503}")
-	case r.Delay != 0 && !rule.Within(r.Delay, MinDelay, MaxDelay):
-		f.Add("delay", "is %v: must be from %v to %v", r.Delay, MinDelay, MaxDelay)
+	case r.Delay != 0 && !rule.Within(r.Delay, minDelay, maxDelay):
+		f.Add("delay", "is %v: must be from %v to %v", r.Delay, minDelay, maxDelay)
 	}
-	if r.Abort.HTTP != 0 && !rule.Within(r.Abort.HTTP, MinHTTP, MaxHTTP) {
-		f.Add("abort.http", "is %d: must be the status of an error, from %d to %d", r.Abort.HTTP, MinHTTP, MaxHTTP)
+	if r.Abort.HTTP != 0 && !rule.Within(r.Abort.HTTP, minHTTP, maxHTTP) {
+		f.Add("abort.http", "is %d: must be the status of an error, from %d to %d", r.Abort.HTTP, minHTTP, maxHTTP)
 	}
 	if _, fault := rule.ReadChoice(rule.TextValue(r.Abort.GRPC), codes()); fault != "" {
 		f.Add("abort.grpc", "%s", fault)

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// MaxBuckets is the greatest number of buckets that a window of a [Store] may have.
-const MaxBuckets = 1000
+// maxBuckets is the greatest number of buckets that a window of a [Store] may have.
+const maxBuckets = 1000
 
 // MaxTokens is the greatest number of tokens that a [Store] counts.
 const MaxTokens = 1 << 40
@@ -44,8 +44,8 @@ func (r *Request) Validate() error {
 	if r.Terms.Window < time.Millisecond {
 		add("window is %v, it must be at least 1ms", r.Terms.Window)
 	}
-	if n := r.Terms.Buckets; r.Operation == LeaseWindow && (n < 1 || n > MaxBuckets) {
-		add("buckets is %d, it must be from 1 to %d", n, MaxBuckets)
+	if n := r.Terms.Buckets; r.Operation == LeaseWindow && (n < 1 || n > maxBuckets) {
+		add("buckets is %d, it must be from 1 to %d", n, maxBuckets)
 	}
 	if n := r.Want; n > MaxTokens || n < -MaxTokens || lease && n < 0 {
 		add("want is %d, it must be from 0 to 2⁴⁰, or to -2⁴⁰ for what is asked", n)
@@ -56,8 +56,8 @@ func (r *Request) Validate() error {
 	if !isCount(float64(r.Owed)) {
 		add("owed is %d, it must be from 0 to 2⁴⁰", r.Owed)
 	}
-	if len(r.OwedBefore) > MaxBuckets {
-		add("owedBefore has %d buckets, it must have at most %d", len(r.OwedBefore), MaxBuckets)
+	if len(r.OwedBefore) > maxBuckets {
+		add("owedBefore has %d buckets, it must have at most %d", len(r.OwedBefore), maxBuckets)
 	}
 	for _, n := range r.OwedBefore {
 		if !isCount(float64(n)) {

@@ -24,7 +24,7 @@ func defaults(r Rule) Rule {
 	case r.Calendar.IsSet():
 		rule.SetDefault(&r.Algorithm, FixedWindow)
 	default:
-		rule.SetDefault(&r.Window, DefaultWindow)
+		rule.SetDefault(&r.Window, defaultWindow)
 		rule.SetDefault(&r.Algorithm, SlidingWindow)
 	}
 	if r.Algorithm == SlidingWindow {
@@ -54,7 +54,7 @@ func defaults(r Rule) Rule {
 
 // defaultBuckets is 10, for windows that can be parted so.
 func defaultBuckets(window time.Duration) int {
-	return int(max(1, min(DefaultBuckets, window/MinBucket)))
+	return int(max(1, min(DefaultBuckets, window/minBucket)))
 }
 
 // defaultBurst is the limit, or 1 where no call could pass otherwise.

@@ -22,7 +22,7 @@ type Follow struct {
 	Signal rule.Signal
 
 	// From and To are the numbers of the signal between which the limit falls, from 0 to
-	// [MaxSignal]. To is greater than From; a signal of the program's own may also fall,
+	// 1e12. To is greater than From; a signal of the program's own may also fall,
 	// from a greater From to a smaller To.
 	From, To float64
 
@@ -31,8 +31,8 @@ type Follow struct {
 	Least float64
 }
 
-// MaxSignal is the greatest number of a signal that a limit can follow.
-const MaxSignal = 1e12
+// maxSignal is the greatest number of a signal that a limit can follow.
+const maxSignal = 1e12
 
 // limit returns the limit in tokens per window while the signal shows a number, of a
 // rule of that limit.

@@ -85,7 +85,7 @@ func (l *passLog) add(at clock.Instant, n int64) {
 	if last := len(l.entries) - 1; last >= 0 {
 		entry := &l.entries[last]
 		at = max(at, entry.at)
-		if int64(at)/int64(MinBucket) == int64(entry.at)/int64(MinBucket) {
+		if int64(at)/int64(minBucket) == int64(entry.at)/int64(minBucket) {
 			entry.at, entry.tokens = at, entry.tokens+n
 			return
 		}

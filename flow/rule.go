@@ -39,7 +39,7 @@ const OtherResources = rule.OtherResources
 
 // The defaults and the ranges of a rule's fields.
 const (
-	DefaultWindow     = time.Second
+	defaultWindow     = time.Second
 	DefaultBuckets    = 10
 	DefaultColdFactor = 3.0
 	DefaultStep       = time.Second
@@ -49,7 +49,7 @@ const (
 	MinFixedWindow = time.Millisecond
 	MaxWindow      = 24 * time.Hour
 	MaxBuckets     = 1000
-	MinBucket      = time.Millisecond // the shortest bucket of a window
+	minBucket      = time.Millisecond // the shortest bucket of a window
 	MaxMaxWait     = 24 * time.Hour
 	MaxPeriod      = 24 * time.Hour
 
@@ -102,7 +102,7 @@ type Rule struct {
 	Algorithm Algorithm
 
 	// Buckets is how many parts the sliding window has: more are smoother and
-	// cost more memory. Defaults to 10; each at least [MinBucket] long. Sliding
+	// cost more memory. Defaults to 10; each at least 1 ms long. Sliding
 	// window only.
 	Buckets int
 

@@ -74,9 +74,9 @@ func (r *Rule) validateSliding(f *rule.Faults) {
 		f.Add("buckets", "is %d: must be from 1 to %d", r.Buckets, MaxBuckets)
 	}
 	if r.Buckets >= 1 && r.Window >= MinWindow {
-		if r.Window/time.Duration(r.Buckets) < MinBucket {
+		if r.Window/time.Duration(r.Buckets) < minBucket {
 			f.Add("buckets", "is %d: a window of %v has at most %d, so that none is shorter than %v",
-				r.Buckets, r.Window, r.Window/MinBucket, MinBucket)
+				r.Buckets, r.Window, r.Window/minBucket, minBucket)
 		}
 		if r.Window%time.Duration(r.Buckets) != 0 {
 			f.Add("buckets", "is %d: does not part a window of %v evenly; choose a divisor", r.Buckets, r.Window)

@@ -13,10 +13,10 @@ func (r *Rule) validateFollow(f *rule.Faults) {
 		return
 	}
 	switch known := w.validateSignal(f); {
-	case !rule.Within(w.From, 0, MaxSignal):
-		f.Add("follow.from", "is %v: must be from 0 to %v", w.From, MaxSignal)
-	case !rule.Within(w.To, 0, MaxSignal):
-		f.Add("follow.to", "is %v: must be from 0 to %v", w.To, MaxSignal)
+	case !rule.Within(w.From, 0, maxSignal):
+		f.Add("follow.from", "is %v: must be from 0 to %v", w.From, maxSignal)
+	case !rule.Within(w.To, 0, maxSignal):
+		f.Add("follow.to", "is %v: must be from 0 to %v", w.To, maxSignal)
 	case w.To == w.From:
 		f.Add("follow.to", "is %v, as from is: must differ, so that the limit falls between the two", w.To)
 	case known && w.To < w.From:

@@ -27,8 +27,8 @@ func (r *Rule) validateWindow(f *rule.Faults) {
 	case r.Calendar.IsSet():
 	case r.countsWhole():
 		validateBuckets(f, "window", r.Window)
-	case !rule.Within(r.Window, MinWindow, MaxWindow):
-		f.Add("window", "is %v: must be from %v to %v, or days, weeks or months, such as 2d", r.Window, MinWindow, MaxWindow)
+	case !rule.Within(r.Window, minWindow, maxWindow):
+		f.Add("window", "is %v: must be from %v to %v, or days, weeks or months, such as 2d", r.Window, minWindow, maxWindow)
 	}
 }
 

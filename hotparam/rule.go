@@ -52,26 +52,26 @@ const MaskHash Mask = "hash"
 
 // The defaults and the ranges of a rule's fields.
 const (
-	DefaultWindow    = time.Second
+	defaultWindow    = time.Second
 	DefaultMaxValues = 100_000
 
 	MaxParams      = rule.MaxKeys  // keys of a composite value
 	MaxLimit       = 1_000_000_000 // tokens per window
-	MinLimit       = 1e-6          // tokens per window, unless it is 0
+	minLimit       = 1e-6          // tokens per window, unless it is 0
 	MaxConcurrency = 1_000_000
-	MinMaxAge      = 10 * time.Millisecond
-	MaxMaxAge      = 7 * 24 * time.Hour
-	MinWindow      = time.Millisecond
-	MinSliding     = 10 * time.Millisecond // the shortest sliding window
-	MaxWindow      = 24 * time.Hour
-	MaxMaxWait     = 24 * time.Hour
+	minMaxAge      = 10 * time.Millisecond
+	maxMaxAge      = 7 * 24 * time.Hour
+	minWindow      = time.Millisecond
+	minSliding     = 10 * time.Millisecond // the shortest sliding window
+	maxWindow      = 24 * time.Hour
+	maxMaxWait     = 24 * time.Hour
 	MinMaxValues   = 100
 	MaxMaxValues   = 10_000_000
-	MaxEntries     = 1000 // of Values
-	MaxPatterns    = 100  // among them
-	MaxLimits      = 31   // different limits among them, unless a window or concurrency counts
-	MaxAfter       = 1_000_000_000
-	MinPenalty     = time.Millisecond // the shortest For
+	maxEntries     = 1000 // of Values
+	maxPatterns    = 100  // among them
+	maxLimits      = 31   // different limits among them, unless a window or concurrency counts
+	maxAfter       = 1_000_000_000
+	minPenalty     = time.Millisecond // the shortest For
 
 	// Buckets is how many buckets a sliding window has, and the window of a penalty.
 	// It moves on by one at a time.
@@ -110,7 +110,7 @@ type Rule struct {
 	Param rule.Strings
 
 	// Limit is how many tokens each value may take in one window. A call takes one
-	// token unless it says otherwise. 0 blocks all; otherwise from [MinLimit] to
+	// token unless it says otherwise. 0 blocks all; otherwise from 1e-6 to
 	// [MaxLimit]. It may be fractional, but not of a [SlidingWindow], a [FixedWindow] or a [Prepaid]
 	// balance, whose calls take from the Limit until it is recharged.
 	Limit float64
@@ -123,11 +123,11 @@ type Rule struct {
 	// place counts as given back, though the call has not ended: it leaked, or hangs. When it does
 	// end, nothing is given back any more. It is for calls that begin while the rule has it; calls
 	// that are meant to last must be shorter. The default, zero, lets calls hold their places until
-	// they end. From [MinMaxAge] to [MaxMaxAge]. Concurrency only.
+	// they end. From 10 ms to 7 days. Concurrency only.
 	MaxAge time.Duration
 
-	// Window is the time that Limit is for. Defaults to one second; from [MinWindow] to
-	// [MaxWindow]. A [SlidingWindow] is at least [MinSliding] long and a multiple of ten
+	// Window is the time that Limit is for. Defaults to one second; from 1 ms to
+	// 24 hours. A [SlidingWindow] is at least 10 ms long and a multiple of ten
 	// nanoseconds, and so is a [FixedWindow], which goes by the wall clock if it is an hour or
 	// more. Not with Concurrency.
 	Window time.Duration
@@ -147,7 +147,7 @@ type Rule struct {
 	Burst float64
 
 	// MaxWait is the longest that a call may wait. The default, zero, lets no call wait.
-	// At most [MaxMaxWait]. [Throttle] only.
+	// At most 24 hours. [Throttle] only.
 	MaxWait time.Duration
 
 	// MaxValues is how many values have a state of their own at the same time, over all
@@ -167,8 +167,8 @@ type Rule struct {
 	// "7" and the number 7 differ. A composite value is written as its parts with
 	// slashes between them, as in "acme/*"; each part is a text, which stands for a
 	// number or a boolean that is written like it, too, or a pattern of texts; "*" is
-	// for all values of the part. At most [MaxEntries] entries, [MaxPatterns] of them
-	// patterns or composite, with at most [MaxLimits] different limits.
+	// for all values of the part. At most 1,000 entries, 100 of them
+	// patterns or composite, with at most 31 different limits.
 	Values rule.NumberMap
 
 	// Penalty refuses a value outright for a while after it was refused too often. The
@@ -257,17 +257,17 @@ type Fleet = rule.Fleet
 // Penalty refuses all calls of a value for a time after many of them were refused.
 // Either all of its fields are set or none.
 type Penalty struct {
-	// After is how many refusals within Within bring the penalty, from 1 to [MaxAfter].
+	// After is how many refusals within Within bring the penalty, from 1 to a billion.
 	After int
 
 	// Within is the time whose refusals count, in ten equal buckets that are aligned to
-	// the Unix epoch: the present one and the nine before. From [MinSliding] to
-	// [MaxWindow], and a multiple of ten nanoseconds.
+	// the Unix epoch: the present one and the nine before. From 10 ms to
+	// 24 hours, and a multiple of ten nanoseconds.
 	Within time.Duration
 
 	// For is how long the value is refused, from the refusal that brings the penalty.
 	// Refusals meanwhile do not count, and counting starts anew afterwards. From
-	// [MinPenalty] to [MaxWindow].
+	// 1 ms to 24 hours.
 	For time.Duration
 }
 
@@ -291,7 +291,7 @@ func withDefaults(r Rule) Rule {
 	case r.Calendar.IsSet():
 		rule.SetDefault(&r.Algorithm, FixedWindow)
 	default:
-		rule.SetDefault(&r.Window, DefaultWindow)
+		rule.SetDefault(&r.Window, defaultWindow)
 		rule.SetDefault(&r.Algorithm, TokenBucket)
 	}
 	if r.OnExceed == ExceedRefuse {

@@ -144,7 +144,7 @@ func (c *compiled) ownSize() int {
 	if len(c.exact) < fewOwn {
 		return ownSpace * fewOwn
 	}
-	return ownSpace * (MaxEntries + 1)
+	return ownSpace * (maxEntries + 1)
 }
 
 // tables is the table for an algorithm. The others are nil.

@@ -106,8 +106,8 @@ func (r *Rule) validateConcurrency(f *rule.Faults) {
 	if !rule.Within(r.Concurrency, 1, MaxConcurrency) {
 		f.Add("concurrency", "is %d: must be from 1 to %d calls under way", r.Concurrency, MaxConcurrency)
 	}
-	if r.MaxAge != 0 && !rule.Within(r.MaxAge, MinMaxAge, MaxMaxAge) {
-		f.Add("maxAge", "is %v: must be from %v to %v, or left out", r.MaxAge, MinMaxAge, MaxMaxAge)
+	if r.MaxAge != 0 && !rule.Within(r.MaxAge, minMaxAge, maxMaxAge) {
+		f.Add("maxAge", "is %v: must be from %v to %v, or left out", r.MaxAge, minMaxAge, maxMaxAge)
 	}
 	const noEffect = "has no effect beside concurrency: remove one of them"
 	if r.Limit != 0 {
@@ -156,8 +156,8 @@ func (r *Rule) validateRate(f *rule.Faults) {
 		if r.MaxWait != 0 {
 			f.Add("maxWait", "has no effect with algorithm %q: remove it or set algorithm to %q", r.Algorithm, Throttle)
 		}
-	case !rule.Within(r.MaxWait, 0, MaxMaxWait):
-		f.Add("maxWait", "is %v: must be from 0s (no waiting) to %v", r.MaxWait, MaxMaxWait)
+	case !rule.Within(r.MaxWait, 0, maxMaxWait):
+		f.Add("maxWait", "is %v: must be from 0s (no waiting) to %v", r.MaxWait, maxMaxWait)
 	}
 }
 
@@ -171,7 +171,7 @@ func (r *Rule) limitFault(limit float64) string {
 		}
 	case !rule.Within(limit, 0, MaxLimit):
 		return "must be from 0 (blocks all) to 1000000000 tokens per window"
-	case limit != 0 && limit < MinLimit:
+	case limit != 0 && limit < minLimit:
 		return "must be 0 (blocks all) or at least 0.000001 tokens per window"
 	}
 	return r.wholeFault(limit)
@@ -180,16 +180,16 @@ func (r *Rule) limitFault(limit float64) string {
 // validateBuckets judges a time that is counted in buckets.
 func validateBuckets(f *rule.Faults, field string, window time.Duration) {
 	switch {
-	case !rule.Within(window, MinSliding, MaxWindow):
-		f.Add(field, "is %v: must be from %v to %v", window, MinSliding, MaxWindow)
+	case !rule.Within(window, minSliding, maxWindow):
+		f.Add(field, "is %v: must be from %v to %v", window, minSliding, maxWindow)
 	case window%Buckets != 0:
 		f.Add(field, "is %v: must be a multiple of %v, for it has %d equal buckets", window, time.Duration(Buckets), Buckets)
 	}
 }
 
 func (r *Rule) validateValues(f *rule.Faults) {
-	if n := r.Values.Len(); n > MaxEntries {
-		f.Add("values", "has %d entries: must have at most %d", n, MaxEntries)
+	if n := r.Values.Len(); n > maxEntries {
+		f.Add("values", "has %d entries: must have at most %d", n, maxEntries)
 		return
 	}
 	_, faults := parseValues(r)
@@ -209,8 +209,8 @@ func (r *Rule) validateLimits(f *rule.Faults) {
 			limits = append(limits, entry.Value)
 		}
 	}
-	if n := len(limits) - 1; n > MaxLimits {
-		f.Add("values", "has %d different limits: must have at most %d", n, MaxLimits)
+	if n := len(limits) - 1; n > maxLimits {
+		f.Add("values", "has %d different limits: must have at most %d", n, maxLimits)
 		return
 	}
 	if r.Algorithm == Prepaid {
@@ -230,11 +230,11 @@ func (r *Rule) validatePenalty(f *rule.Faults) {
 	if p == (Penalty{}) {
 		return
 	}
-	if !rule.Within(p.After, 1, MaxAfter) {
-		f.Add("penalty.after", "is %d: must be from 1 to %d refusals", p.After, MaxAfter)
+	if !rule.Within(p.After, 1, maxAfter) {
+		f.Add("penalty.after", "is %d: must be from 1 to %d refusals", p.After, maxAfter)
 	}
 	validateBuckets(f, "penalty.within", p.Within)
-	if !rule.Within(p.For, MinPenalty, MaxWindow) {
-		f.Add("penalty.for", "is %v: must be from %v to %v", p.For, MinPenalty, MaxWindow)
+	if !rule.Within(p.For, minPenalty, maxWindow) {
+		f.Add("penalty.for", "is %v: must be from %v to %v", p.For, minPenalty, maxWindow)
 	}
 }

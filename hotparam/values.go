@@ -144,12 +144,12 @@ func parseValues(r *Rule) (v *values, faults []string) {
 		}
 	}
 	slices.SortStableFunc(v.patterns, func(p, q valuePattern) int { return cmp.Compare(p.globs(), q.globs()) })
-	if n := len(v.patterns); n > MaxPatterns {
+	if n := len(v.patterns); n > maxPatterns {
 		what := "patterns"
 		if r.Param.Len() > 1 {
 			what = "keys of composite values"
 		}
-		faults = append(faults, fmt.Sprintf("has %d %s: must have at most %d", n, what, MaxPatterns))
+		faults = append(faults, fmt.Sprintf("has %d %s: must have at most %d", n, what, maxPatterns))
 	}
 	return v, faults
 }

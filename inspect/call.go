@@ -12,8 +12,8 @@ import (
 	"github.com/penstock-go/penstock/rule"
 )
 
-// MaxAttributes is how many attributes a [Call] may have.
-const MaxAttributes = 32
+// maxAttributes is how many attributes a [Call] may have.
+const maxAttributes = 32
 
 // Call is a call that is asked about. It is not made.
 type Call struct {
@@ -26,14 +26,14 @@ type Call struct {
 }
 
 // Validate returns what is wrong with the call: there has to be a resource, no text
-// is longer than [rule.MaxNameLength] bytes, and there are at most [MaxAttributes]
+// is longer than [rule.MaxNameLength] bytes, and there are at most 32
 // attributes.
 func (c Call) Validate() error {
 	if c.Resource == "" {
 		return errors.New("inspect: the resource is missing: name the one that is called")
 	}
-	if len(c.Attributes) > MaxAttributes {
-		return fmt.Errorf("inspect: there are %d attributes: the most is %d", len(c.Attributes), MaxAttributes)
+	if len(c.Attributes) > maxAttributes {
+		return fmt.Errorf("inspect: there are %d attributes: the most is %d", len(c.Attributes), maxAttributes)
 	}
 	texts := []string{c.Resource, c.Origin}
 	for key, value := range c.Attributes {

@@ -17,11 +17,11 @@ import (
 )
 
 const (
-	// MaxLimiters is how many limiters a [Status] has at the most.
-	MaxLimiters = 1000
+	// maxLimiters is how many limiters a [Status] has at the most.
+	maxLimiters = 1000
 
-	// MaxValueLimiters is how many of these have [Limiter.Values].
-	MaxValueLimiters = 100
+	// maxValueLimiters is how many of these have [Limiter.Values].
+	maxValueLimiters = 100
 
 	// MaxValues is how many values a limiter shows at the most.
 	MaxValues = 10
@@ -68,7 +68,7 @@ type Value struct {
 
 // Limiters are the limiters of an engine, or some of them.
 type Limiters struct {
-	// Limiters are at most [MaxLimiters]: those that are not in the first of their
+	// Limiters are at most 1,000: those that are not in the first of their
 	// states before the others, then by resource, kind and rule. If there are more,
 	// those that have refused most calls of late are among them.
 	Limiters []Limiter `json:"limiters,omitempty"`
@@ -77,7 +77,7 @@ type Limiters struct {
 	MoreLimiters int `json:"moreLimiters,omitempty"`
 
 	// MoreValues counts the limiters whose values are left out: only the
-	// [MaxValueLimiters] that have refused most calls of late have them.
+	// 100 that have refused most calls of late have them.
 	MoreValues int `json:"moreValues,omitempty"`
 }
 
@@ -173,7 +173,7 @@ func (c *limiterCollector) add(resource string, of *core.RuleSnapshot) {
 		c.values++
 	}
 	c.limiters = append(c.limiters, l)
-	if len(c.limiters) >= 2*MaxLimiters {
+	if len(c.limiters) >= 2*maxLimiters {
 		c.prune()
 	}
 }
@@ -183,9 +183,9 @@ func (c *limiterCollector) prune() {
 	slices.SortFunc(c.limiters, func(a, b collectedLimiter) int {
 		return cmp.Or(a.compareState(&b), a.compareCalls(&b), a.compareName(&b))
 	})
-	if left := len(c.limiters) - MaxLimiters; left > 0 {
-		clear(c.limiters[MaxLimiters:])
-		c.limiters = c.limiters[:MaxLimiters]
+	if left := len(c.limiters) - maxLimiters; left > 0 {
+		clear(c.limiters[maxLimiters:])
+		c.limiters = c.limiters[:maxLimiters]
 		c.more += left
 	}
 }
@@ -196,7 +196,7 @@ func (c *limiterCollector) result() Limiters {
 	shown := 0
 	for i := range c.limiters {
 		l := &c.limiters[i]
-		if len(l.Values) > 0 && shown == MaxValueLimiters {
+		if len(l.Values) > 0 && shown == maxValueLimiters {
 			l.Values = nil
 		}
 		if len(l.Values) > 0 {

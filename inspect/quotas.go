@@ -13,8 +13,8 @@ import (
 	"github.com/penstock-go/penstock/rule"
 )
 
-// MaxQuotas is how many limits [Quotas] has at the most.
-const MaxQuotas = 1000
+// maxQuotas is how many limits [Quotas] has at the most.
+const maxQuotas = 1000
 
 // QuotaQuery says which limits somebody wants to know of. What is "" selects all.
 type QuotaQuery struct {
@@ -34,7 +34,7 @@ type Quotas struct {
 
 	Time time.Time `json:"time"` // of the answer
 
-	// Quotas are at most [MaxQuotas], by kind, rule and resource.
+	// Quotas are at most 1,000, by kind, rule and resource.
 	Quotas []QuotaState `json:"quotas"`
 
 	// MoreQuotas counts those that are left out.
@@ -135,8 +135,8 @@ func (s *Quotas) order() {
 	slices.SortFunc(s.Quotas, func(a, b QuotaState) int {
 		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.Resource, b.Resource))
 	})
-	if more := len(s.Quotas) - MaxQuotas; more > 0 {
-		s.Quotas, s.MoreQuotas = s.Quotas[:MaxQuotas], more
+	if more := len(s.Quotas) - maxQuotas; more > 0 {
+		s.Quotas, s.MoreQuotas = s.Quotas[:maxQuotas], more
 	}
 }
 

@@ -12,11 +12,11 @@ import (
 )
 
 const (
-	// MaxResources is how many resources a page has at the most.
-	MaxResources = 1000
+	// maxResources is how many resources a page has at the most.
+	maxResources = 1000
 
-	// DefaultResources is how many it has unless the request says.
-	DefaultResources = 100
+	// defaultResources is how many it has unless the request says.
+	defaultResources = 100
 
 	// MaxSecondsResources is how many it has at the most when each shows its seconds.
 	MaxSecondsResources = 100
@@ -44,7 +44,7 @@ func ResourceSorts() []ResourceSort {
 type ResourceQuery struct {
 	Match   string // a pattern of names, as [match.Compile] reads it; "" selects all
 	Sort    ResourceSort
-	Limit   int  // of the page; 0 for [DefaultResources]
+	Limit   int  // of the page; 0 for 100
 	Offset  int  // how many resources come before the page
 	Seconds bool // whether each resource has its last minute by the second
 }
@@ -96,11 +96,11 @@ func parseResourceQuery(query string, known ...string) (f resourceFilter, err er
 			return f, fmt.Errorf("inspect: seconds is %s: it is true or false", rule.Quote(values.Get("seconds")))
 		}
 	}
-	most := MaxResources
+	most := maxResources
 	if f.Seconds {
 		most = MaxSecondsResources
 	}
-	if f.Limit, err = numberIn(values, "limit", min(DefaultResources, most), 1, most); err != nil {
+	if f.Limit, err = numberIn(values, "limit", min(defaultResources, most), 1, most); err != nil {
 		return f, err
 	}
 	if f.Offset, err = numberIn(values, "offset", 0, 0, 1<<30); err != nil {

@@ -19,8 +19,8 @@ const (
 	// ends before it is larger.
 	maxPageSize = 8 << 20
 
-	// MaxResourceRules is how many rules a resource of a page shows.
-	MaxResourceRules = 20
+	// maxResourceRules is how many rules a resource of a page shows.
+	maxResourceRules = 20
 )
 
 // Resources is a page of the resources that an engine knows: those that rules name, and those that
@@ -50,7 +50,7 @@ type Resource struct {
 	ResponseTimes *ResponseTimes `json:"responseTimes,omitempty"`
 
 	// Rules are those that guard the resource: in a page those that have refused or would have refused a
-	// call, those that refused most in the last minute first, at most [MaxResourceRules].
+	// call, those that refused most in the last minute first, at most 20.
 	Rules     []ResourceRule `json:"rules,omitempty"`
 	MoreRules int            `json:"moreRules,omitempty"` // that are left out beyond that
 
@@ -246,8 +246,8 @@ func (h handler) resourceOf(view core.ResourceView, withSeconds bool) Resource {
 	slices.SortStableFunc(of.Rules, func(a, b ResourceRule) int {
 		return cmp.Or(cmp.Compare(valueOf(b.Minute), valueOf(a.Minute)), cmp.Compare(b.Refused, a.Refused))
 	})
-	if more := len(of.Rules) - MaxResourceRules; more > 0 {
-		of.Rules, of.MoreRules = of.Rules[:MaxResourceRules], more
+	if more := len(of.Rules) - maxResourceRules; more > 0 {
+		of.Rules, of.MoreRules = of.Rules[:maxResourceRules], more
 	}
 	return of
 }

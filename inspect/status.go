@@ -51,7 +51,7 @@ type Status struct {
 	Fleet *Fleet `json:"fleet,omitempty"`
 
 	// Limiters are the states of circuit breakers, of limits on concurrency, of limits for
-	// each value of an attribute and the like, at most [MaxLimiters]: breakers that are not
+	// each value of an attribute and the like, at most 1,000: breakers that are not
 	// closed come first. It is as in [Limiters], with the following two.
 	Limiters     []Limiter `json:"limiters,omitempty"`
 	MoreLimiters int       `json:"moreLimiters,omitempty"`

@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	// MaxStreams is how many streams a handler serves at a time. Further ones are answered with 503.
-	MaxStreams = 64
+	// maxStreams is how many streams a handler serves at a time. Further ones are answered with 503.
+	maxStreams = 64
 
 	// streamDelay is how long after the end of a second a stream tells of it: calls that ended in it are
 	// counted by then.
@@ -69,7 +69,7 @@ func parseStream(r *http.Request, last uint64) (s streamRequest, err error) {
 	if err := checkParameters(values, "top", "match", "sort", "since"); err != nil {
 		return s, err
 	}
-	if s.top, err = numberIn(values, "top", DefaultResources, 0, MaxResources); err != nil {
+	if s.top, err = numberIn(values, "top", defaultResources, 0, maxResources); err != nil {
 		return s, err
 	}
 	s.filter.Match, s.filter.Sort, s.filter.Limit = values.Get("match"), ResourceSort(values.Get("sort")), s.top
@@ -97,7 +97,7 @@ func (h handler) stream(w http.ResponseWriter, r *http.Request) {
 	ended, ok := h.streams.begin(r)
 	if !ok {
 		w.Header().Set("Retry-After", "5")
-		answer(w, http.StatusServiceUnavailable, Failure{fmt.Sprintf("inspect: there are %d streams already, or the server shuts down", MaxStreams)})
+		answer(w, http.StatusServiceUnavailable, Failure{fmt.Sprintf("inspect: there are %d streams already, or the server shuts down", maxStreams)})
 		return
 	}
 	defer h.streams.end()

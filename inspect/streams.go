@@ -57,7 +57,7 @@ func (s *streams) begin(r *http.Request) (ended <-chan struct{}, ok bool) {
 		s.servers[server] = closing
 		server.RegisterOnShutdown(func() { close(closing) })
 	}
-	if s.count == MaxStreams {
+	if s.count == maxStreams {
 		return nil, false
 	}
 	s.count++

@@ -20,7 +20,7 @@ func (r Rule) remembered() int {
 func (r Rule) flood() int { return r.MaxQueue / 8 }
 
 func (r Rule) defaultNewcomers() Newcomers {
-	if r.MaxQueue >= DefaultNewcomersQueue {
+	if r.MaxQueue >= defaultNewcomersQueue {
 		return NewcomersHalf
 	}
 	return NewcomersEqual
@@ -62,8 +62,8 @@ func (r Rule) tenants() tenants.Fields {
 func (r Rule) validateNewcomers(f *rule.Faults) {
 	switch r.Newcomers {
 	case NewcomersHalf:
-		if r.MaxWait != 0 && r.MaxQueue < MinNewcomersQueue {
-			f.Add("newcomers", "has no effect with maxQueue %d: raise that to %d or more, or remove it", r.MaxQueue, MinNewcomersQueue)
+		if r.MaxWait != 0 && r.MaxQueue < minNewcomersQueue {
+			f.Add("newcomers", "has no effect with maxQueue %d: raise that to %d or more, or remove it", r.MaxQueue, minNewcomersQueue)
 		}
 	case NewcomersEqual:
 	default:

@@ -57,18 +57,14 @@ const (
 // Ranges and defaults of the fields of a [Rule].
 const (
 	MaxLimit        = 1_000_000
-	MaxMaxWait      = 24 * time.Hour
-	DefaultMaxQueue = 1000
-	MaxMaxQueue     = 1_000_000
-	MinMaxAge       = 10 * time.Millisecond
-	MaxMaxAge       = 7 * 24 * time.Hour
-	MinWeight       = tenants.MinWeight
-	MaxWeight       = tenants.MaxWeight
-	MaxWeights      = tenants.MaxEntries
-	MaxClasses      = tenants.MaxClasses // different weights, beside 1
+	maxMaxWait      = 24 * time.Hour
+	defaultMaxQueue = 1000
+	maxMaxQueue     = 1_000_000
+	minMaxAge       = 10 * time.Millisecond
+	maxMaxAge       = 7 * 24 * time.Hour
 
-	MinNewcomersQueue     = 64  // the least MaxQueue with [NewcomersHalf]
-	DefaultNewcomersQueue = 256 // the least MaxQueue for which that is the default
+	minNewcomersQueue     = 64  // the least MaxQueue with [NewcomersHalf]
+	defaultNewcomersQueue = 256 // the least MaxQueue for which that is the default
 )
 
 // Rule limits how many calls of a resource are under way at once. It is a plain
@@ -101,13 +97,13 @@ type Rule struct {
 
 	// MaxWait is the longest that a call may wait for a place, counted from when it
 	// began to wait for this or for another rule. The default, zero, lets no call
-	// wait. At most [MaxMaxWait].
+	// wait. At most 24 hours.
 	MaxWait time.Duration
 
 	// MaxQueue is how many calls may wait at once. When a reload lowers it, those that
 	// wait go on waiting, unless the order is [LIFO]: then the oldest ones, the least
 	// important first, are refused when the next call joins. Defaults to
-	// [DefaultMaxQueue]; from 1 to [MaxMaxQueue]. Only with MaxWait.
+	// 1,000; from 1 to a million. Only with MaxWait.
 	MaxQueue int
 
 	// Order says which of the waiting calls of one priority gets the next place. Defaults
@@ -124,8 +120,8 @@ type Rule struct {
 
 	// Weights says which tenants get more or less than others, as 2 is twice as much as 1, which is
 	// the weight of all others. A key is a value of the attribute; of a composite one its parts
-	// with slashes between them. At most [MaxWeights], from [MinWeight] to [MaxWeight], of which
-	// [MaxClasses] may differ. Only with FairBy.
+	// with slashes between them. At most 1,000, from 0.01 to 1,000, of which
+	// 32 may differ. Only with FairBy.
 	Weights rule.NumberMap
 
 	// WeightBy says what tenants get shares of. Defaults to [ByTime]. Only with FairBy.
@@ -137,7 +133,7 @@ type Rule struct {
 	// ones wait, until ten minutes after its last call that was looked at; and the calls without the
 	// attribute. It has an effect while more unknown tenants wait at a priority than 32, than an
 	// eighth of MaxQueue, and than twice the known ones. Defaults to [NewcomersHalf] if MaxQueue is at
-	// least [DefaultNewcomersQueue], else to [NewcomersEqual]. Only with FairBy.
+	// least 256, else to [NewcomersEqual]. Only with FairBy.
 	Newcomers Newcomers
 
 	// Mask says how status shows tenants. The default shows them as they are. Only with FairBy.
@@ -147,7 +143,7 @@ type Rule struct {
 	// later, the place counts as given back, though the call has not ended: it leaked, or hangs.
 	// When it does end, nothing is given back any more. Calls that are meant to last must be
 	// shorter than that. The default, zero, lets calls hold their places until they end. From
-	// [MinMaxAge] to [MaxMaxAge].
+	// 10 ms to 7 days.
 	MaxAge time.Duration
 
 	// Scope says whether the limit is for this instance of the service, the default, or one
@@ -180,7 +176,7 @@ func (r Rule) Validate() []rule.Fault { return Kind().Faults(r) }
 
 func withDefaults(r Rule) Rule {
 	if r.MaxWait != 0 {
-		rule.SetDefault(&r.MaxQueue, DefaultMaxQueue)
+		rule.SetDefault(&r.MaxQueue, defaultMaxQueue)
 		rule.SetDefault(&r.Order, FIFO)
 	}
 	if r.isFair() {
@@ -198,11 +194,11 @@ func validate(r Rule) []rule.Fault {
 	if !rule.Within(r.Limit, 0, MaxLimit) {
 		f.Add("limit", "is %d: must be from 0 (blocks all) to %d calls under way", r.Limit, MaxLimit)
 	}
-	if !rule.Within(r.MaxWait, 0, MaxMaxWait) {
-		f.Add("maxWait", "is %v: must be from 0s (no waiting) to %v", r.MaxWait, MaxMaxWait)
+	if !rule.Within(r.MaxWait, 0, maxMaxWait) {
+		f.Add("maxWait", "is %v: must be from 0s (no waiting) to %v", r.MaxWait, maxMaxWait)
 	}
-	if r.MaxAge != 0 && !rule.Within(r.MaxAge, MinMaxAge, MaxMaxAge) {
-		f.Add("maxAge", "is %v: must be from %v to %v, or left out", r.MaxAge, MinMaxAge, MaxMaxAge)
+	if r.MaxAge != 0 && !rule.Within(r.MaxAge, minMaxAge, maxMaxAge) {
+		f.Add("maxAge", "is %v: must be from %v to %v, or left out", r.MaxAge, minMaxAge, maxMaxAge)
 	}
 	if r.MaxWait == 0 {
 		const noEffect = "has no effect without maxWait: remove it or set maxWait"
@@ -218,8 +214,8 @@ func validate(r Rule) []rule.Fault {
 		r.validateFairness(&f)
 		return f
 	}
-	if !rule.Within(r.MaxQueue, 1, MaxMaxQueue) {
-		f.Add("maxQueue", "is %d: must be from 1 to %d waiting calls", r.MaxQueue, MaxMaxQueue)
+	if !rule.Within(r.MaxQueue, 1, maxMaxQueue) {
+		f.Add("maxQueue", "is %d: must be from 1 to %d waiting calls", r.MaxQueue, maxMaxQueue)
 	}
 	if r.Order != FIFO && r.Order != LIFO {
 		f.Add("order", "is %q: must be %q or %q", r.Order, FIFO, LIFO)

@@ -12,7 +12,7 @@ import (
 // What a list may have.
 const (
 	MaxEntries = 10_000_000
-	MaxText    = 1024 // bytes of an exact text
+	maxText    = 1024 // bytes of an exact text
 )
 
 // Builder collects the entries of a list. The zero value has none. It must not be used
@@ -45,7 +45,7 @@ func (b *Builder) AddPrefix(p netip.Prefix) error {
 	return prefixed(b.addPrefix(prefix.masked(length), length, addr.Is4(), never))
 }
 
-// AddText adds an exact text of at most [MaxText] bytes, whatever it looks like.
+// AddText adds an exact text of at most 1024 bytes, whatever it looks like.
 func (b *Builder) AddText(text string) error { return prefixed(b.addText([]byte(text), never)) }
 
 // prefixed returns an error as exported methods do.
@@ -96,8 +96,8 @@ func (b *Builder) addPrefix(addr words, length int, is4 bool, until clock.Instan
 }
 
 func (b *Builder) addText(text []byte, until clock.Instant) error {
-	if len(text) > MaxText {
-		return fmt.Errorf("%s has %d bytes: a text has at most %d", quote(string(text)), len(text), MaxText)
+	if len(text) > maxText {
+		return fmt.Errorf("%s has %d bytes: a text has at most %d", quote(string(text)), len(text), maxText)
 	}
 	if until != never {
 		return b.addTextUntil(text, until)

@@ -30,7 +30,7 @@
 //	203.0.113.9 until 2026-12-01T00:00:00Z
 //
 // From that instant of the wall clock on, which is written as in RFC 3339, it is not on the list any
-// more. So a text with the word until in it stands in quotes. At most [MaxEnds] entries have an end;
+// more. So a text with the word until in it stands in quotes. At most a million entries have an end;
 // of the same entries the one that ends last counts.
 //
 // IPv4 addresses mapped to IPv6 count as IPv4. Zones of addresses are ignored in calls

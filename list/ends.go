@@ -10,8 +10,8 @@ import (
 	"github.com/penstock-go/penstock/clock"
 )
 
-// MaxEnds is how many entries of a list may have an end.
-const MaxEnds = 1_000_000
+// maxEnds is how many entries of a list may have an end.
+const maxEnds = 1_000_000
 
 // ends are the entries of a list that have an end. They never change: one that has ended is not on
 // the list any more, whoever asks. Of the same entries the one that ends last counts.
@@ -111,8 +111,8 @@ func (b *Builder) ends() (*ends, error) {
 	if b.list.ends == nil {
 		b.list.ends = new(ends)
 	}
-	if b.list.ends.len() >= MaxEnds {
-		return nil, fmt.Errorf("%w: at most %d have an end", errFull, MaxEnds)
+	if b.list.ends.len() >= maxEnds {
+		return nil, fmt.Errorf("%w: at most %d have an end", errFull, maxEnds)
 	}
 	return b.list.ends, b.count()
 }

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// MaxMistakes is how many mistakes an [Error] has in full.
-const MaxMistakes = 10
+// maxMistakes is how many mistakes an [Error] has in full.
+const maxMistakes = 10
 
 // Mistake is what is wrong with one line of a text.
 type Mistake struct {
@@ -25,7 +25,7 @@ func (m Mistake) String() string {
 
 // Error is what is wrong with a text.
 type Error struct {
-	Mistakes []Mistake // the first [MaxMistakes]
+	Mistakes []Mistake // the first 10
 	Count    int       // how many there are altogether
 }
 
@@ -49,7 +49,7 @@ func (e *Error) add(line int, message string) { e.addAt(line, 0, message) }
 
 func (e *Error) addAt(line, column int, message string) {
 	e.Count++
-	if len(e.Mistakes) < MaxMistakes {
+	if len(e.Mistakes) < maxMistakes {
 		e.Mistakes = append(e.Mistakes, Mistake{line, message, column})
 	}
 }

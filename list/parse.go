@@ -12,7 +12,7 @@ import (
 
 // What a text may have.
 const (
-	MaxLine = 8192    // bytes of a line, comments included
+	maxLine = 8192    // bytes of a line, comments included
 	MaxSize = 1 << 30 // bytes of a text
 )
 
@@ -137,8 +137,8 @@ func (p *parser) take(line []byte) bool {
 	if p.line == 1 {
 		line = bytes.TrimPrefix(line, []byte("\ufeff"))
 	}
-	if len(line) > MaxLine {
-		p.mistakes.add(p.line, fmt.Sprintf("the line is longer than %d bytes", MaxLine))
+	if len(line) > maxLine {
+		p.mistakes.add(p.line, fmt.Sprintf("the line is longer than %d bytes", maxLine))
 		return true
 	}
 	entry := withoutComment(line)

@@ -13,18 +13,18 @@ import (
 	"github.com/penstock-go/penstock/clock"
 )
 
-// MaxName is how many bytes the name of a list may have.
-const MaxName = 256
+// maxName is how many bytes the name of a list may have.
+const maxName = 256
 
 // CheckName returns an error if a list cannot have the name: it is empty, is longer than
-// [MaxName] bytes, begins with a dot, or has slashes or control characters. Such names
+// 256 bytes, begins with a dot, or has slashes or control characters. Such names
 // are names of files, and parts of keys in etcd.
 func CheckName(name string) error {
 	switch {
 	case name == "":
 		return errors.New("list: the name of the list is empty")
-	case len(name) > MaxName:
-		return fmt.Errorf("list: the name %.40q… has %d bytes: shorten it to %d", name, len(name), MaxName)
+	case len(name) > maxName:
+		return fmt.Errorf("list: the name %.40q… has %d bytes: shorten it to %d", name, len(name), maxName)
 	case strings.HasPrefix(name, "."), strings.ContainsAny(name, `/\`):
 		return fmt.Errorf("list: the name %q begins with a dot or has slashes: leave them out", name)
 	case !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl):

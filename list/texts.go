@@ -23,7 +23,7 @@ const (
 )
 
 func (t *texts) contains(text string) bool {
-	if len(text) > MaxText || len(t.slots) == 0 {
+	if len(text) > maxText || len(t.slots) == 0 {
 		return false
 	}
 	hash := maphash.String(t.seed, text)

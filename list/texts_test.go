@@ -18,6 +18,6 @@ func TestTextsBeyondFourGiBAreRefused(t *testing.T) {
 	require.ErrorContains(t, b.AddText("y"), "list: too many entries: the texts have more than 4 GiB together")
 
 	b = Builder{max: 1}
-	require.NoError(t, b.AddText(strings.Repeat("x", MaxText)))
+	require.NoError(t, b.AddText(strings.Repeat("x", maxText)))
 	require.ErrorContains(t, b.AddText("y"), "list: too many entries: the most is 1")
 }

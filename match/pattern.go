@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// MaxLength is the length of the longest pattern, in bytes.
-const MaxLength = 1024
+// maxLength is the length of the longest pattern, in bytes.
+const maxLength = 1024
 
 const maxQuoted = 60 // bytes of a pattern in an error
 
@@ -62,8 +62,8 @@ func Compile(pattern string) (Pattern, error) {
 	switch {
 	case pattern == "":
 		fault = &Error{Message: "is empty: write * to match every name"}
-	case len(pattern) > MaxLength:
-		fault = &Error{Message: fmt.Sprintf("has %d bytes: must have at most %d", len(pattern), MaxLength)}
+	case len(pattern) > maxLength:
+		fault = &Error{Message: fmt.Sprintf("has %d bytes: must have at most %d", len(pattern), maxLength)}
 	case !utf8.ValidString(pattern):
 		fault = &Error{Position: firstInvalid(pattern), Message: "is not UTF-8: write the text in UTF-8"}
 	case isExpression:

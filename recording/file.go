@@ -22,7 +22,7 @@ const Version = 1
 
 // The bounds of what [Read] reads.
 const (
-	MaxCalls      = 16 << 20
+	maxCalls      = 16 << 20
 	maxNames      = 1 << 16
 	maxValues     = 1 << 22
 	maxNameLength = 4096
@@ -219,7 +219,7 @@ func (w *writer) call(c *Call, before clock.Instant, hashed, several bool) {
 }
 
 // Read reads a recording. Whatever the file says, it takes no more memory than about ten times its size
-// and that of [MaxCalls] calls; an error that is not one of the reader is a [*FormatError].
+// and that of 16 million calls; an error that is not one of the reader is a [*FormatError].
 func Read(from io.Reader) (*Recording, error) {
 	r := &reader{from: bufio.NewReaderSize(from, 64<<10), crc: newChecksum()}
 	out := new(Recording)
@@ -426,7 +426,7 @@ func (r *reader) values(out *Recording) {
 }
 
 func (r *reader) calls(out *Recording) {
-	count := r.count("calls", MaxCalls)
+	count := r.count("calls", maxCalls)
 	if r.err != nil {
 		return
 	}

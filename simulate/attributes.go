@@ -18,7 +18,7 @@ type Attr struct {
 	Values []any
 
 	// Count makes so many different values, of the form "user-1", and Shape says
-	// how often each occurs. At most [MaxValues].
+	// how often each occurs. At most 10 million.
 	Count int
 
 	// Shape is that of a Count. Defaults to [Cycle].

@@ -76,8 +76,8 @@ func (s *simulation) arrive(c *call) error {
 		c.event = len(s.events)
 		s.events = append(s.events, Event{}) // its place; report fills it in
 	}
-	if s.pending++; s.pending > MaxPending {
-		return fmt.Errorf("more than %d calls wait or are served: lower the rates, maxWait or serviceTime", MaxPending)
+	if s.pending++; s.pending > maxPending {
+		return fmt.Errorf("more than %d calls wait or are served: lower the rates, maxWait or serviceTime", maxPending)
 	}
 	// Its own context: the deadline of the run is one of another time.
 	c.arrival = c.instance.engine.Arrive(context.Background(), c.stream.resource, func() { s.wake(c) }, c.options...)

@@ -10,7 +10,7 @@ import "time"
 // fleet.
 type Fleet struct {
 	// Latency is the time from a request of an instance to the reply, when the backend
-	// answers: the request takes half of it. Defaults to [DefaultLatency].
+	// answers: the request takes half of it. Defaults to 1 ms.
 	Latency Service
 
 	// Loss is the share of replies that get lost, from 0 to 1: the backend has done what
@@ -27,8 +27,8 @@ type Fleet struct {
 	Skew *float64
 }
 
-// DefaultLatency is the latency of a [Fleet] that has none.
-const DefaultLatency = time.Millisecond
+// defaultLatency is the latency of a [Fleet] that has none.
+const defaultLatency = time.Millisecond
 
 // Outage is a time in which the backend does nothing: it makes no requests, and sends no
 // replies.

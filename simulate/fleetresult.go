@@ -16,7 +16,7 @@ type FleetSecond struct {
 	Refused int `json:"refused"` // of calls that arrived in it and that the rule refused
 
 	// Least and Most are what passed on the instances on which the least and the most did,
-	// and Instances what passed on each of them, if there are no more than [MaxParts].
+	// and Instances what passed on each of them, if there are no more than 100.
 	Least     int   `json:"least"`
 	Most      int   `json:"most"`
 	Instances []int `json:"instances,omitempty"`
@@ -24,8 +24,8 @@ type FleetSecond struct {
 	Connected int `json:"connected"` // instances that the backend answered when the second ended
 }
 
-// MaxParts is how many instances have a number of their own in [FleetSecond.Instances].
-const MaxParts = 100
+// maxParts is how many instances have a number of their own in [FleetSecond.Instances].
+const maxParts = 100
 
 // BackendSecond is what the instances asked of the backend in one second.
 type BackendSecond struct {

@@ -60,13 +60,13 @@ func (f *fleetRows) add(l sharedLimit) *sharedLimit {
 // The error is [Faults].
 func (f *fleetRows) complete(seconds int) error {
 	parts := 1
-	if f.instances <= MaxParts {
+	if f.instances <= maxParts {
 		parts = f.instances
 	}
 	var faults Faults
-	faults.check(seconds*len(f.limits)*parts <= MaxRows, WholeLoad, "duration",
+	faults.check(seconds*len(f.limits)*parts <= maxRows, WholeLoad, "duration",
 		"is %d s: limits of the fleet (%d) on %d instances make more than %d numbers in it; shorten it",
-		seconds, len(f.limits), f.instances, MaxRows)
+		seconds, len(f.limits), f.instances, maxRows)
 	if len(faults) > 0 {
 		return faults
 	}
@@ -120,7 +120,7 @@ func (f *fleetRows) endSecond(t time.Duration, connected int) {
 		row := f.at(t-1, l)
 		row.Connected = connected
 		row.Least, row.Most = slices.Min(l.parts), slices.Max(l.parts)
-		if len(l.parts) <= MaxParts {
+		if len(l.parts) <= maxParts {
 			row.Instances = slices.Clone(l.parts)
 		}
 		clear(l.parts)

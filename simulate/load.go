@@ -34,7 +34,7 @@ type Load struct {
 	Servers []Server
 
 	// Signals are what the signals of the system show, by time, for rules that read
-	// signals; on all instances the same. They do so at the start and then every [SignalInterval].
+	// signals; on all instances the same. They do so at the start and then every 250 ms.
 	Signals []Signal
 
 	// Fleet is how instances share the calls, and the limits of rules with the scope of the
@@ -66,7 +66,7 @@ type Stream struct {
 	Resource string
 
 	// Rate is how many calls come in a second, on average where the Shape is
-	// random. More than 0, at most [MaxRate].
+	// random. More than 0, at most a billion.
 	Rate float64
 
 	// Times are when the calls come, in any order; a time given twice is two
@@ -120,7 +120,7 @@ type Stream struct {
 	Timeout time.Duration
 
 	// Retries is how often a call is tried again when it is refused or fails, at most
-	// [MaxRetries]. A retry is a call of its own that arrives RetryDelay after the call
+	// 10. A retry is a call of its own that arrives RetryDelay after the call
 	// before it was refused or ended. It has the same attributes, and the n-th of the
 	// k-th call fails if the (k+n)-th call would. Defaults to 0.
 	Retries    int

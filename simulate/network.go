@@ -26,7 +26,7 @@ func newNetwork(load Load, store *memory.Store) *network {
 		random: newRandom(load.Seed, randomNetwork, 0, 0),
 	}
 	if n.latency.Mean == 0 {
-		n.latency = Service{Mean: DefaultLatency}
+		n.latency = Service{Mean: defaultLatency}
 	}
 	return n
 }

@@ -24,7 +24,7 @@ func TestARequestTakesHalfTheLatencyAndTheReplyTheRest(t *testing.T) {
 		asked: 1010 * time.Millisecond, made: true, replied: 1020 * time.Millisecond, answered: true,
 	}, n.send(time.Second, fleet.DefaultTimeout))
 	n, _ = newTestNetwork(Fleet{})
-	assert.Equal(t, time.Second+DefaultLatency, n.send(time.Second, fleet.DefaultTimeout).replied)
+	assert.Equal(t, time.Second+defaultLatency, n.send(time.Second, fleet.DefaultTimeout).replied)
 }
 
 func TestLostRepliesAreOfRequestsThatWereMade(t *testing.T) {

@@ -59,9 +59,9 @@ func (o Options) complete(load Load) (Options, error) {
 	if len(faults) > 0 {
 		return o, faults
 	}
-	most, why := int64(MaxArrivals), ""
+	most, why := int64(maxArrivals), ""
 	if o.Events {
-		most, why = MaxEvents, " when each is reported"
+		most, why = maxEvents, " when each is reported"
 	}
 	count, last := countArrivals(load, end, most)
 	faults.check(count <= most, WholeLoad, "streams",
@@ -70,10 +70,10 @@ func (o Options) complete(load Load) (Options, error) {
 		o.Duration = last.Truncate(time.Second) + time.Second
 	}
 	resources := len(resourcesOf(load))
-	faults.check(o.seconds()*resources <= MaxRows, WholeLoad, "duration",
-		"is %v: for %d resources that makes more than %d rows of a second; shorten it", o.Duration, resources, MaxRows)
-	faults.check(o.Instances == 1 || o.Instances*resources <= MaxNodes, WholeLoad, "instances",
-		"is %d: with %d resources on each that is more than %d in all; lower one of the two", o.Instances, resources, MaxNodes)
+	faults.check(o.seconds()*resources <= maxRows, WholeLoad, "duration",
+		"is %v: for %d resources that makes more than %d rows of a second; shorten it", o.Duration, resources, maxRows)
+	faults.check(o.Instances == 1 || o.Instances*resources <= maxNodes, WholeLoad, "instances",
+		"is %d: with %d resources on each that is more than %d in all; lower one of the two", o.Instances, resources, maxNodes)
 	if len(faults) > 0 {
 		return o, faults
 	}

@@ -12,9 +12,9 @@ import (
 	"github.com/penstock-go/penstock/rules"
 )
 
-// MaxReplayRows is how many origins, and how many values, a report has at the most: those whose calls
+// maxReplayRows is how many origins, and how many values, a report has at the most: those whose calls
 // fare differently first.
-const MaxReplayRows = 100
+const maxReplayRows = 100
 
 // ReplayReport is what rules would have done to recorded calls. The command line writes it as JSON.
 type ReplayReport struct {
@@ -139,7 +139,7 @@ func newReplayReport(calls *replayCalls, tried, before *replay, set rules.Set) R
 	report := ReplayReport{
 		From: from.Time(), Seconds: seconds(until.Sub(from)), WarmUp: seconds(max(0, calls.warm.Sub(from))), Total: r.total, Notes: r.notes(set), States: tried.states,
 		Resources: rowsOf(r.resources, calls.Resources, len(r.resources)),
-		Origins:   rowsOf(r.origins[1:], calls.Origins[min(1, len(calls.Origins)):], MaxReplayRows),
+		Origins:   rowsOf(r.origins[1:], calls.Origins[min(1, len(calls.Origins)):], maxReplayRows),
 		Values:    r.valueRows(), Rules: r.ruleRows(), Unjudged: tried.unjudged.list(),
 	}
 	if report.States == nil {
@@ -282,7 +282,7 @@ func (r *reporter) valueRows() []ReplayRow {
 		rows = append(rows, *row)
 		names = append(names, fmt.Sprintf("%s=%v", r.calls.Keys[a.Key], r.calls.valueOf(a)))
 	}
-	return rowsOf(rows, names, MaxReplayRows)
+	return rowsOf(rows, names, maxReplayRows)
 }
 
 func (r *reporter) ruleRows() []ReplayRule {

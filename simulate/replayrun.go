@@ -248,8 +248,8 @@ func (r *replay) arrive(index int32) error {
 		r.keep(index)
 		return nil
 	}
-	if r.waiting++; r.waiting > MaxPending {
-		return fmt.Errorf("simulate: more than %d calls wait or are under way", MaxPending)
+	if r.waiting++; r.waiting > maxPending {
+		return fmt.Errorf("simulate: more than %d calls wait or are under way", maxPending)
 	}
 	c := &replayCall{index: index}
 	ctx := context.Background()

@@ -31,7 +31,7 @@ type Server struct {
 	// way meanwhile. If they refuse it, it fails then. Defaults to no guard.
 	Guard string
 
-	// Workers is how many calls are served at once, from 1 to [MaxWorkers].
+	// Workers is how many calls are served at once, from 1 to a million.
 	Workers int
 
 	// Unlimited says that there are no Workers: all calls are served at once, as by a
@@ -49,7 +49,7 @@ type Server struct {
 	// TimeSlice is how long a worker serves a call before it takes the one that has
 	// waited longest, and the call waits again behind the others: so do calls share the
 	// processors of a service that computes, in Go with time slices of 10 ms. 0 means
-	// until the call is served; else it is from [MinTimeSlice] to [MaxTimeSlice].
+	// until the call is served; else it is from 100 µs to a second.
 	TimeSlice time.Duration
 
 	// Quota bounds the processor time of all workers together. It needs a TimeSlice: a
@@ -59,7 +59,7 @@ type Server struct {
 
 	// Slowdown is the share by which each call that waits for a worker makes
 	// service slower: a call whose service begins while n others wait takes
-	// 1 + n·Slowdown times as long. From 0 to [MaxSlowdown].
+	// 1 + n·Slowdown times as long. From 0 to 1,000.
 	Slowdown float64
 
 	// Changes are what Service is like from some times on, by time.
@@ -88,8 +88,8 @@ type ResourceService struct {
 // Quota is how much processor time there is in each period, as for a container. What is
 // not used in a period is lost. The zero Quota is no bound.
 type Quota struct {
-	Time   time.Duration // at least [MinQuotaTime], and less than the workers have in a period
-	Period time.Duration // from [MinQuotaTime] to [MaxQuotaPeriod]; that of most containers is 100 ms
+	Time   time.Duration // at least 1 ms, and less than the workers have in a period
+	Period time.Duration // from 1 ms to a second; that of most containers is 100 ms
 }
 
 // Stall is a time in which a server does nothing, such as a long pause of garbage
@@ -108,12 +108,12 @@ type Service struct {
 	Shape ServiceShape
 
 	// P99 is the service time that 99 of 100 calls stay within. It belongs to
-	// [Lognormal], which needs it: more than Mean and at most [MaxTail] times Mean.
+	// [Lognormal], which needs it: more than Mean and at most 14 times Mean.
 	P99 time.Duration
 
 	// SlowShare is the share of calls that are slow, and SlowFactor how many times as
 	// long as the others they take. They belong to [Bimodal], which needs them: a share
-	// between 0 and 1, and a factor of more than 1 and at most [MaxSlowFactor].
+	// between 0 and 1, and a factor of more than 1 and at most 10,000.
 	SlowShare, SlowFactor float64
 }
 

@@ -194,9 +194,9 @@ func (s *server) draw(now time.Duration, of int) (time.Duration, error) {
 		return 0, fmt.Errorf("server %q would be busy for more than %.0f years: shorten its service or lower the rates",
 			s.of.Name, maxHorizon.Hours()/24/365)
 	}
-	if s.of.TimeSlice > 0 && work > float64(MaxTimeSlices*s.of.TimeSlice) {
+	if s.of.TimeSlice > 0 && work > float64(maxTimeSlices*s.of.TimeSlice) {
 		return 0, fmt.Errorf("a call would have more than %d time slices of server %q: shorten its service or lengthen timeSlice",
-			MaxTimeSlices, s.of.Name)
+			maxTimeSlices, s.of.Name)
 	}
 	return max(1, time.Duration(math.Round(work))), nil
 }

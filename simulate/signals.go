@@ -43,8 +43,8 @@ type Signal struct {
 	Throttled *float64
 }
 
-// SignalInterval is how often rules read signals.
-const SignalInterval = 250 * time.Millisecond
+// signalInterval is how often rules read signals.
+const signalInterval = 250 * time.Millisecond
 
 // values returns what is given, by the names of signals.
 func (s Signal) values() map[rule.Signal]*float64 {
@@ -109,6 +109,6 @@ func (s *simulation) sampleSignals() {
 		i.engine.SampleSignals()
 	}
 	if s.goesOn() {
-		s.queue.add(queuedEvent{kind: signalsSampled, at: s.now + SignalInterval})
+		s.queue.add(queuedEvent{kind: signalsSampled, at: s.now + signalInterval})
 	}
 }

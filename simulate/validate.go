@@ -15,29 +15,29 @@ import (
 // The bounds of a simulation, so that a slip in a load takes neither all memory
 // nor all day.
 const (
-	MaxRate       = 1e9                 // calls per second of a stream
+	maxRate       = 1e9                 // calls per second of a stream
 	MaxDuration   = 45 * 24 * time.Hour // of virtual time: more than a month and its ends
-	MaxArrivals   = 10_000_000          // calls of all streams
-	MaxEvents     = 2_000_000           // the same where each is reported: about 200 bytes of memory a call
-	MaxRows       = 4_000_000           // seconds × resources: about 150 bytes of memory each
-	MaxPending    = 1_000_000           // calls that wait or are served at one time: up to 1 KiB of memory each
-	MaxWorkers    = 1_000_000           // of a server
-	MaxSlowdown   = 1000                // of a server: each waiting call makes service 1000 times slower
-	MaxTail       = 14                  // P99 of a lognormal service time, in means: no such distribution goes beyond 14.97
-	MaxRetries    = 10                  // of a call
-	MaxSlowFactor = 10_000              // of a bimodal service time
-	MaxTimeSlices = 1_000_000           // of a call
-	MaxValues     = 10_000_000          // different values of an attribute
+	maxArrivals   = 10_000_000          // calls of all streams
+	maxEvents     = 2_000_000           // the same where each is reported: about 200 bytes of memory a call
+	maxRows       = 4_000_000           // seconds × resources: about 150 bytes of memory each
+	maxPending    = 1_000_000           // calls that wait or are served at one time: up to 1 KiB of memory each
+	maxWorkers    = 1_000_000           // of a server
+	maxSlowdown   = 1000                // of a server: each waiting call makes service 1000 times slower
+	maxTail       = 14                  // P99 of a lognormal service time, in means: no such distribution goes beyond 14.97
+	maxRetries    = 10                  // of a call
+	maxSlowFactor = 10_000              // of a bimodal service time
+	maxTimeSlices = 1_000_000           // of a call
+	maxValues     = 10_000_000          // different values of an attribute
 	MaxInstances  = 1000                // of the service
-	MaxNodes      = 100_000             // resources × instances, of more than one instance: some 5 KiB of memory each
+	maxNodes      = 100_000             // resources × instances, of more than one instance: some 5 KiB of memory each
 )
 
 // The time slices and quotas that a server may have are about those of operating systems.
 const (
-	MinTimeSlice   = 100 * time.Microsecond
-	MaxTimeSlice   = time.Second
-	MinQuotaTime   = time.Millisecond // also the shortest period
-	MaxQuotaPeriod = time.Second
+	minTimeSlice   = 100 * time.Microsecond
+	maxTimeSlice   = time.Second
+	minQuotaTime   = time.Millisecond // also the shortest period
+	maxQuotaPeriod = time.Second
 )
 
 // Validate returns every mistake in the load, none when it is valid. [Run] also
@@ -89,7 +89,7 @@ func (s Stream) validate(check checker) {
 		"is %v: must be from 0s (none) to %v", s.Timeout, MaxDuration)
 	check(s.Priority == "" || slices.Contains(priorities(), s.Priority), "priority",
 		"is %.60q: must be %s", s.Priority, strings.Join(priorities(), ", "))
-	check(s.Retries >= 0 && s.Retries <= MaxRetries, "retries", "is %d: must be from 0 to %d", s.Retries, MaxRetries)
+	check(s.Retries >= 0 && s.Retries <= maxRetries, "retries", "is %d: must be from 0 to %d", s.Retries, maxRetries)
 	check(s.RetryDelay >= 0 && s.RetryDelay <= MaxDuration, "retryDelay",
 		"is %v: must be from 0s to %v", s.RetryDelay, MaxDuration)
 	check(s.RetryDelay == 0 || s.Retries > 0, "retryDelay", "has no effect without retries: remove it")
@@ -148,7 +148,7 @@ func (s Stream) validateAttrs(check checker) {
 			check(a.Count == 0 && a.Shape == "", field, "has a count or a shape beside its values: remove one of the two")
 			continue
 		}
-		check(a.Count > 0 && a.Count <= MaxValues, field+".count", "is %d: must be from 1 to %d, or give values", a.Count, MaxValues)
+		check(a.Count > 0 && a.Count <= maxValues, field+".count", "is %d: must be from 1 to %d, or give values", a.Count, maxValues)
 		check(a.Shape == "" || a.Shape == Cycle || a.Shape == Uniform || a.Shape == Zipf, field+".shape",
 			"is %.60q: must be %q, %q or %q", a.Shape, Cycle, Uniform, Zipf)
 	}
@@ -175,8 +175,8 @@ func (s Stream) validateRate(check checker) {
 	if s.Rate == 0 {
 		check(false, "rate", "is missing: give a rate of more than 0 calls per second, or times")
 	} else {
-		check(s.Rate > 0 && s.Rate <= MaxRate, "rate",
-			"is %v: must be more than 0 and at most %.0f calls per second", s.Rate, MaxRate)
+		check(s.Rate > 0 && s.Rate <= maxRate, "rate",
+			"is %v: must be more than 0 and at most %.0f calls per second", s.Rate, maxRate)
 	}
 	check(s.Shape == "" || s.Shape == Even || s.Shape == Poisson, "shape",
 		"is %.60q: must be %q or %q", s.Shape, Even, Poisson)

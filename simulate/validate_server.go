@@ -21,7 +21,7 @@ func (l Load) validateServers(check checker) {
 		names[s.Name] = true
 		check(len(s.Resources) > 0, at("resources"), "is missing: name the resources that the server serves")
 		validatePatterns(s.Resources, at("resources"), check)
-		check(s.Slowdown >= 0 && s.Slowdown <= MaxSlowdown, at("slowdown"), "is %v: must be from 0 to %d", s.Slowdown, MaxSlowdown)
+		check(s.Slowdown >= 0 && s.Slowdown <= maxSlowdown, at("slowdown"), "is %v: must be from 0 to %d", s.Slowdown, maxSlowdown)
 		check(s.Share >= 0 && s.Share <= 1, at("share"), "is %v: must be more than 0 and at most 1", s.Share)
 		check(len(s.Guard) <= rules.MaxNameLength && utf8.ValidString(s.Guard), at("guard"),
 			"is %.60q: must be at most %d bytes of UTF-8", s.Guard, rules.MaxNameLength)
@@ -34,7 +34,7 @@ func (l Load) validateServers(check checker) {
 
 func (s Server) validateWorkers(at func(string) string, check checker) {
 	if !s.Unlimited {
-		check(s.Workers >= 1 && s.Workers <= MaxWorkers, at("workers"), "is %d: must be from 1 to %d", s.Workers, MaxWorkers)
+		check(s.Workers >= 1 && s.Workers <= maxWorkers, at("workers"), "is %d: must be from 1 to %d", s.Workers, maxWorkers)
 		return
 	}
 	const remedy = "has no effect: calls of an unlimited server never wait for a worker; remove one of the two"
@@ -81,14 +81,14 @@ func (s Service) validate(field string, check checker) {
 		if s.P99 == 0 {
 			check(false, field+".p99", "is missing: a lognormal service time needs the time that 99 of 100 calls stay within")
 		} else {
-			check(s.P99 > s.Mean && float64(s.P99) <= MaxTail*float64(s.Mean), field+".p99",
-				"is %v: must be more than the mean (%v) and at most %d times as much", s.P99, s.Mean, MaxTail)
+			check(s.P99 > s.Mean && float64(s.P99) <= maxTail*float64(s.Mean), field+".p99",
+				"is %v: must be more than the mean (%v) and at most %d times as much", s.P99, s.Mean, maxTail)
 		}
 	case Bimodal:
 		check(s.SlowShare > 0 && s.SlowShare < 1, field+".slowShare",
 			"is %v: a bimodal service time needs the share of calls that are slow, between 0 and 1", s.SlowShare)
-		check(s.SlowFactor > 1 && s.SlowFactor <= MaxSlowFactor, field+".slowFactor",
-			"is %v: a bimodal service time needs how many times as long slow calls take, more than 1 and at most %d", s.SlowFactor, MaxSlowFactor)
+		check(s.SlowFactor > 1 && s.SlowFactor <= maxSlowFactor, field+".slowFactor",
+			"is %v: a bimodal service time needs how many times as long slow calls take, more than 1 and at most %d", s.SlowFactor, maxSlowFactor)
 	case "", Constant, Exponential:
 	default:
 		check(false, field+".shape", "is %.60q: must be %q, %q, %q or %q", s.Shape, Constant, Exponential, Lognormal, Bimodal)
@@ -112,16 +112,16 @@ func (s Server) validateStalls(at func(string) string, check checker) {
 }
 
 func (s Server) validateTimeSlice(at func(string) string, check checker) {
-	check(s.TimeSlice == 0 || s.TimeSlice >= MinTimeSlice && s.TimeSlice <= MaxTimeSlice,
-		at("timeSlice"), "is %v: must be from %v to %v, or be left out", s.TimeSlice, MinTimeSlice, MaxTimeSlice)
+	check(s.TimeSlice == 0 || s.TimeSlice >= minTimeSlice && s.TimeSlice <= maxTimeSlice,
+		at("timeSlice"), "is %v: must be from %v to %v, or be left out", s.TimeSlice, minTimeSlice, maxTimeSlice)
 	q := s.Quota
 	if !q.present() {
 		return
 	}
 	check(s.TimeSlice != 0, at("timeSlice"), "is missing: calls under a quota share it in time slices, in Go of 10ms")
-	check(q.Period >= MinQuotaTime && q.Period <= MaxQuotaPeriod,
-		at("quota.period"), "is %v: must be from %v to %v", q.Period, MinQuotaTime, MaxQuotaPeriod)
-	check(q.Time >= MinQuotaTime, at("quota.time"), "is %v: must be at least %v", q.Time, MinQuotaTime)
+	check(q.Period >= minQuotaTime && q.Period <= maxQuotaPeriod,
+		at("quota.period"), "is %v: must be from %v to %v", q.Period, minQuotaTime, maxQuotaPeriod)
+	check(q.Time >= minQuotaTime, at("quota.time"), "is %v: must be at least %v", q.Time, minQuotaTime)
 	if all := time.Duration(s.Workers) * q.Period; all > 0 {
 		check(q.Time < all, at("quota.time"), "is %v, which has no effect: must be less than %v, which all workers have in a period", q.Time, all)
 	}

@@ -14,11 +14,11 @@ import (
 // fields tells when more may pass, and is the same for all; so Retry-After is never before its end.
 type Spread struct {
 	// Share is the most that is added, as a share of the wait, rounded up to whole seconds.
-	// Defaults to [DefaultSpread]. A negative one adds nothing.
+	// Defaults to 0.2. A negative one adds nothing.
 	Share float64
 
 	// Most is the most that is added, however long the wait is. Defaults to
-	// [DefaultMostSpread].
+	// ten minutes.
 	Most time.Duration
 
 	// Random returns random numbers from 0 up to 1. It must be safe for concurrent use. Defaults
@@ -28,8 +28,8 @@ type Spread struct {
 
 // The defaults of [Spread].
 const (
-	DefaultSpread     = 0.2
-	DefaultMostSpread = 10 * time.Minute
+	defaultSpread     = 0.2
+	defaultMostSpread = 10 * time.Minute
 )
 
 // spreadValues is how many different waits an answer has at most. They are at equal distances.
@@ -37,10 +37,10 @@ const spreadValues = 32
 
 func (s Spread) withDefaults() Spread {
 	if s.Share == 0 {
-		s.Share = DefaultSpread
+		s.Share = defaultSpread
 	}
 	if s.Most == 0 {
-		s.Most = DefaultMostSpread
+		s.Most = defaultMostSpread
 	}
 	if s.Random == nil {
 		s.Random = rand.Float64

@@ -61,7 +61,7 @@
 //
 //	tail -n +2 rules.copy | jq -r '.documents[].data'
 //
-// The file has at most [MaxSize] bytes. If the documents in force need more, the
+// The file has at most 64 MiB. If the documents in force need more, the
 // copy stays as it is and the error is logged. The documents are also kept in memory
 // once.
 //

@@ -14,7 +14,7 @@ func encode(c *contents) ([]byte, error) {
 	for _, d := range c.documents {
 		size += len(d.Data)
 	}
-	if size > MaxSize { // before memory is spent on encoding
+	if size > maxSize { // before memory is spent on encoding
 		return nil, tooLarge(size)
 	}
 	j := contentsJSON{
@@ -29,14 +29,14 @@ func encode(c *contents) ([]byte, error) {
 		return nil, fmt.Errorf("lastgood: encoding the copy: %w", err)
 	}
 	data := append(headLine(body), body...)
-	if len(data) > MaxSize {
+	if len(data) > maxSize {
 		return nil, tooLarge(len(data))
 	}
 	return data, nil
 }
 
 func tooLarge(size int) error {
-	return fmt.Errorf("lastgood: the copy would have %d bytes, at most %d are kept: the one before stays", size, MaxSize)
+	return fmt.Errorf("lastgood: the copy would have %d bytes, at most %d are kept: the one before stays", size, maxSize)
 }
 
 // headLine returns the first line of a copy with the body.

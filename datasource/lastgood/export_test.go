@@ -44,3 +44,8 @@ func Decode(data []byte) (Copy, error) {
 
 // NeverRead returns the sink of a run that never reads its copy.
 func NeverRead(source *Source, engine core.Sink) core.Sink { return newRun(source, engine) }
+
+// Bounds that tests look at from outside.
+const (
+	MaxSize = maxSize
+)

@@ -13,8 +13,8 @@ const (
 	format = 1
 )
 
-// MaxSize is how many bytes a copy may have in its file.
-const MaxSize = 64 << 20
+// maxSize is how many bytes a copy may have in its file.
+const maxSize = 64 << 20
 
 // headJSON is the first line of a copy.
 type headJSON struct {

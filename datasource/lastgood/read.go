@@ -36,14 +36,14 @@ func load(path string) (*contents, error) {
 	defer file.Close()
 	info, err := file.Stat()
 	var data []byte
-	if err == nil && info.Size() <= MaxSize { // no memory is spent on a larger one
-		data, err = io.ReadAll(io.LimitReader(file, MaxSize+1))
+	if err == nil && info.Size() <= maxSize { // no memory is spent on a larger one
+		data, err = io.ReadAll(io.LimitReader(file, maxSize+1))
 	}
 	switch {
 	case err != nil:
 		return nil, copyfile.WithoutPath(err)
-	case info.Size() > MaxSize || len(data) > MaxSize: // it may grow while it is read
-		return nil, fmt.Errorf("it has more than %d bytes", MaxSize)
+	case info.Size() > maxSize || len(data) > maxSize: // it may grow while it is read
+		return nil, fmt.Errorf("it has more than %d bytes", maxSize)
 	}
 	return decode(data)
 }

@@ -10,8 +10,8 @@ import (
 
 // The defaults of [Options].
 const (
-	DefaultMaxFileSize = 50 << 20
-	DefaultMaxFiles    = 8
+	defaultMaxFileSize = 50 << 20
+	defaultMaxFiles    = 8
 )
 
 // Options configure a log.
@@ -24,10 +24,10 @@ type Options struct {
 	App string
 
 	// MaxFileSize is after how many bytes another file is begun. Defaults to
-	// [DefaultMaxFileSize], 50 MiB.
+	// 50 MiB.
 	MaxFileSize int64
 
-	// MaxFiles is how many files are kept. Defaults to [DefaultMaxFiles].
+	// MaxFiles is how many files are kept. Defaults to 8.
 	MaxFiles int
 
 	// Location is the time zone of dates in names and lines. Defaults to [time.Local].
@@ -48,10 +48,10 @@ func (o Options) complete() (Options, error) {
 		mistakes = errors.Join(mistakes, fmt.Errorf("Options.MaxFiles is %d: give at least 1, or 0 for the default", o.MaxFiles))
 	}
 	if o.MaxFileSize == 0 {
-		o.MaxFileSize = DefaultMaxFileSize
+		o.MaxFileSize = defaultMaxFileSize
 	}
 	if o.MaxFiles == 0 {
-		o.MaxFiles = DefaultMaxFiles
+		o.MaxFiles = defaultMaxFiles
 	}
 	if o.Location == nil {
 		o.Location = time.Local

@@ -12,15 +12,15 @@ import (
 	"time"
 )
 
-// DefaultLimit is the default of [Query.Limit].
-const DefaultLimit = 10_000
+// defaultLimit is the default of [Query.Limit].
+const defaultLimit = 10_000
 
 // Query says which lines of a log to find.
 type Query struct {
 	Dir, App string    // as in [Options]; required
 	From, To time.Time // the first and the last second; without one, all before or after
 	Resource string    // the name as it is written, without |; empty for all
-	Limit    int       // the most lines; defaults to [DefaultLimit]
+	Limit    int       // the most lines; defaults to 10,000
 }
 
 // Found is what was found.
@@ -44,7 +44,7 @@ func Search(q Query) (found Found, err error) {
 		return Found{}, fmt.Errorf("metriclog: %w", mistakes)
 	}
 	if q.Limit == 0 {
-		q.Limit = DefaultLimit
+		q.Limit = defaultLimit
 	}
 	q.Resource = writable(q.Resource)
 	files, err := filesOf(q.Dir, q.App)

@@ -1,0 +1,6 @@
+package access
+
+// Bounds that tests look at from outside.
+const (
+	MaxEntries = maxEntries
+)

@@ -1,0 +1,13 @@
+package breaker
+
+// Bounds that tests look at from outside.
+const (
+	DefaultWindow   = defaultWindow
+	MaxCalls        = maxCalls
+	MaxDuration     = maxDuration
+	MaxProbes       = maxProbes
+	MinOpenFor      = minOpenFor
+	MinProbeTimeout = minProbeTimeout
+	MinSlowAfter    = minSlowAfter
+	MinWindow       = minWindow
+)

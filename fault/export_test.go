@@ -1,0 +1,6 @@
+package fault
+
+// Bounds that tests look at from outside.
+const (
+	MaxDelayed = maxDelayed
+)

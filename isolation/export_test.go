@@ -1,0 +1,6 @@
+package isolation
+
+// Bounds that tests look at from outside.
+const (
+	MaxMaxQueue = maxMaxQueue
+)

@@ -1,0 +1,6 @@
+package match
+
+// Bounds that tests look at from outside.
+const (
+	MaxLength = maxLength
+)

@@ -1,0 +1,6 @@
+package recording
+
+// Bounds that tests look at from outside.
+const (
+	MaxCalls = maxCalls
+)

@@ -1,0 +1,8 @@
+package simulate
+
+// Bounds that tests look at from outside.
+const (
+	MaxRate     = maxRate
+	MaxSlowdown = maxSlowdown
+	MaxWorkers  = maxWorkers
+)
