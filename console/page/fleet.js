@@ -32,7 +32,8 @@ function limit(l, strip) {
   const note = s?.state === "off" && h("p", { class: "note" }, scopeText(s), switchText(s, strip.instances));
   if (l.places) return places(l, note);
   return h("section", { class: "card", "data-key": l.key }, h("h2", null, name(l.key, 200)),
-    h("p", null, bar(rate ? l.passed / rate : 0), h("span", { class: "n" }, `${number(l.passed)} of ${number(rate)} /s`), h("span", { class: "dim" }, ` asked for ${number(l.demand)}/s · limit ${number(l.limit)} per ${plain(l.window)} · ${plain(l.mode)}`),
+    h("p", null, l.balance ? h("span", { class: "n" }, `${number(l.passed)} /s`) : [bar(rate ? l.passed / rate : 0), h("span", { class: "n" }, `${number(l.passed)} of ${number(rate)} /s`)],
+      h("span", { class: "dim" }, ` asked for ${number(l.demand)}/s · `, l.balance ? h("a", { href: "#/quotas" }, "a balance") : `limit ${number(l.limit)} per ${plain(l.window)}`, ` · ${plain(l.mode)}`),
       l.outages > 0 && tag(`${l.outages} without the backend: ${plain(l.onOutage)}`, "refuse")),
     note,
     table(["instance", h("th", { class: "num" }, "passed/s"), h("th", { class: "num" }, "asked for/s"), h("th", { class: "num" }, "granted"), ""], l.parts.map((p) => h("tr", null, h("td", { class: "name" }, name(p.instance, 60)),
