@@ -26,7 +26,7 @@ type limitShown struct {
 	Limit    float64 `json:"limit"` // per window
 	Window   string  `json:"window"`
 	Balance  bool    `json:"balance,omitempty"` // what is left is on the screen of quotas
-	Passed   float64 `json:"passed"` // a second
+	Passed   float64 `json:"passed"`            // a second
 	Demand   float64 `json:"demand"`
 	Outages  int     `json:"outages"` // instances that go on without the backend
 
