@@ -25,7 +25,8 @@ type limitShown struct {
 	OnOutage string  `json:"onOutage"`
 	Limit    float64 `json:"limit"` // per window
 	Window   string  `json:"window"`
-	Passed   float64 `json:"passed"` // a second
+	Balance  bool    `json:"balance,omitempty"` // what is left is on the screen of quotas
+	Passed   float64 `json:"passed"`            // a second
 	Demand   float64 `json:"demand"`
 	Outages  int     `json:"outages"` // instances that go on without the backend
 
@@ -89,7 +90,7 @@ func (f *fleetShown) add(instance string, l *inspect.FleetLimit) {
 	if i < 0 {
 		i = len(f.Limits)
 		f.Limits = append(f.Limits, limitShown{
-			Key: l.Key, Mode: string(l.Mode), OnOutage: string(l.OnOutage), Limit: l.Limit, Window: l.Window,
+			Key: l.Key, Mode: string(l.Mode), OnOutage: string(l.OnOutage), Limit: l.Limit, Window: l.Window, Balance: l.Balance,
 		})
 	}
 	to := &f.Limits[i]

@@ -130,6 +130,11 @@ func TestBalanceOfTheFleetIsRechargedOnce(t *testing.T) {
 	assert.InDelta(t, before.Left+100, float64(done.Left), 0)
 	after := gatherQuotas(t, []instance{a, b}, "")["credit"]
 	assert.InDelta(t, before.Left+100, after.Left, 0, "added once, not by each instance")
+	var shown fleetShown
+	status := inspect.StatusOf(engine)
+	shown.add("a", &status.Fleet.Limits[0])
+	assert.True(t, shown.Limits[0].Balance)
+	assert.Empty(t, shown.Limits[0].Window, "nothing flows back")
 }
 
 func TestMistakesInRechargesAreNamed(t *testing.T) {

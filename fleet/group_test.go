@@ -143,6 +143,15 @@ func TestGroupIsAnnouncedAndShownInSum(t *testing.T) {
 	assert.Empty(t, s.member.Status(s.clock.Now()).Limits)
 }
 
+func TestGroupsOfBalancesSayThatTheyAre(t *testing.T) {
+	t.Parallel()
+	s := newGroupScene(t)
+	s.budget("value")
+	assert.False(t, s.member.Status(s.clock.Now()).Limits[0].IsBalance)
+	s.group.Asker(termsOf("value"), fleet.AskBalance, fleet.OutageClosed)
+	assert.True(t, s.member.Status(s.clock.Now()).Limits[0].IsBalance)
+}
+
 func TestBatchesOfGroupsAreSmallAndOfTheirOwn(t *testing.T) {
 	t.Parallel()
 	s := newGroupScene(t)

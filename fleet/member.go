@@ -190,6 +190,9 @@ func (m *Member) newAsker(g *Group, terms Terms, operation Operation, onOutage O
 	a.place = len(m.askers)
 	m.askers = append(m.askers, a)
 	g.joined()
+	if g != nil {
+		g.about.IsBalance = operation == AskBalance
+	}
 	m.announceSoon(now)
 	switch {
 	case !m.canCount():

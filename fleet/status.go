@@ -49,6 +49,8 @@ type LimitStatus struct {
 
 	Places *PlacesStatus // of a limit on calls under way, whose Window is 0; else nil
 
+	IsBalance bool // nothing flows back, see [AskBalance]: the Window says nothing
+
 	Outage bool          // [OnOutage] is in force
 	Since  clock.Instant // of that
 	Err    error         // what the backend says to requests of this limit
@@ -211,13 +213,14 @@ func (a *Asker) status(now clock.Instant) LimitStatus {
 		Key: a.terms.Key, Mode: ModeAsk, OnOutage: a.onOutage, Limit: a.terms.Limit, Window: a.terms.Window,
 		Granted: use.Passed, Demand: use.Demand, Passed: use.Passed,
 		Outage: a.outage.active, Since: a.outage.since, Err: a.outage.err, Retry: a.DeniedFor(now, 1),
+		IsBalance: a.operation == AskBalance,
 	}
 	if a.outage.active {
 		s.Granted, s.Remaining = a.outage.bucket.passes(), a.outage.bucket.tokens()
 	} else if left, until, known := a.known(now); known {
 		s.Remaining, s.Retry = left, until
 	}
-	if a.operation == AskBalance {
+	if s.IsBalance {
 		_, _, s.IsCounted = a.known(now)
 	} else {
 		s.Used, s.IsCounted = a.told.at(now)

@@ -43,6 +43,26 @@ func TestChangedLimitersAreKeptForATime(t *testing.T) {
 	c.Advance(500 * time.Millisecond)
 	require.Empty(t, l.limiters(engine).Limiters, "found anew")
 
+	l.unchanged = c.Now().Add(time.Minute) // as if it had taken long
+	l.known.MoreLimiters = 7
+	c.Advance(59 * time.Second)
+	require.Equal(t, 7, l.limiters(engine).MoreLimiters, "no state has changed since")
+	c.Advance(time.Second)
+	require.Zero(t, l.limiters(engine).MoreLimiters, "it is kept no longer than a minute")
+	l.unchanged = c.Now().Add(time.Minute)
+	fail()
+	require.Len(t, l.limiters(engine).Limiters, 1, "a state has changed")
+
+	engine.Close()
+	engine = core.New(core.Config{Clock: c, MaxEvents: -1})
+	defer engine.Close()
+	load("1")
+	l = changedLimiters{}
+	require.Empty(t, l.limiters(engine).Limiters)
+	l.unchanged = c.Now().Add(time.Minute)
+	fail()
+	require.Len(t, l.limiters(engine).Limiters, 1, "this engine keeps no events")
+
 	keep()
 	require.NoError(t, engine.Control(rule.Key{Kind: "breaker", Name: "b"}, "open"))
 	require.Len(t, l.limiters(engine).Limiters, 1, "an operator sees what came of it")

@@ -39,7 +39,10 @@ type FleetLimit struct {
 	Mode     fleet.Mode     `json:"mode"`
 	OnOutage fleet.OnOutage `json:"onOutage"`
 	Limit    float64        `json:"limit"`  // of the fleet, per window
-	Window   string         `json:"window"` // such as "1s"; "" of a limit on calls under way
+	Window   string         `json:"window"` // such as "1s"; "" of a limit on calls under way, and of a balance
+
+	// Balance says that nothing flows back: the limit is what the balance began with.
+	Balance bool `json:"balance,omitempty"`
 
 	// Places is what this instance has of a limit on calls under way, whose demand and what has
 	// passed are places wanted and in use; nil of others.
@@ -91,6 +94,9 @@ func fleetOf(of *core.FleetStatus, c clock.Clock) *Fleet {
 		limit := FleetLimit{
 			Key: l.Key, Mode: l.Mode, OnOutage: l.OnOutage, Limit: l.Limit, Window: l.Window.String(),
 			Granted: Ceiling(l.Granted), Demand: l.Demand, Passed: l.Passed, Outage: l.Outage, Error: textOf(l.Err),
+		}
+		if l.IsBalance {
+			limit.Window, limit.Balance = "", true
 		}
 		if p := l.Places; p != nil {
 			limit.Window, limit.Granted, limit.Demand, limit.Passed = "", Ceiling(p.Held), float64(p.Wanted), float64(p.InUse)

@@ -113,10 +113,11 @@ export function leftText(until) {
 
 export const count = (n, one, many = one + "s") => `${number(n)} ${n === 1 ? one : many}`;
 
-// clock shows when something happened: today by its time, else by its date, too.
+// clock shows when something happened or will: today by its time, else by its date, too. What is to come is rounded: the
+// end of a month is computed a moment before midnight.
 export function clock(text) {
-  const at = new Date(text);
-  const today = at.toDateString() === new Date().toDateString();
+  const exact = Date.parse(text), at = new Date(exact > Date.now() ? Math.round(exact / 1000) * 1000 : exact);
+  const today = at.toDateString() === new Date().toDateString(), two = (n) => String(n).padStart(2, "0");
   return h("time", { class: "n", datetime: text, title: at.toString() },
-    (today ? "" : at.toISOString().slice(0, 10) + " ") + at.toTimeString().slice(0, 8));
+    (today ? "" : `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())} `) + at.toTimeString().slice(0, 8));
 }

@@ -21,7 +21,7 @@ function perSecond(limit, window) {
 function places(l, note) {
   const p = l.places, ofEach = l.key.startsWith("hotParam/"), cell = (n) => h("td", { class: "num n" }, number(n));
   return h("section", { class: "card", "data-key": l.key }, h("h2", null, name(l.key, 200)),
-    h("p", null, ofEach ? h("span", { class: "n" }, `${number(p.inUse)} in use, at most ${number(l.limit)} by each value`) : [bar(p.inUse / (l.limit || 1)), h("span", { class: "n" }, `${number(p.inUse)} of ${number(l.limit)} places in use`)], h("span", { class: "dim" }, ` ${number(p.held)} held by ${count(p.instances, "instance")} · ${number(p.waiting)} waiting`),
+    h("p", null, ofEach ? h("span", { class: "n" }, `${number(p.inUse)} in use, at most ${number(l.limit)} by each value`) : [bar(p.inUse / (l.limit || 1)), h("span", { class: "n" }, `${number(p.inUse)} of ${number(l.limit)} places in use`)], h("span", { class: "dim" }, ` · ${number(p.held)} held by ${count(p.instances, "instance")} · ${number(p.waiting)} waiting`),
       l.outages > 0 && tag(`${l.outages} without the backend: ${plain(l.onOutage)}`, "refuse")), note,
     table(["instance", ...["in use", "held", "wanted", "its share", "waiting"].map((text) => h("th", { class: "num" }, text)), ""], l.parts.filter((part) => part.places).map((part) => h("tr", null, h("td", { class: "name" }, name(part.instance, 60)),
       [part.places.inUse, part.places.held, part.places.wanted, part.places.target, part.places.waiting].map(cell), h("td", { class: "wrap" }, part.outage && tag("outage", "refuse"), part.error ? plain(part.error, 200) : "")))));
@@ -32,7 +32,8 @@ function limit(l, strip) {
   const note = s?.state === "off" && h("p", { class: "note" }, scopeText(s), switchText(s, strip.instances));
   if (l.places) return places(l, note);
   return h("section", { class: "card", "data-key": l.key }, h("h2", null, name(l.key, 200)),
-    h("p", null, bar(rate ? l.passed / rate : 0), h("span", { class: "n" }, `${number(l.passed)} of ${number(rate)} /s`), h("span", { class: "dim" }, ` asked for ${number(l.demand)}/s · limit ${number(l.limit)} per ${plain(l.window)} · ${plain(l.mode)}`),
+    h("p", null, l.balance ? h("span", { class: "n" }, `${number(l.passed)} /s`) : [bar(rate ? l.passed / rate : 0), h("span", { class: "n" }, `${number(l.passed)} of ${number(rate)} /s`)],
+      h("span", { class: "dim" }, ` · asked for ${number(l.demand)}/s · `, l.balance ? h("a", { href: "#/quotas" }, "a balance") : `limit ${number(l.limit)} per ${plain(l.window)}`, ` · ${plain(l.mode)}`),
       l.outages > 0 && tag(`${l.outages} without the backend: ${plain(l.onOutage)}`, "refuse")),
     note,
     table(["instance", h("th", { class: "num" }, "passed/s"), h("th", { class: "num" }, "asked for/s"), h("th", { class: "num" }, "granted"), ""], l.parts.map((p) => h("tr", null, h("td", { class: "name" }, name(p.instance, 60)),

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"strings"
@@ -71,9 +72,15 @@ type shop struct {
 // instance is one instance of the service.
 type instance struct {
 	engine  *core.Engine
-	backend *etcdfleet.Backend
+	backend backend
 	server  *http.Server
 	ends    func()
+}
+
+// backend is what the instances share limits by.
+type backend interface {
+	fleet.Backend
+	io.Closer
 }
 
 // openShop starts it all and returns when the rules are in force.
@@ -110,15 +117,20 @@ func openShop(ctx context.Context) (s *shop, err error) {
 	return s, nil
 }
 
-// openInstance starts an instance, which reports to etcd where its inspect handler is.
+// openInstance starts an instance that shares limits by etcd.
 func (s *shop) openInstance(ctx context.Context, name string) (*instance, error) {
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, err
-	}
 	backend, err := etcdfleet.New(s.etcd.Client(), prefix)
 	if err != nil {
 		return nil, err
+	}
+	return s.openInstanceWith(ctx, name, backend)
+}
+
+// openInstanceWith starts an instance, which reports to etcd where its inspect handler is.
+func (s *shop) openInstanceWith(ctx context.Context, name string, backend backend) (*instance, error) {
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, errors.Join(err, backend.Close())
 	}
 	i := &instance{backend: backend}
 	i.engine = core.New(core.Config{Logger: quietLogger(), Fleet: fleet.Config{Backend: backend, Instance: name}, MaxRemoval: 0.5, Recorder: &core.Recorder{Memory: 1 << 20}})

@@ -46,8 +46,11 @@ func writeFleet(text io.Writer, f *inspect.Fleet) {
 // limitOfFleet writes a limit. Of one on calls under way demand is the places wanted, and what has
 // passed are those in use.
 func limitOfFleet(l *inspect.FleetLimit) string {
-	if l.Places != nil {
+	switch {
+	case l.Places != nil:
 		return decimal(l.Limit) + " at once"
+	case l.Balance:
+		return "balance"
 	}
 	return decimal(l.Limit) + " in " + wording.Cell(l.Window)
 }
