@@ -16,7 +16,7 @@ import (
 func passedOf(result simulate.Result, resource string, by float64) (count int) {
 	for _, row := range result.Seconds {
 		if row.Resource == resource && float64(row.Second) < by {
-			count += int(row.Passed)
+			count += row.Passed
 		}
 	}
 	return count
@@ -40,11 +40,15 @@ func TestRechargesLetCallsPass(t *testing.T) {
 		},
 		"values": {
 			`hotParam: [{name: credit, resource: r, param: tenant, algorithm: prepaid, limit: 20}]`, 1,
-			[]simulate.Attr{{Name: "tenant", Values: []any{"acme"}}}, map[string]any{"tenant": "acme"}, 20, 45,
+			[]simulate.Attr{{Name: "tenant", Values: []any{"acme"}}},
+			map[string]any{"tenant": "acme"},
+			20, 45,
 		},
 		"another value": {
 			`hotParam: [{name: credit, resource: r, param: tenant, algorithm: prepaid, limit: 20, scope: fleet}]`, 2,
-			[]simulate.Attr{{Name: "tenant", Values: []any{"acme"}}}, map[string]any{"tenant": 7}, 20, 20,
+			[]simulate.Attr{{Name: "tenant", Values: []any{"acme"}}},
+			map[string]any{"tenant": 7},
+			20, 20,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
