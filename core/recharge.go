@@ -150,6 +150,11 @@ func recharge(ctx context.Context, limiter rule.Recharger, call rule.Call, token
 	answers := make(chan answer, 1)
 	limiter.Recharge(call, tokens, func(left int64, err error) { answers <- answer{left, err} })
 	select {
+	case a := <-answers: // also if ctx has ended: a balance of this instance answers at once
+		return a.left, a.err
+	default:
+	}
+	select {
 	case a := <-answers:
 		return a.left, a.err
 	case <-ctx.Done():

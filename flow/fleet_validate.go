@@ -23,16 +23,24 @@ func (r *Rule) validateFleet(f *rule.Faults) {
 	if !f.ValidateFleet(r.Scope, r.Fleet) {
 		return
 	}
-	if r.Calendar.IsSet() {
-		f.ValidateAsked(r.Fleet, r.Shadow)
-	}
-	if r.Algorithm == Prepaid {
+	switch {
+	case r.Algorithm == Prepaid:
 		f.ValidateAskedBalance(r.Fleet, r.Shadow)
 		return
-	}
-	if r.Fleet.Mode == fleet.ModeShare {
+	case r.Calendar.IsSet():
+		f.ValidateAsked(r.Fleet, r.Shadow)
+	case r.Fleet.Mode == fleet.ModeShare:
 		return
+	default:
+		r.validateMode(f)
 	}
+	for _, field := range r.localFields() {
+		f.Add(field, "has no effect with scope %q unless fleet.mode is %q: remove it, or set that", ScopeFleet, fleet.ModeShare)
+	}
+}
+
+// validateMode judges whether instances can share the limit by the mode, of a rule for which several are.
+func (r *Rule) validateMode(f *rule.Faults) {
 	switch mode := r.Fleet.Mode; {
 	case mode == fleet.ModeLease && r.Algorithm == FixedWindow:
 		f.Add("fleet.mode", "is %q, which shares a bucket: with algorithm %q set it to %q or %q, or set algorithm to %q",
@@ -44,9 +52,6 @@ func (r *Rule) validateFleet(f *rule.Faults) {
 	if whole := r.Fleet.Mode == fleet.ModeWindow || r.Fleet.Mode == fleet.ModeAsk; whole && r.limiterKind() == windowLimiter &&
 		r.Limit != math.Trunc(r.Limit) {
 		f.Add("limit", "is %v: with fleet.mode %q must be a whole number of tokens: for a fraction, lengthen the window", r.Limit, r.Fleet.Mode)
-	}
-	for _, field := range r.localFields() {
-		f.Add(field, "has no effect with scope %q unless fleet.mode is %q: remove it, or set that", ScopeFleet, fleet.ModeShare)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/penstock-go/penstock/calendar"
 	"github.com/penstock-go/penstock/fleet"
 	"github.com/penstock-go/penstock/flow"
 	"github.com/penstock-go/penstock/rule"
@@ -150,4 +151,25 @@ func TestRulesThatShareMayHaveAllFields(t *testing.T) {
 	for _, r := range []flow.Rule{strict, overdraft(5, 5), memory(throttle(5, time.Second), 2)} {
 		require.Empty(t, ofFleet(r, fleet.ModeShare).Validate())
 	}
+}
+
+// A window of the calendar is asked for: any other mode is one mistake, which says so and names no other mode.
+func TestACalendarWindowOfTheFleetHasOneModeOnly(t *testing.T) {
+	t.Parallel()
+	period, ok := calendar.ParsePeriod("1mo")
+	require.True(t, ok)
+	month := rule.Calendar{Period: period}
+	for _, mode := range []fleet.Mode{fleet.ModeLease, fleet.ModeWindow, fleet.ModeShare} {
+		r := ofFleet(flow.Rule{Resource: "r", Limit: 5, Calendar: month}, mode)
+		faults := r.WithDefaults().Validate()
+		require.Len(t, faults, 1, mode)
+		assert.Equal(t, "fleet.mode", faults[0].Field)
+		assert.Contains(t, faults[0].Message, `instances share such a limit by "ask"`)
+	}
+	r := ofFleet(flow.Rule{Resource: "r", Limit: 5, Calendar: month}, fleet.ModeAsk)
+	assert.Empty(t, r.WithDefaults().Validate())
+	r.Limit = 5.5
+	assert.Len(t, r.WithDefaults().Validate(), 1)
+	r.Limit, r.Related = 5, "other"
+	assert.NotEmpty(t, r.WithDefaults().Validate())
 }

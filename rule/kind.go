@@ -1,6 +1,9 @@
 package rule
 
-import "fmt"
+import (
+	"fmt"
+	"strconv"
+)
 
 // Kind is the name of a kind of rule. Documents have the rules of a kind in a list of
 // that name.
@@ -13,7 +16,12 @@ type Key struct {
 }
 
 // String returns the kind and the name: breaker "pay".
-func (k Key) String() string { return fmt.Sprintf("%s %q", k.Kind, k.Name) }
+func (k Key) String() string {
+	if k.Kind == "" {
+		return strconv.Quote(k.Name)
+	}
+	return fmt.Sprintf("%s %q", k.Kind, k.Name)
+}
 
 // Phase is when rules of a kind are asked, relative to other kinds: those that are cheap
 // and final first, those that let calls wait before those that count the instant of passing.

@@ -36,14 +36,19 @@ func (s *stream) callOptions(k uint64) (options []core.Option, attrs AttrValues)
 	for i := range s.attrs {
 		name, value := s.attrs[i].Name, s.attrs[i].value(k)
 		attrs[i] = AttrValue{Name: name, Value: value}
-		switch v := value.(type) {
-		case string:
-			options = append(options, core.String(name, v))
-		case int64:
-			options = append(options, core.Int(name, v))
-		case bool:
-			options = append(options, core.Bool(name, v))
-		}
+		options = append(options, attributeOption(name, value))
 	}
 	return options, attrs
+}
+
+// attributeOption returns the option that gives a call an attribute.
+func attributeOption(name string, value any) core.Option {
+	plain, _ := plainValue(value) // the load is valid
+	switch v := plain.(type) {
+	case int64:
+		return core.Int(name, v)
+	case bool:
+		return core.Bool(name, v)
+	}
+	return core.String(name, plain.(string))
 }

@@ -15,7 +15,7 @@
 //
 // Virtual time starts at 0, on the boundary of a second, with every window empty
 // and every resource without history. Events of the same instant are processed in
-// this order: rules read signals; calls end; timeouts run out; the backend of a fleet gets
+// this order: rules read signals; calls end; timeouts run out; balances are recharged; the backend of a fleet gets
 // requests, and instances its replies; waits end, first those of calls that got the place of
 // a call that ended, then those whose time has come or whose longest wait is over; calls are
 // tried again; calls arrive, in the order of their streams. So a call that waits for another one to end goes on at that instant, by what

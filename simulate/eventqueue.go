@@ -17,6 +17,7 @@ type queuedEvent struct {
 	number uint64 // orders events of the same time and kind: first added, first processed
 	call   *call  // the call it is about, if it is about one
 	trip   *trip  // the same of batches of requests to the backend, and of instances
+	index  int    // the same of recharges
 }
 
 // eventKind orders the events of one instant.
@@ -28,6 +29,7 @@ const (
 	workEnds      // of a call: its response is there
 	timeoutOver   // of a call under way
 	secondSampled // the calls under way at the start of a second are counted
+	rechargeMade  // tokens are added to a balance
 	backendAsked  // a batch of requests reaches the backend
 	replyArrives  // of the backend, or the timeout is over
 	placesGranted // an instance is told that it was granted places

@@ -37,6 +37,9 @@ type Load struct {
 	// signals; on all instances the same. They do so at the start and then every 250 ms.
 	Signals []Signal
 
+	// Recharges add tokens to balances, those of rules with algorithm prepaid.
+	Recharges []Recharge
+
 	// Fleet is how instances share the calls, and the limits of rules with the scope of the
 	// fleet.
 	Fleet Fleet

@@ -57,6 +57,8 @@ type simulation struct {
 	queue    eventQueue
 	pending  int // calls that wait or are served
 
+	recharges []Recharge
+
 	foregroundUntil time.Duration // the time of the last event that is not in the background
 
 	woken     []*call // to be proceeded with before time moves, from proceeded on
@@ -90,6 +92,8 @@ func newSimulation(load Load, options Options, shared bool) *simulation {
 		events:   []Event{}, // in JSON an empty list, not null
 		states:   []StateChange{},
 		limits:   newLimits(),
+
+		recharges: load.Recharges,
 	}
 	if shared {
 		s.sharing = newSharing(load, options, virtual)
@@ -129,6 +133,7 @@ func (s *simulation) run(ctx context.Context) error {
 	if len(s.instances[0].engine.Status().Signals) > 0 {
 		s.queue.add(queuedEvent{kind: signalsSampled})
 	}
+	s.queueRecharges()
 	for ctx.Err() == nil {
 		if len(s.woken) > 0 && !s.endsNow() {
 			if err := s.proceedWoken(); err != nil {
@@ -215,6 +220,8 @@ func (s *simulation) process(e queuedEvent) error {
 		s.timeOut(e.call)
 	case secondSampled:
 		s.rows.sampleAll(s.now)
+	case rechargeMade:
+		return s.makeRecharge(e.index)
 	case retryArrives:
 		return s.arrive(e.call)
 	case backendAsked:

@@ -60,6 +60,7 @@ func (l Load) Validate() []Fault {
 	l.validateServers(whole)
 	l.validateServed(&faults)
 	l.validateSignals(whole)
+	l.validateRecharges(whole)
 	l.Fleet.validate(whole)
 	return faults
 }

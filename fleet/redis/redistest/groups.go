@@ -113,6 +113,26 @@ func MoveSlot(slot int, from, to *Server) {
 	from.Do("CLUSTER", "SETSLOT", strconv.Itoa(slot), "NODE", id)
 }
 
+// MigrateSlot moves a slot with its keys from one server of a cluster to another one, as the tools of Redis
+// do, and calls during before the first key moves and after each.
+func MigrateSlot(slot int, from, to *Server, during func()) {
+	from.t.Helper()
+	number := strconv.Itoa(slot)
+	source, _ := from.Do("CLUSTER", "MYID").(string)
+	target, _ := to.Do("CLUSTER", "MYID").(string)
+	to.Do("CLUSTER", "SETSLOT", number, "IMPORTING", source)
+	from.Do("CLUSTER", "SETSLOT", number, "MIGRATING", target)
+	for {
+		during()
+		keys, _ := from.Do("CLUSTER", "GETKEYSINSLOT", number, "1").([]any)
+		if len(keys) == 0 {
+			break
+		}
+		from.Do("MIGRATE", "127.0.0.1", strconv.Itoa(to.port), keys[0].(string), "0", "5000")
+	}
+	MoveSlot(slot, from, to)
+}
+
 func (s *Server) await(otherwise string, condition func() bool) {
 	s.t.Helper()
 	deadline := time.Now().Add(patience)

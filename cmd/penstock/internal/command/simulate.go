@@ -54,6 +54,7 @@ The load is YAML:
       service: {mean: 20ms}
       services: [{resources: orders, mean: 200ms}]   # of some of the resources
   signals: [{at: 10s, cpu: 0.9}]     # what rules read that look at signals of the system
+  recharges: [{at: 10d, rule: credit, tokens: 1000, attrs: {tenant: acme}}]   # of balances
   fleet:                             # how instances share the limits of rules with scope fleet
     latency: 2ms                     # of a round trip to the backend that counts, or as service of a server
     loss: 0.01                       # the share of replies that get lost
@@ -62,9 +63,9 @@ The load is YAML:
   start: 2026-03-28T22:00:00Z        # for windows of the calendar, such as days
   seed: 7                            # of all that is random
 
-Times are in seconds or have a unit. Without --duration, streams need an until,
-and the simulation ends with the second in which the last call arrives. "-" reads
-the rules or the load from standard input. With --instances, so many instances of
+Times are in seconds or have a unit, as 500ms and 40d. Without --duration, streams
+need an until, and the simulation ends with the second in which the last call
+arrives. "-" reads the rules or the load from standard input. With --instances, so many instances of
 the service share the load, each with an engine and servers of its own; results are
 those of all together. docs/testing-rules.md describes every field of loads and
 results.

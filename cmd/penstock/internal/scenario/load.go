@@ -78,6 +78,7 @@ func (r *reader) load(n *yaml.Node) Load {
 		field{"streams", func(n *yaml.Node) { r.streams(&load, n) }},
 		field{"servers", func(n *yaml.Node) { load.Servers = r.servers(n, load.fields) }},
 		field{"signals", func(n *yaml.Node) { load.Signals = r.signals(n, load.fields) }},
+		field{"recharges", func(n *yaml.Node) { load.Recharges = r.recharges(n, load.fields) }},
 		field{"fleet", func(n *yaml.Node) { load.Fleet = r.fleet(n, load.fields) }},
 		field{"start", func(n *yaml.Node) { load.Start = r.start(n); load.fields.add("start", n, given{}) }},
 		field{"seed", func(n *yaml.Node) { load.Seed = r.seed(n) }},

@@ -56,15 +56,54 @@ func (r *reader) duration(n *yaml.Node, field string) time.Duration {
 }
 
 // ParseDuration reads a time as load files have it: seconds, "1.5", or a duration
-// with a unit, "500ms".
+// with units, "500ms", of which "d" is 24 hours and "w" seven times that: "40d", "1d12h".
 func ParseDuration(text string) (time.Duration, bool) {
-	seconds, err := strconv.ParseFloat(text, 64)
-	if err != nil {
+	if seconds, err := strconv.ParseFloat(text, 64); err == nil {
+		return wholeNanoseconds(seconds * float64(time.Second))
+	}
+	unsigned, isNegative := strings.CutPrefix(text, "-")
+	days, rest, ok := cutDays(unsigned)
+	if !ok {
 		d, err := time.ParseDuration(text)
 		return d, err == nil
 	}
-	nanoseconds := math.Round(seconds * float64(time.Second))
-	return time.Duration(nanoseconds), math.Abs(nanoseconds) < math.MaxInt64 // NaN is not
+	if rest != "" {
+		d, err := time.ParseDuration(rest)
+		if err != nil || strings.ContainsAny(rest[:1], "+-") {
+			return 0, false
+		}
+		days += float64(d)
+	}
+	if isNegative {
+		days = -days
+	}
+	return wholeNanoseconds(days)
+}
+
+// cutDays cuts weeks and days off the beginning of a duration, and returns them in nanoseconds; false if
+// there are none.
+func cutDays(text string) (time float64, rest string, ok bool) {
+	for _, unit := range []struct {
+		name   string
+		length float64
+	}{{"w", 7 * 24 * 3600e9}, {"d", 24 * 3600e9}} {
+		before, behind, found := strings.Cut(text, unit.name)
+		if !found {
+			continue
+		}
+		count, err := strconv.ParseFloat(before, 64)
+		if err != nil || before[0] < '.' || before[0] > '9' { // a sign, or no number of digits
+			return 0, text, false
+		}
+		time, text, ok = time+count*unit.length, behind, true
+	}
+	return time, text, ok
+}
+
+// wholeNanoseconds returns a whole number of them; false if they are too many, or no number.
+func wholeNanoseconds(n float64) (time.Duration, bool) {
+	n = math.Round(n)
+	return time.Duration(n), math.Abs(n) < math.MaxInt64
 }
 
 // rate reads calls per second, or a rate with a unit.
