@@ -180,7 +180,7 @@ func statusOf(engine *core.Engine, s Selection) Status {
 		status.Signals = append(status.Signals, signalOf(&s, c))
 	}
 	status.Fleet = fleetOf(of.Fleet, c)
-	limiters := LimitersOf(engine, s)
+	limiters := limitersOf(engine, s)
 	status.Limiters, status.MoreLimiters, status.MoreValues = limiters.Limiters, limiters.MoreLimiters, limiters.MoreValues
 	return status
 }

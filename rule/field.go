@@ -58,9 +58,9 @@ func BooleanField[R any](path string, at func(*R) *bool) Field[R] {
 	return newField(path, at, readBoolean, booleanValue)
 }
 
-// InvertedField is a BooleanField that documents spell the other way round: what
+// invertedField is a BooleanField that documents spell the other way round: what
 // the rule keeps as false, its default, is true there.
-func InvertedField[R any](path string, at func(*R) *bool) Field[R] {
+func invertedField[R any](path string, at func(*R) *bool) Field[R] {
 	return newField(path, at,
 		func(v Value) (bool, string) {
 			value, fault := readBoolean(v)
@@ -177,7 +177,7 @@ func TargetFields[R any](at func(*R) Common) []Field[R] {
 			NotZero("name what the rule is not for, or remove the field").
 			Says("names or patterns of resources that match, but that the rule is not for").Otherwise("none"))
 	}
-	return append(list, InvertedField("perResource", func(r *R) *bool { return at(r).Shared }).Given("match").
+	return append(list, invertedField("perResource", func(r *R) *bool { return at(r).Shared }).Given("match").
 		Says("false: all resources that match share one limit"))
 }
 
