@@ -109,7 +109,7 @@ var sameLayer = map[string][]string{
 	"adapters/echo":     {"adapters/nethttp", "adapters/clientip", "adapters/attribute", "adapters/priority"},
 	"adapters/priority": {"adapters/clientip"},
 
-	"adapters/adaptertest": {"adapters/nethttp", "adapters/priority", "adapters/outgoing"},
+	"adapters/adaptertest": {"adapters/nethttp", "adapters/priority", "adapters/outgoing", "adapters/rpc"},
 	"adapters/sql/sqltest": {"adapters/sql"},
 
 	"metrics/prometheus": {"adapters/outgoing"},

@@ -1,6 +1,7 @@
 package penstock_test
 
 import (
+	"context"
 	"log/slog"
 	"sync"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	"github.com/penstock-go/penstock"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/rule"
 )
 
 func TestSetDefaultReplacesTheEngineThatTheFunctionsUse(t *testing.T) {
@@ -29,6 +31,30 @@ func TestSetDefaultReplacesTheEngineThatTheFunctionsUse(t *testing.T) {
 	require.NoError(t, err, "the engine before has no such rule")
 	guard.Exit()
 	assert.Panics(t, func() { penstock.SetDefault(nil) })
+}
+
+func TestOptionsAndFunctionsWithinACallUseTheDefaultEngine(t *testing.T) {
+	before := penstock.Default()
+	defer penstock.SetDefault(before)
+	mine := core.New(core.Config{Logger: slog.New(slog.DiscardHandler)})
+	defer mine.Close()
+	penstock.SetDefault(mine)
+	require.NoError(t, penstock.Load(penstock.Rules{Flow: []flow.Rule{
+		{Resource: "within", Limit: 10, Window: time.Hour, Algorithm: flow.TokenBucket}, {Name: "shadow", Resource: "within", Limit: 0, Shadow: true},
+	}}))
+	ctx := t.Context()
+	assert.Nil(t, penstock.GuardFrom(ctx))
+	assert.False(t, penstock.MarkIgnored(ctx), "there is no call")
+	err := penstock.Do(ctx, "within", func(ctx context.Context) error {
+		assert.Same(t, penstock.GuardFrom(ctx), core.GuardFrom(ctx))
+		assert.Equal(t, penstock.Settlement{Known: true, Left: 7}, penstock.Settle(ctx, 3))
+		assert.Equal(t, "shadow", penstock.WouldBlock(ctx).Rule)
+		assert.Equal(t, core.LoadNone, penstock.LoadFrom(ctx))
+		assert.True(t, penstock.MarkIgnored(ctx))
+		return nil
+	}, penstock.Tokens(2), penstock.String("user", "a"), penstock.Int("item", 1), penstock.Bool("trial", true), penstock.Origin("mobile"),
+		penstock.Inbound(), penstock.NoWait(), penstock.Priority(rule.PriorityHigh))
+	require.NoError(t, err)
 }
 
 func TestDefaultIsOneEngineForAllGoroutines(t *testing.T) {

@@ -8,11 +8,8 @@ import (
 )
 
 // Due returns when Step is to be called next: an instant that has passed if at once, the last
-// instant there is if never. It becomes earlier when calls come, see Wake.
+// instant there is if never. It becomes earlier when calls come.
 func (m *Member) Due() clock.Instant { return clock.Instant(m.due.Load()) }
-
-// Wake returns a channel that receives when Due has become earlier.
-func (m *Member) Wake() <-chan struct{} { return m.wake }
 
 // Step brings the member up to now, and returns the batches that are to be sent. For each,
 // the caller calls Deliver or Fail, in any order. It may be called before it is due.

@@ -39,7 +39,7 @@ func (l *changedLimiters) limiters(engine *core.Engine) Limiters {
 		return l.known
 	}
 	l.revision, l.forced, l.last = status.Revision, forced, engine.LastEvent()
-	l.known = LimitersOf(engine, Selection{changed: true})
+	l.known = limitersOf(engine, Selection{changed: true})
 	found := engine.Clock().Now()
 	l.until = keptUntil(began, found)
 	l.unchanged = found.Add(min(unchangedShare*found.Sub(began), maxUnchanged))

@@ -148,7 +148,7 @@ func (h handler) limiters(w http.ResponseWriter, r *http.Request) {
 		answer(w, http.StatusBadRequest, Failure{err.Error()})
 		return
 	}
-	answer(w, http.StatusOK, LimitersOf(h.engine, selection))
+	answer(w, http.StatusOK, limitersOf(h.engine, selection))
 }
 
 func (h handler) explain(w http.ResponseWriter, r *http.Request) {

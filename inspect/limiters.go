@@ -90,9 +90,9 @@ type Selection struct {
 	changed bool // only those that are not in their first state
 }
 
-// LimitersOf returns limiters of an engine. It takes a time in proportion to the rules on
+// limitersOf returns limiters of an engine. It takes a time in proportion to the rules on
 // the resources that the engine knows.
-func LimitersOf(engine *core.Engine, s Selection) Limiters {
+func limitersOf(engine *core.Engine, s Selection) Limiters {
 	c := limiterCollector{clock: engine.Clock(), changed: s.changed}
 	for resource, of := range engine.RuleStates(s.includes) {
 		if s.Resource == "" || s.Resource == resource {

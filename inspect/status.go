@@ -147,7 +147,7 @@ type Document struct {
 }
 
 // StatusOf returns the status of the engine. It asks no other machine, see [StatusWithShares].
-func StatusOf(engine *core.Engine) Status { return statusOf(engine, LimitersOf(engine, Selection{})) }
+func StatusOf(engine *core.Engine) Status { return statusOf(engine, limitersOf(engine, Selection{})) }
 
 // statusOf returns the status of the engine, with these limiters.
 func statusOf(engine *core.Engine, limiters Limiters) Status {

@@ -53,8 +53,8 @@ type ValueState struct {
 	Instance bool `json:"instance,omitempty"`
 }
 
-// ValuesOf asks the engine about a value. It changes nothing.
-func ValuesOf(engine *core.Engine, query ValueQuery) (Values, error) {
+// valuesFor asks the engine about a value. It changes nothing.
+func valuesFor(engine *core.Engine, query ValueQuery) (Values, error) {
 	states, err := engine.ValueStates(rule.Key{Kind: query.Kind, Name: query.Rule}, query.options()...)
 	if err != nil {
 		return Values{}, err
@@ -129,7 +129,7 @@ func (h handler) value(w http.ResponseWriter, r *http.Request) {
 		answer(w, http.StatusBadRequest, Failure{err.Error()})
 		return
 	}
-	values, err := ValuesOf(h.engine, query)
+	values, err := valuesFor(h.engine, query)
 	if err != nil {
 		answer(w, http.StatusUnprocessableEntity, Failure{err.Error()})
 		return

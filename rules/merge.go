@@ -33,7 +33,7 @@ func merge(l list, to *Set, from []Set) Problems {
 			l.add(to, r)
 			key := r.WithDefaults().Key()
 			if by, taken := first[key]; taken {
-				problems = append(problems, Clash(set, key, i, whereabouts(from[by.set], key, by.index)))
+				problems = append(problems, clash(set, key, i, whereabouts(from[by.set], key, by.index)))
 				continue
 			}
 			first[key] = holder{j, i}
@@ -42,9 +42,9 @@ func merge(l list, to *Set, from []Set) Problems {
 	return problems
 }
 
-// Clash is the problem of a rule of a set, at that index, whose name another rule has.
+// clash is the problem of a rule of a set, at that index, whose name another rule has.
 // by describes the other, such as "the rule at b.yaml:3:5".
-func Clash(set Set, key Key, index int, by string) Problem {
+func clash(set Set, key Key, index int, by string) Problem {
 	problem := problemOf(key.Kind, index, key.Name, nameTaken(by))
 	p, _ := set.Position(key.Kind, key.Name)
 	problem.Document, problem.Line, problem.Column = p.Document, p.Line, p.Column
@@ -61,7 +61,7 @@ func (t *Table) Clashes(set Set, by func(Key) string) error {
 		for i, r := range l.all(set) {
 			key := r.WithDefaults().Key()
 			if other := by(key); other != "" {
-				problems = append(problems, Clash(set, key, i, other))
+				problems = append(problems, clash(set, key, i, other))
 			}
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/penstock-go/penstock/adapters/rpc"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/flow"
 	"github.com/penstock-go/penstock/rules"
@@ -108,7 +109,7 @@ func rpcHandlersIgnore(t *testing.T, c rpcCase) {
 	p := new(Probe)
 	call := c.serve(t, p.NewEngine(t), RPCOptions{}, func(ctx context.Context) error {
 		assert.True(t, core.MarkIgnored(ctx))
-		return c.Error(Internal, 0)
+		return c.Error(rpc.Internal, 0)
 	})
 	require.Error(t, call(t.Context()))
 	p.requireOutcome(t, c.Timeout, Ignored)

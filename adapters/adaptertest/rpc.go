@@ -10,6 +10,7 @@ import (
 
 	"github.com/penstock-go/penstock/adapters/outgoing"
 	"github.com/penstock-go/penstock/adapters/priority"
+	"github.com/penstock-go/penstock/adapters/rpc"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/rule"
 )
@@ -33,7 +34,7 @@ type RPCHarness struct {
 
 	// Error returns an error of the framework with a code, for handlers. If retryAfter is
 	// not 0, it says when such a call can pass; frameworks that lack [RetryDelays] do not.
-	Error func(code Code, retryAfter time.Duration) error
+	Error func(code rpc.Code, retryAfter time.Duration) error
 
 	// Answer returns what a caller learns from an error.
 	Answer func(err error) RPCAnswer
@@ -45,7 +46,7 @@ type RPCHarness struct {
 	// IsFailure returns whether calls that end with a code count as failed by default.
 	// Defaults to Unknown, DeadlineExceeded, Unimplemented, Internal, Unavailable and
 	// DataLoss.
-	IsFailure func(Code) bool
+	IsFailure func(rpc.Code) bool
 
 	// Direct returns what makes one unary call at the guards of a server without a
 	// connection, as often as wanted and on any goroutine. It must be set unless the
@@ -83,30 +84,9 @@ const (
 	AtClient Side = "client"
 )
 
-// Code is a code of gRPC, by its number, which is that of connect and others too.
-type Code uint32
-
-// The codes that the suite uses.
-const (
-	OK                Code = 0
-	Canceled          Code = 1
-	Unknown           Code = 2
-	InvalidArgument   Code = 3
-	DeadlineExceeded  Code = 4
-	NotFound          Code = 5
-	PermissionDenied  Code = 7
-	ResourceExhausted Code = 8
-	Aborted           Code = 10
-	Unimplemented     Code = 12
-	Internal          Code = 13
-	Unavailable       Code = 14
-	DataLoss          Code = 15
-	Unauthenticated   Code = 16
-)
-
 // RPCAnswer is what the caller of a refused call learns.
 type RPCAnswer struct {
-	Code       Code
+	Code       rpc.Code
 	Text       string        // all texts: the message and those of all details
 	RetryAfter time.Duration // 0 if it is not said
 }
@@ -196,8 +176,8 @@ func (h *RPCHarness) fill() {
 		h.Refuse = func(err error) error { return err }
 	}
 	if h.IsFailure == nil {
-		h.IsFailure = func(code Code) bool {
-			return slices.Contains([]Code{Unknown, DeadlineExceeded, Unimplemented, Internal, Unavailable, DataLoss}, code)
+		h.IsFailure = func(code rpc.Code) bool {
+			return slices.Contains([]rpc.Code{rpc.Unknown, rpc.DeadlineExceeded, rpc.Unimplemented, rpc.Internal, rpc.Unavailable, rpc.DataLoss}, code)
 		}
 	}
 }
@@ -284,9 +264,9 @@ func (c rpcCase) answer(err error) RPCAnswer {
 }
 
 // received returns the code that callers learn if a call ends with a code.
-func (c rpcCase) received(code Code) Code {
-	if c.Lacks[Codes] != "" && (code == Unknown || code == DataLoss) {
-		return Internal
+func (c rpcCase) received(code rpc.Code) rpc.Code {
+	if c.Lacks[Codes] != "" && (code == rpc.Unknown || code == rpc.DataLoss) {
+		return rpc.Internal
 	}
 	return code
 }

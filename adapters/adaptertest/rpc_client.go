@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/penstock-go/penstock/adapters/outgoing"
+	"github.com/penstock-go/penstock/adapters/rpc"
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/flow"
@@ -53,16 +54,16 @@ func throttleObeysTheServer(t *testing.T, c rpcCase) {
 		Server:  []RPCGuard{{Engine: refusing.NewEngine(t)}},
 		Arrived: func() { arrived.Add(1) },
 	}, RPCGuard{engine, RPCOptions{Throttle: throttle, RetryBudgets: budgets}})
-	assert.Equal(t, ResourceExhausted, c.answer(call(t.Context())).Code)
+	assert.Equal(t, rpc.ResourceExhausted, c.answer(call(t.Context())).Code)
 	err := call(t.Context())
 	require.ErrorIs(t, err, outgoing.ErrPaused)
 	require.ErrorIs(t, err, core.ErrBlocked)
 	answer := c.answer(err)
-	assert.Equal(t, Unavailable, answer.Code)
+	assert.Equal(t, rpc.Unavailable, answer.Code)
 	assert.GreaterOrEqual(t, answer.RetryAfter, 2*time.Second)
 	assert.EqualValues(t, 1, arrived.Load())
 	virtual.Advance(5 * time.Second) // Retry-After may be 3 s, see nethttp.Spread
-	assert.Equal(t, ResourceExhausted, c.answer(call(t.Context())).Code)
+	assert.Equal(t, rpc.ResourceExhausted, c.answer(call(t.Context())).Code)
 	assert.EqualValues(t, 2, arrived.Load())
 }
 
@@ -71,16 +72,16 @@ func retriesBeyondTheBudget(t *testing.T, c rpcCase) {
 	var arrived atomic.Int64
 	engine, _ := NewEngine(t, rules.Set{})
 	call := c.start(t, RPCServer{
-		Handle:  func(context.Context) error { return c.Error(Internal, 0) },
+		Handle:  func(context.Context) error { return c.Error(rpc.Internal, 0) },
 		Arrived: func() { arrived.Add(1) },
 	}, RPCGuard{engine, RPCOptions{Throttle: throttle, RetryBudgets: budgets}})
 	ctx := outgoing.WithRetries(t.Context())
 	for range 3 { // the call, and a burst of two retries
-		assert.Equal(t, Internal, c.answer(call(ctx)).Code)
+		assert.Equal(t, rpc.Internal, c.answer(call(ctx)).Code)
 	}
 	err := call(ctx)
 	require.ErrorIs(t, err, outgoing.ErrRetryBudget)
-	assert.Equal(t, Unavailable, c.answer(err).Code)
+	assert.Equal(t, rpc.Unavailable, c.answer(err).Code)
 	assert.EqualValues(t, 3, arrived.Load())
 	assert.EqualValues(t, 3, requireEnded(t, c.Timeout, engine, c.resource(), 3).Passed, "a call that is not sent is none of the resource")
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/penstock-go/penstock/adapters/priority"
+	"github.com/penstock-go/penstock/adapters/rpc"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/flow"
 	"github.com/penstock-go/penstock/rule"
@@ -71,11 +72,11 @@ func rpcTokensAreTaken(t *testing.T, c rpcCase) {
 	engine, _ := NewEngine(t, rules.Set{Flow: []flow.Rule{{Resource: c.resource(), Limit: 10}}})
 	tokens := 0
 	call := c.serve(t, engine, RPCOptions{Tokens: func(RPCCall) int { return tokens }}, succeed)
-	var answers []Code
+	var answers []rpc.Code
 	for _, tokens = range []int{7, 4, 3, 1} {
 		answers = append(answers, c.answer(call(t.Context())).Code)
 	}
-	assert.Equal(t, []Code{OK, ResourceExhausted, OK, ResourceExhausted}, answers)
+	assert.Equal(t, []rpc.Code{rpc.OK, rpc.ResourceExhausted, rpc.OK, rpc.ResourceExhausted}, answers)
 }
 
 func rulesLookAtMetadata(t *testing.T, c rpcCase) {

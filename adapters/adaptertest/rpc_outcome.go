@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/penstock-go/penstock/adapters/rpc"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/fault"
 	"github.com/penstock-go/penstock/rule"
@@ -50,9 +51,9 @@ func (c rpcCase) ifRecovered() func(any) {
 }
 
 func codesThatBlameTheServer(t *testing.T, c rpcCase) {
-	for _, code := range []Code{
-		OK, Unknown, InvalidArgument, DeadlineExceeded, NotFound, PermissionDenied, ResourceExhausted, Aborted,
-		Unimplemented, Internal, Unavailable, DataLoss, Unauthenticated,
+	for _, code := range []rpc.Code{
+		rpc.OK, rpc.Unknown, rpc.InvalidArgument, rpc.DeadlineExceeded, rpc.NotFound, rpc.PermissionDenied, rpc.ResourceExhausted, rpc.Aborted,
+		rpc.Unimplemented, rpc.Internal, rpc.Unavailable, rpc.DataLoss, rpc.Unauthenticated,
 	} {
 		want := Succeeded
 		if c.IsFailure(code) {
@@ -60,7 +61,7 @@ func codesThatBlameTheServer(t *testing.T, c rpcCase) {
 		}
 		t.Run(fmt.Sprint(code), func(t *testing.T) {
 			err := c.outcome(t, want, RPCOptions{}, func(context.Context) error {
-				if code == OK {
+				if code == rpc.OK {
 					return nil
 				}
 				return c.Error(code, 0)
@@ -81,7 +82,7 @@ func rpcPanicIsPassedOn(t *testing.T, c rpcCase) {
 		Handle:    func(context.Context) error { panic("boom") },
 		Recovered: func(value any) { recovered <- value },
 	}, RPCGuard{Engine: p.NewEngine(t)})
-	assert.Equal(t, Internal, c.answer(call(t.Context())).Code)
+	assert.Equal(t, rpc.Internal, c.answer(call(t.Context())).Code)
 	select {
 	case value := <-recovered:
 		assert.Equal(t, "boom", fmt.Sprint(value))
@@ -94,12 +95,12 @@ func rpcPanicIsPassedOn(t *testing.T, c rpcCase) {
 func rpcRefusalsFurtherDown(t *testing.T, c rpcCase) {
 	for _, test := range []struct {
 		reason rule.Reason
-		code   Code
+		code   rpc.Code
 	}{
-		{rule.RateLimited, ResourceExhausted},
-		{rule.Overloaded, Unavailable},
-		{rule.Unavailable, Unavailable},
-		{rule.Denied, PermissionDenied},
+		{rule.RateLimited, rpc.ResourceExhausted},
+		{rule.Overloaded, rpc.Unavailable},
+		{rule.Unavailable, rpc.Unavailable},
+		{rule.Denied, rpc.PermissionDenied},
 	} {
 		refused := fmt.Errorf("query: %w", &core.BlockError{Resource: "db", Kind: "isolation", Rule: "pool", Reason: test.reason})
 		err := c.outcome(t, Ignored, RPCOptions{}, func(context.Context) error { return c.Refuse(refused) })
@@ -114,13 +115,13 @@ func rpcFaultsFurtherDown(t *testing.T, c rpcCase) {
 		_, err := faulty.Entry(ctx, "pay")
 		return c.Refuse(err)
 	})
-	assert.Equal(t, Unavailable, c.answer(err).Code)
+	assert.Equal(t, rpc.Unavailable, c.answer(err).Code)
 }
 
 func rpcRefusalsOfAnInnerGuard(t *testing.T, c rpcCase) {
 	outer, inner := new(Probe), &Probe{Reason: rule.Unavailable, RefuseAfter: time.Second}
 	call := c.start(t, RPCServer{Handle: succeed}, RPCGuard{Engine: outer.NewEngine(t)}, RPCGuard{Engine: inner.NewEngine(t)})
-	assert.Equal(t, Unavailable, c.answer(call(t.Context())).Code)
+	assert.Equal(t, rpc.Unavailable, c.answer(call(t.Context())).Code)
 	outer.requireOutcome(t, c.Timeout, Ignored)
 }
 
@@ -128,7 +129,7 @@ func cancelledCallsAreIgnored(t *testing.T, c rpcCase) {
 	ends := map[string]func(context.Context) error{
 		"its context's error": func(ctx context.Context) error { return ctx.Err() },
 		"success":             succeed,
-		"failure":             func(context.Context) error { return c.Error(Internal, 0) },
+		"failure":             func(context.Context) error { return c.Error(rpc.Internal, 0) },
 	}
 	if c.Lacks[Recovery] == "" {
 		ends["panic"] = func(context.Context) error { panic("boom") }
@@ -148,7 +149,7 @@ func cancelledCallsAreIgnored(t *testing.T, c rpcCase) {
 				hold(t, here)
 				leave()
 			}()
-			assert.Equal(t, Canceled, c.answer(call(ctx)).Code)
+			assert.Equal(t, rpc.Canceled, c.answer(call(ctx)).Code)
 			p.requireOutcome(t, c.Timeout, Ignored)
 		})
 	}
@@ -175,7 +176,7 @@ func callsThatMeetTheirDeadline(t *testing.T, c rpcCase) {
 		if !arrived.Load() && within < c.Timeout {
 			continue
 		}
-		assert.Equal(t, DeadlineExceeded, c.answer(err).Code)
+		assert.Equal(t, rpc.DeadlineExceeded, c.answer(err).Code)
 		p.requireEnd(t, c.Timeout)
 		if outcomes := p.Outcomes(); within > most || slices.Equal(outcomes, []Outcome{Failed}) {
 			assert.Equal(t, []Outcome{Failed}, outcomes)
@@ -186,10 +187,10 @@ func callsThatMeetTheirDeadline(t *testing.T, c rpcCase) {
 
 func rpcFailureDecides(t *testing.T, c rpcCase) {
 	options := RPCOptions{Failure: func(err error) bool {
-		return errors.Is(err, core.ErrBlocked) || c.answer(err).Code == NotFound
+		return errors.Is(err, core.ErrBlocked) || c.answer(err).Code == rpc.NotFound
 	}}
-	require.Error(t, c.outcome(t, Failed, options, func(context.Context) error { return c.Error(NotFound, 0) }))
-	require.Error(t, c.outcome(t, Succeeded, options, func(context.Context) error { return c.Error(Internal, 0) }))
+	require.Error(t, c.outcome(t, Failed, options, func(context.Context) error { return c.Error(rpc.NotFound, 0) }))
+	require.Error(t, c.outcome(t, Succeeded, options, func(context.Context) error { return c.Error(rpc.Internal, 0) }))
 	require.NoError(t, c.outcome(t, Succeeded, options, succeed))
 	if c.at == AtServer {
 		require.Error(t, c.outcome(t, Failed, options, func(context.Context) error { return c.Refuse(refusal()) }))

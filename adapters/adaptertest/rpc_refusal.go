@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/penstock-go/penstock"
+	"github.com/penstock-go/penstock/adapters/rpc"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/fault"
 	"github.com/penstock-go/penstock/flow"
@@ -82,13 +83,13 @@ func (c rpcCase) refuse(t *testing.T, engine *core.Engine, options RPCOptions) e
 func rpcRefusalsByReason(t *testing.T, c rpcCase) {
 	for _, test := range []struct {
 		reason rule.Reason
-		code   Code
+		code   rpc.Code
 		says   bool // when to retry
 	}{
-		{rule.RateLimited, ResourceExhausted, true},
-		{rule.Overloaded, Unavailable, true},
-		{rule.Unavailable, Unavailable, true},
-		{rule.Denied, PermissionDenied, false},
+		{rule.RateLimited, rpc.ResourceExhausted, true},
+		{rule.Overloaded, rpc.Unavailable, true},
+		{rule.Unavailable, rpc.Unavailable, true},
+		{rule.Denied, rpc.PermissionDenied, false},
 	} {
 		p := &Probe{Reason: test.reason, RefuseAfter: 1500 * time.Millisecond}
 		answer := c.answer(c.refuse(t, p.NewEngine(t), RPCOptions{}))
@@ -113,7 +114,7 @@ func rpcRefusalsNameTheRule(t *testing.T, c rpcCase) {
 	engine, _ := NewEngine(t, rules.Set{Flow: []flow.Rule{{Name: "reads", Resource: c.resource(), Limit: 1, Window: time.Minute}}})
 	spend(t, engine, c.resource())
 	answer := c.answer(c.refuse(t, engine, RPCOptions{ShowRules: true}))
-	assert.Equal(t, ResourceExhausted, answer.Code)
+	assert.Equal(t, rpc.ResourceExhausted, answer.Code)
 	assert.Contains(t, answer.Text, "reads")
 	if c.Lacks[RetryDelays] == "" {
 		assert.Positive(t, answer.RetryAfter)
@@ -130,7 +131,7 @@ func refusalsNameNoRule(t *testing.T, c rpcCase) {
 	engine, _ := NewEngine(t, rules.Set{Flow: []flow.Rule{{Name: "secret", Resource: c.resource(), Limit: 1, Window: time.Minute}}})
 	spend(t, engine, c.resource())
 	answer := c.answer(c.refuse(t, engine, RPCOptions{}))
-	assert.Equal(t, ResourceExhausted, answer.Code)
+	assert.Equal(t, rpc.ResourceExhausted, answer.Code)
 	assert.NotContains(t, answer.Text, "secret")
 	assert.NotContains(t, answer.Text, c.resource())
 	if c.Lacks[RetryDelays] == "" {
@@ -152,15 +153,15 @@ func refusalsOfAClient(t *testing.T, c rpcCase) {
 func rpcInjectedFaults(t *testing.T, c rpcCase) {
 	for name, test := range map[string]struct {
 		abort fault.Abort
-		code  Code
+		code  rpc.Code
 	}{
-		"with its code":  {fault.Abort{HTTP: 500, GRPC: "DATA_LOSS"}, DataLoss},
-		"without a code": {fault.Abort{HTTP: 500}, Unavailable},
+		"with its code":  {fault.Abort{HTTP: 500, GRPC: "DATA_LOSS"}, rpc.DataLoss},
+		"without a code": {fault.Abort{HTTP: 500}, rpc.Unavailable},
 	} {
 		answer := c.answer(c.refuse(t, inject(t, c.resource(), test.abort), RPCOptions{ShowRules: true}))
 		want := test.code
 		if c.Lacks[Codes] != "" {
-			want = Internal // the status 500
+			want = rpc.Internal // the status 500
 		}
 		assert.Equal(t, want, answer.Code, name)
 		assert.Zero(t, answer.RetryAfter, name)
@@ -174,13 +175,13 @@ func blockedReplacesTheError(t *testing.T, c rpcCase) {
 	var seen string
 	answer := c.answer(c.refuse(t, engine, RPCOptions{Blocked: func(_ RPCCall, block *core.BlockError) error {
 		seen = block.Rule
-		return c.Error(Aborted, 0)
+		return c.Error(rpc.Aborted, 0)
 	}}))
-	assert.Equal(t, Aborted, answer.Code)
+	assert.Equal(t, rpc.Aborted, answer.Code)
 	assert.Equal(t, "reads", seen)
 	engine, _ = NewEngine(t, set)
 	answer = c.answer(c.refuse(t, engine, RPCOptions{Blocked: func(RPCCall, *core.BlockError) error { return nil }}))
-	assert.Equal(t, ResourceExhausted, answer.Code, "a refused call never ends well")
+	assert.Equal(t, rpc.ResourceExhausted, answer.Code, "a refused call never ends well")
 }
 
 func entryErrorReplacesTheError(t *testing.T, c rpcCase) {
@@ -188,10 +189,10 @@ func entryErrorReplacesTheError(t *testing.T, c rpcCase) {
 		tokens int
 		closed bool
 		err    error
-		code   Code // by default
+		code   rpc.Code // by default
 	}{
-		"closed":           {1, true, core.ErrClosed, Unavailable},
-		"too few tokens":   {0, false, core.ErrInvalid, Internal},
+		"closed":           {1, true, core.ErrClosed, rpc.Unavailable},
+		"too few tokens":   {0, false, core.ErrInvalid, rpc.Internal},
 		"negative, closed": {-1, true, nil, 0},
 	} {
 		engine, _ := NewEngine(t, rules.Set{})
@@ -203,10 +204,10 @@ func entryErrorReplacesTheError(t *testing.T, c rpcCase) {
 			Tokens: func(RPCCall) int { return test.tokens },
 			EntryError: func(_ RPCCall, err error) error {
 				seen = err
-				return c.Error(Aborted, 0)
+				return c.Error(rpc.Aborted, 0)
 			},
 		}
-		assert.Equal(t, Aborted, c.answer(c.refuse(t, engine, options)).Code, name)
+		assert.Equal(t, rpc.Aborted, c.answer(c.refuse(t, engine, options)).Code, name)
 		if test.err == nil {
 			require.Error(t, seen, name)
 			continue
@@ -222,13 +223,13 @@ func rpcClosedEngine(t *testing.T, c rpcCase) {
 	call := c.serve(t, engine, RPCOptions{}, succeed)
 	require.NoError(t, call(t.Context()))
 	engine.Close()
-	assert.Equal(t, Unavailable, c.answer(call(t.Context())).Code)
+	assert.Equal(t, rpc.Unavailable, c.answer(call(t.Context())).Code)
 }
 
 func refusedCallsAreNotRetried(t *testing.T, c rpcCase) {
 	for name, options := range map[string]RPCOptions{
 		"by default":         {},
-		"answered otherwise": {Blocked: func(RPCCall, *core.BlockError) error { return c.Error(Unavailable, 0) }},
+		"answered otherwise": {Blocked: func(RPCCall, *core.BlockError) error { return c.Error(rpc.Unavailable, 0) }},
 	} {
 		engine, _ := NewEngine(t, rules.Set{Flow: []flow.Rule{{Resource: c.resource(), Limit: 1, Window: time.Hour}}})
 		var arrived atomic.Int64

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/penstock-go/penstock/adapters/rpc"
 	"github.com/penstock-go/penstock/breaker"
 	"github.com/penstock-go/penstock/rules"
 )
@@ -26,7 +27,7 @@ func rpcWaitTests() []rpcTest {
 }
 
 // limited starts a server with one guard, whose resource has these rules.
-func (c rpcCase) limited(t *testing.T, set func(resource string) rules.Set, refusal Code, serve func()) limitedCalls {
+func (c rpcCase) limited(t *testing.T, set func(resource string) rules.Set, refusal rpc.Code, serve func()) limitedCalls {
 	t.Helper()
 	engine, virtual := NewEngine(t, set(c.resource()))
 	served := new(atomic.Int64)
@@ -49,15 +50,15 @@ func callsWhoseHandlersWait(t *testing.T, c rpcCase) {
 }
 
 func waitingCallsPassOnTime(t *testing.T, c rpcCase) {
-	c.limited(t, queue, ResourceExhausted, func() {}).passOnTime(t)
+	c.limited(t, queue, rpc.ResourceExhausted, func() {}).passOnTime(t)
 }
 
 func callersThatCancelFreeTheirPlaces(t *testing.T, c rpcCase) {
 	if c.at == AtServer {
 		missing(c.Lacks).need(t, WaitingDisconnects)
 	}
-	left := c.limited(t, queue, ResourceExhausted, func() {}).freeTheirPlaces(t)
-	assert.Equal(t, Canceled, c.answer(left).Code)
+	left := c.limited(t, queue, rpc.ResourceExhausted, func() {}).freeTheirPlaces(t)
+	assert.Equal(t, rpc.Canceled, c.answer(left).Code)
 }
 
 func rpcWaitingWhenClosed(t *testing.T, c rpcCase) {
@@ -68,16 +69,16 @@ func rpcWaitingWhenClosed(t *testing.T, c rpcCase) {
 	go func() { done <- call(t.Context()) }()
 	requireTimer(t, c.Timeout, virtual)
 	engine.Close()
-	assert.Equal(t, Unavailable, c.answer(receive(t, c.Timeout, done)).Code)
+	assert.Equal(t, rpc.Unavailable, c.answer(receive(t, c.Timeout, done)).Code)
 }
 
 func rpcExactlyTheLimit(t *testing.T, c rpcCase) {
-	c.limited(t, exactly, ResourceExhausted, func() {}).exactlyTheLimit(t, 1)
+	c.limited(t, exactly, rpc.ResourceExhausted, func() {}).exactlyTheLimit(t, 1)
 }
 
 func rpcNeverMoreUnderWay(t *testing.T, c rpcCase) {
 	o := newOccupancy()
-	c.limited(t, isolated, Unavailable, func() { o.serve(t) }).neverMoreUnderWay(t, o)
+	c.limited(t, isolated, rpc.Unavailable, func() { o.serve(t) }).neverMoreUnderWay(t, o)
 }
 
 func rpcBreaker(t *testing.T, c rpcCase) {
@@ -109,7 +110,7 @@ func rpcBreaker(t *testing.T, c rpcCase) {
 	}
 	leave()
 	require.Equal(t, breaker.Closed, state())
-	call(t.Context(), func(context.Context) error { return c.Error(Internal, 0) })
+	call(t.Context(), func(context.Context) error { return c.Error(rpc.Internal, 0) })
 	require.Equal(t, breaker.Open, state())
 	virtual.Advance(time.Second)
 	leave()

@@ -18,6 +18,7 @@ import (
 	"github.com/penstock-go/penstock/adapters/clientip"
 	"github.com/penstock-go/penstock/adapters/outgoing"
 	"github.com/penstock-go/penstock/adapters/priority"
+	"github.com/penstock-go/penstock/adapters/rpc"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/rule"
 )
@@ -30,7 +31,7 @@ func (f toyRPC) makes(mistake string) bool { return f.mistake == mistake }
 
 // toyStatus is an error with a code.
 type toyStatus struct {
-	code       adaptertest.Code
+	code       rpc.Code
 	text       string
 	retryAfter time.Duration
 	noRetry    bool
@@ -49,11 +50,11 @@ func statusOf(err error) *toyStatus {
 	case errors.As(err, &s):
 		return s
 	case errors.Is(err, context.Canceled):
-		return &toyStatus{code: adaptertest.Canceled, text: err.Error(), cause: err}
+		return &toyStatus{code: rpc.Canceled, text: err.Error(), cause: err}
 	case errors.Is(err, context.DeadlineExceeded):
-		return &toyStatus{code: adaptertest.DeadlineExceeded, text: err.Error(), cause: err}
+		return &toyStatus{code: rpc.DeadlineExceeded, text: err.Error(), cause: err}
 	}
-	return &toyStatus{code: adaptertest.Unknown, text: err.Error(), cause: err}
+	return &toyStatus{code: rpc.Unknown, text: err.Error(), cause: err}
 }
 
 // toyCall is a call on its way. Metadata is that of the context.
@@ -90,7 +91,7 @@ func (f toyRPC) harness() adaptertest.RPCHarness {
 	return adaptertest.RPCHarness{
 		Serve:  f.serve,
 		Method: methodOf,
-		Error: func(code adaptertest.Code, retryAfter time.Duration) error {
+		Error: func(code rpc.Code, retryAfter time.Duration) error {
 			return &toyStatus{code: code, text: "by the suite", retryAfter: retryAfter}
 		},
 		Answer: func(err error) adaptertest.RPCAnswer {
@@ -140,7 +141,7 @@ func (f toyRPC) wire(s adaptertest.RPCServer, server toyInvoker) toyInvoker {
 		switch {
 		case ctx.Err() != nil:
 			return statusOf(ctx.Err())
-		case answer.code == adaptertest.OK:
+		case answer.code == rpc.OK:
 			return nil
 		}
 		return &answer
@@ -149,7 +150,7 @@ func (f toyRPC) wire(s adaptertest.RPCServer, server toyInvoker) toyInvoker {
 		err := attempt(ctx)
 		for range 4 {
 			answer := statusOf(err)
-			busy := answer.code == adaptertest.ResourceExhausted || answer.code == adaptertest.Unavailable
+			busy := answer.code == rpc.ResourceExhausted || answer.code == rpc.Unavailable
 			if !s.Retries || !busy || answer.noRetry {
 				break
 			}
@@ -165,7 +166,7 @@ func recovering(recovered func(any), ctx context.Context, call toyInvoker) (err 
 		defer func() {
 			if value := recover(); value != nil {
 				recovered(value)
-				err = &toyStatus{code: adaptertest.Internal, text: "recovered"}
+				err = &toyStatus{code: rpc.Internal, text: "recovered"}
 			}
 		}()
 	}
@@ -223,7 +224,7 @@ func (g *toyGate) call(ctx context.Context, next toyInvoker) error {
 	err = g.guarded(ctx, next)
 	s := statusOf(err)
 	answer := outgoing.Answer{Result: outgoing.Accepted}
-	if s.code == adaptertest.ResourceExhausted && !g.makes("ignores delays") {
+	if s.code == rpc.ResourceExhausted && !g.makes("ignores delays") {
 		answer = outgoing.Answer{Result: outgoing.Rejected, RetryAfter: s.retryAfter, NoRetry: s.noRetry}
 	}
 	call.End(answer)
@@ -378,18 +379,18 @@ func (f toyRPC) answer(err error, hide bool) error {
 	s := &toyStatus{text: err.Error(), cause: err, noRetry: !f.makes("lets clients retry")}
 	switch {
 	case errors.As(err, &block):
-		s.code = adaptertest.Unavailable
+		s.code = rpc.Unavailable
 		switch {
 		case f.makes("answers all refusals alike"):
 		case block.Reason == rule.RateLimited:
-			s.code = adaptertest.ResourceExhausted
+			s.code = rpc.ResourceExhausted
 		case block.Reason == rule.Denied:
-			s.code = adaptertest.PermissionDenied
+			s.code = rpc.PermissionDenied
 		}
 		if block.Answer.GRPC != "" && !f.makes("ignores answers of rules") {
-			s.code = adaptertest.DataLoss
+			s.code = rpc.DataLoss
 			if block.Answer.GRPC == "UNAVAILABLE" {
-				s.code = adaptertest.Unavailable
+				s.code = rpc.Unavailable
 			}
 		}
 		if block.RetryAfter != core.Never && !f.makes("says no delay") {
@@ -402,9 +403,9 @@ func (f toyRPC) answer(err error, hide bool) error {
 			s.cause = nil
 		}
 	case errors.Is(err, core.ErrClosed) && !f.makes("answers ErrClosed with Unknown"):
-		s.code = adaptertest.Unavailable
+		s.code = rpc.Unavailable
 	case errors.Is(err, core.ErrInvalid):
-		s.code = adaptertest.Internal
+		s.code = rpc.Internal
 	default:
 		return statusOf(err)
 	}
@@ -463,12 +464,12 @@ func (g *toyGate) mark(ctx context.Context, guard *core.Guard, err error) {
 		return
 	}
 	code := statusOf(err).code
-	failed := code == adaptertest.Unknown || code == adaptertest.DeadlineExceeded || code >= adaptertest.Unimplemented && code <= adaptertest.DataLoss
+	failed := code == rpc.Unknown || code == rpc.DeadlineExceeded || code >= rpc.Unimplemented && code <= rpc.DataLoss
 	refused := core.IsRefusal(err) || g.makes("ignores all refusals further down") && errors.Is(cmp.Or(err, gone), core.ErrBlocked)
 	if g.makes("fails what is refused further down") {
 		refused, failed = false, failed || refused
 	}
-	if g.makes("fails no plain error") && code == adaptertest.Unknown {
+	if g.makes("fails no plain error") && code == rpc.Unknown {
 		failed = false
 	}
 	if refused {
@@ -482,7 +483,7 @@ func (g *toyGate) mark(ctx context.Context, guard *core.Guard, err error) {
 		guard.MarkFailed()
 	case refused:
 		guard.MarkIgnored()
-	case g.makes("ignores all refusals further down") && code == adaptertest.Unavailable:
+	case g.makes("ignores all refusals further down") && code == rpc.Unavailable:
 		guard.MarkIgnored()
 	}
 }

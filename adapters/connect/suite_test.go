@@ -16,6 +16,7 @@ import (
 
 	"github.com/penstock-go/penstock/adapters/adaptertest"
 	penstockconnect "github.com/penstock-go/penstock/adapters/connect"
+	"github.com/penstock-go/penstock/adapters/rpc"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/rule"
 )
@@ -62,7 +63,7 @@ func harness(w wire, lacks map[adaptertest.Feature]string, shapes ...adaptertest
 			return serveSuite(t, w, s)
 		},
 		Method: func(s adaptertest.Shape) string { return suiteShape(s).procedure },
-		Error: func(code adaptertest.Code, retryAfter time.Duration) error {
+		Error: func(code rpc.Code, retryAfter time.Duration) error {
 			return coded(connect.Code(code), retryAfter)
 		},
 		Answer:       suiteAnswer,
@@ -99,7 +100,7 @@ func suiteAnswer(err error) adaptertest.RPCAnswer {
 	if !errors.As(err, &of) {
 		of = connect.NewError(contextCode(err), err)
 	}
-	answer := adaptertest.RPCAnswer{Code: adaptertest.Code(of.Code()), Text: err.Error()}
+	answer := adaptertest.RPCAnswer{Code: rpc.Code(of.Code()), Text: err.Error()}
 	answer.Text += fmt.Sprint(of.Meta())
 	for _, detail := range of.Details() {
 		value, err := detail.Value()

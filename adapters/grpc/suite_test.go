@@ -15,6 +15,7 @@ import (
 	"github.com/penstock-go/penstock/adapters/adaptertest"
 	penstockgrpc "github.com/penstock-go/penstock/adapters/grpc"
 	"github.com/penstock-go/penstock/adapters/nethttp"
+	"github.com/penstock-go/penstock/adapters/rpc"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/rule"
 )
@@ -28,7 +29,7 @@ func harness() adaptertest.RPCHarness {
 		Serve:  serveSuite,
 		Shapes: []adaptertest.Shape{adaptertest.Unary, adaptertest.ServerStream, adaptertest.ClientStream, adaptertest.Bidi},
 		Method: func(s adaptertest.Shape) string { return suiteShape(s).method },
-		Error: func(code adaptertest.Code, retryAfter time.Duration) error {
+		Error: func(code rpc.Code, retryAfter time.Duration) error {
 			if retryAfter > 0 {
 				return wantsPause(codes.Code(code), retryAfter)
 			}
@@ -51,7 +52,7 @@ func suiteShape(s adaptertest.Shape) shape {
 
 func suiteAnswer(err error) adaptertest.RPCAnswer {
 	s := status.Convert(err)
-	answer := adaptertest.RPCAnswer{Code: adaptertest.Code(s.Code()), Text: s.Proto().String()}
+	answer := adaptertest.RPCAnswer{Code: rpc.Code(s.Code()), Text: s.Proto().String()}
 	for _, detail := range s.Details() {
 		if info, ok := detail.(interface{ GetRetryDelay() *durationpb.Duration }); ok {
 			answer.RetryAfter = info.GetRetryDelay().AsDuration()

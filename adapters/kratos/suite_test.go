@@ -20,6 +20,7 @@ import (
 
 	"github.com/penstock-go/penstock/adapters/adaptertest"
 	penstockkratos "github.com/penstock-go/penstock/adapters/kratos"
+	"github.com/penstock-go/penstock/adapters/rpc"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/rule"
 )
@@ -46,7 +47,7 @@ func harness(kind transport.Kind) adaptertest.RPCHarness {
 			return serveSuite(t, kind, s)
 		},
 		Method: func(adaptertest.Shape) string { return check },
-		Error: func(code adaptertest.Code, retryAfter time.Duration) error {
+		Error: func(code rpc.Code, retryAfter time.Duration) error {
 			return coded(kind, codes.Code(code), retryAfter)
 		},
 		Answer: func(err error) adaptertest.RPCAnswer { return suiteAnswer(kind, err) },
@@ -76,17 +77,17 @@ func coded(kind transport.Kind, code codes.Code, retryAfter time.Duration) error
 func suiteAnswer(kind transport.Kind, err error) adaptertest.RPCAnswer {
 	of := kerrors.FromError(err)
 	answer := adaptertest.RPCAnswer{
-		Code: adaptertest.Code(httpstatus.ToGRPCCode(int(of.Code))), Text: of.Message + fmt.Sprint(of.Metadata),
+		Code: rpc.Code(httpstatus.ToGRPCCode(int(of.Code))), Text: of.Message + fmt.Sprint(of.Metadata),
 	}
 	answer.RetryAfter, _ = time.ParseDuration(of.Metadata["retry_after"])
 	switch s, ok := status.FromError(err); {
 	case ok && kind == transport.KindGRPC:
-		answer.Code = adaptertest.Code(s.Code())
+		answer.Code = rpc.Code(s.Code())
 		answer.Text += s.Proto().String()
 	case errors.Is(err, context.Canceled):
-		answer.Code = adaptertest.Canceled
+		answer.Code = rpc.Canceled
 	case errors.Is(err, context.DeadlineExceeded):
-		answer.Code = adaptertest.DeadlineExceeded
+		answer.Code = rpc.DeadlineExceeded
 	}
 	return answer
 }

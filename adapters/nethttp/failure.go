@@ -21,15 +21,6 @@ func (e StatusError) Error() string {
 	return fmt.Sprintf("nethttp: answered with status %d", int(e))
 }
 
-// Failure returns a [StatusError] if the status is 500 or above, else nil. Client
-// errors, 4xx, are not failures of the resource.
-func Failure(status int) error {
-	if status >= http.StatusInternalServerError {
-		return StatusError(status)
-	}
-	return nil
-}
-
 // IsFailure is the default of [Options.Failure] and [Transport.Failure]: a call
 // failed if err is not nil or the status is 500 or above, unless err is
 // [ErrCanceled] or the refusal of a call further down, [core.IsRefusal].
