@@ -19,7 +19,7 @@ const nginxPath = "/nginx"
 // bodyTimeout is how long a body may take, and bodyAhead how much of it is read before anything is decided.
 const (
 	bodyTimeout = 5 * time.Second
-	bodyAhead   = 64 << 10
+	bodyAhead   = 64<<10 + 1 // more than hold reads
 )
 
 // forwardHandler answers proxies over HTTP, at every path but those of programs that ask about their own calls.
