@@ -1,13 +1,16 @@
 package command_test
 
 import (
+	"bufio"
 	"encoding/json"
 	"io"
+	"net"
 	"net/http"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -73,6 +76,29 @@ func TestServeAnswersProxiesAtAllPathsUnlessItHolds(t *testing.T) {
 	held := filepath.Join(directory, "held")
 	assert.Equal(t, command.ExitDone, user{}.run(t, "validate", "--for", "hold", held).code)
 	assert.Equal(t, command.ExitNo, user{}.run(t, "validate", "--for", "forward-auth", held).code)
+}
+
+func TestServeDoesNotWaitForASlowBodyWithTheRequestsOfOthers(t *testing.T) {
+	t.Parallel()
+	directory := tree(t, map[string]string{"a.yaml": "isolation: [{resource: render, limit: 1, maxAge: 1m}]\n"})
+	s := startServing(t, "--rules", directory, "--http", "127.0.0.1:0", "--hold", "--max-requests", "1")
+	slow, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", s.address("http"))
+	require.NoError(t, err)
+	defer func() { _ = slow.Close() }()
+	require.NoError(t, slow.SetDeadline(time.Now().Add(2*time.Minute)))
+	_, err = io.WriteString(slow, "POST /hold HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 50\r\nExpect: 100-continue\r\n\r\n")
+	require.NoError(t, err)
+	answers := bufio.NewReader(slow)
+	line, err := answers.ReadString('\n') // the server reads the body
+	require.NoError(t, err)
+	require.Contains(t, line, "100 Continue")
+	status, answer := postJSON(t, "http://"+s.address("http")+"/hold", `{"resource": "render"}`)
+	assert.Equal(t, http.StatusOK, status, answer)
+	_, err = answers.ReadString('\n')
+	require.NoError(t, err)
+	line, err = answers.ReadString('\n')
+	require.NoError(t, err)
+	assert.Contains(t, line, "408 Request Timeout")
 }
 
 func TestPythonHoldsAsThePageSays(t *testing.T) {

@@ -1,15 +1,26 @@
 package server
 
 import (
+	"bytes"
+	"errors"
+	"io"
 	"log/slog"
 	"net/http"
+	"os"
 	"strconv"
+	"time"
 
 	"github.com/penstock-go/penstock/serve"
 )
 
 // nginxPath is the path at which refusals have the status 403, as nginx passes on no other.
 const nginxPath = "/nginx"
+
+// bodyTimeout is how long a body may take, and bodyAhead how much of it is read before anything is decided.
+const (
+	bodyTimeout = 5 * time.Second
+	bodyAhead   = 64<<10 + 1 // more than hold reads
+)
 
 // forwardHandler answers proxies over HTTP, at every path but those of programs that ask about their own calls.
 func (s *server) forwardHandler() (http.Handler, error) {
@@ -33,10 +44,14 @@ func (s *server) forwardHandler() (http.Handler, error) {
 		switch path := r.URL.Path; {
 		case s.Hold != nil && path == serve.ReleasePath: // however much is under way: less is, afterwards
 			method = "Release"
-			hold.ServeHTTP(counted, r)
+			if readBody(counted, r) {
+				hold.ServeHTTP(counted, r)
+			}
 		case s.Hold != nil && path == serve.HoldPath:
 			method = "Hold"
-			s.answer(counted, r, hold, false)
+			if readBody(counted, r) {
+				s.answer(counted, r, hold, false)
+			}
 		case path == nginxPath:
 			s.answer(counted, r, forNginx, true)
 		default:
@@ -44,6 +59,29 @@ func (s *server) forwardHandler() (http.Handler, error) {
 		}
 		s.requests.countHTTP(method, counted)
 	}), nil
+}
+
+// readBody reads the beginning of a body, which is all of one that makes sense, before the request counts as
+// under way: so a client that sends it slowly holds up nobody else. If that takes too long, it answers
+// so, and returns false.
+func readBody(w http.ResponseWriter, r *http.Request) bool {
+	control := http.NewResponseController(w)
+	_ = control.SetReadDeadline(time.Now().Add(bodyTimeout))
+	body, err := io.ReadAll(io.LimitReader(r.Body, bodyAhead))
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		w.Header().Set("Connection", "close")
+		http.Error(w, "penstock: the body did not come in time", http.StatusRequestTimeout)
+		return false
+	}
+	_ = control.SetReadDeadline(time.Time{})
+	r.Body = aheadBody{io.MultiReader(bytes.NewReader(body), r.Body), r.Body}
+	return true
+}
+
+// aheadBody is a body of which the beginning was read.
+type aheadBody struct {
+	io.Reader
+	io.Closer
 }
 
 // answer has a handler answer, unless too many requests are under way.
@@ -75,6 +113,9 @@ type statusWriter struct {
 
 // PassRefusal is what nethttp.MarkRefused calls.
 func (w *statusWriter) PassRefusal() { w.refused = true }
+
+// Unwrap is for http.ResponseController.
+func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 func (w *statusWriter) WriteHeader(status int) {
 	w.status = status
