@@ -312,8 +312,10 @@ func (c *class) isSpared(longest float64) bool {
 	return c.tested.begunEnds >= fewTested && share+2*deviation < slower-1 || share-2*deviation < slower-1 && c.isLong(longest)
 }
 
-// isAnswered says whether most calls of a class that ended in the window did not fail.
-func (c *class) isAnswered() bool { return c.did.Ended > 0 && c.did.Failed <= c.did.Ended/2 }
+// isWell says whether calls of a class in the window took about as long as usual, and did not fail.
+func (c *class) isWell() bool {
+	return c.usual.Verified() && c.did.Failed < c.did.Ended/2 && c.did.Calls < slower*c.usual.Mean()*c.did.Ended
+}
 
 // isUnlike says whether the calls of a class took less than half as much longer as those of a slow one since
 // shortly before any was slow.

@@ -116,7 +116,7 @@ func (g *group) endWindow(now clock.Instant, w limit.Window, short bool) *group 
 		g.observe(now)
 		of = g.divide(now)
 	case !wasLimited && g.control.Limited(): // clients give up, though perhaps not those of all
-		of = g.part((*class).isAnswered, now)
+		of = g.part((*class).isWell, now)
 	}
 	g.beginWindow(now)
 	g.apply(now)
