@@ -77,6 +77,9 @@ func TestDelayEndsWithItsRuleByTheWallClock(t *testing.T) {
 func TestFixedWindowsOfHoursFollowTheWallClock(t *testing.T) {
 	for name, set := range map[string]rules.Set{
 		"flow": {Flow: []flow.Rule{{Name: "hourly", Resource: "r", Limit: 3, Algorithm: flow.FixedWindow, Window: 2 * time.Hour}}},
+		"flow, follows a signal": {Flow: []flow.Rule{
+			byMemory(flow.Rule{Name: "hourly", Resource: "r", Limit: 3, Algorithm: flow.FixedWindow, Window: 2 * time.Hour}, 1),
+		}},
 		"hotParam": {HotParam: []hotparam.Rule{{
 			Name: "hourly", Resource: "r", Param: rule.StringsOf("user"), Limit: 3, Algorithm: hotparam.FixedWindow, Window: 2 * time.Hour,
 		}}},
@@ -104,6 +107,40 @@ func TestFixedWindowsOfHoursFollowTheWallClock(t *testing.T) {
 			assert.Equal(t, 3, enter(e, "r", 5, user))
 		})
 	}
+}
+
+// The limit of an hour moves with its signal, to a part of a token too, and the hour with the wall clock.
+func TestLongFixedWindowThatFollowsASignalFollowsTheWallClock(t *testing.T) {
+	c := &twoHands{Virtual: clock.NewVirtual(begin.Truncate(time.Hour).Add(10 * time.Minute))}
+	source := newReadings(map[rule.Signal]float64{rule.SignalMemory: 0.5})
+	e := core.New(core.Config{Clock: c, Logger: quiet, Signals: source, SignalInterval: -1})
+	defer e.Close()
+	load(t, e, byMemory(flow.Rule{Resource: "r", Limit: 9, Algorithm: flow.FixedWindow, Window: time.Hour}, 2))
+	sample := func(memory float64) {
+		source.set(rule.SignalMemory, memory)
+		e.SampleSignals()
+	}
+	sample(0.8)
+	require.Equal(t, 5, enter(e, "r", 9), "half way from 9 to 2 is 5.5")
+	sample(0.9)
+	assert.Zero(t, enter(e, "r", 9))
+
+	c.set = 45 * time.Minute // five minutes are left
+	c.Advance(4 * time.Minute)
+	assert.Zero(t, enter(e, "r", 9))
+	c.Advance(time.Minute + time.Second)
+	assert.Equal(t, 2, enter(e, "r", 9), "the clock shows the next hour")
+	sample(0.7)
+	assert.Equal(t, 7, enter(e, "r", 9), "9 of this hour")
+
+	c.set = 0 // it was an error
+	c.Advance(time.Second)
+	assert.Zero(t, enter(e, "r", 9))
+	c.Advance(c.Until(begin.Truncate(time.Hour).Add(2*time.Hour)) - 1)
+	assert.Zero(t, enter(e, "r", 9))
+	c.Advance(1)
+	sample(0.8)
+	assert.Equal(t, 5, enter(e, "r", 9))
 }
 
 // What is measured does not move with the wall clock.

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/penstock-go/penstock/core/internal/inforce"
+	"github.com/penstock-go/penstock/match"
 	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
 )
@@ -31,9 +32,11 @@ func (e *Engine) noteMatched() {
 			}
 		}
 	}
+	called := calledNames{registry: &e.resources}
 	e.rules.mu.Lock()
 	defer e.rules.mu.Unlock()
 	for _, active := range e.rules.active {
+		active.Unexcepted = slices.DeleteFunc(active.Unexcepted, called.match)
 		if !active.LookedBack && !active.Called.Load() && e.resources.wasCalled(active) {
 			active.Called.Store(true)
 		}
@@ -65,6 +68,45 @@ func (g *registry) knowsCallOf(name string) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.past.Has(name)
+}
+
+// calledNames are the names of resources that were called, as far as the registry remembers. They
+// are read when they are asked for.
+type calledNames struct {
+	registry *registry
+	names    []string
+	matched  map[string]bool // by pattern
+}
+
+// mostPatterns is how many patterns are looked at in a report of what calls have not shown.
+const mostPatterns = 1000
+
+// match says whether one of the names is that, or matches the pattern. Of patterns beyond the bound it
+// says so, too.
+func (c *calledNames) match(pattern string) bool {
+	if c.matched == nil {
+		c.matched, c.names = make(map[string]bool), c.registry.calledNames()
+	}
+	matched, known := c.matched[pattern]
+	if known || len(c.matched) >= mostPatterns {
+		return matched || !known
+	}
+	compiled, _ := match.Compile(pattern) // no error, as the rule is valid
+	matched = slices.ContainsFunc(c.names, compiled.Matches)
+	c.matched[pattern] = matched
+	return matched
+}
+
+// calledNames returns the names of resources that were called.
+func (g *registry) calledNames() (called []string) {
+	for _, r := range g.table.All() {
+		if r.node.Calls() > 0 {
+			called = append(called, r.Name)
+		}
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return append(called, g.past.All()...)
 }
 
 // wasCalled says whether a resource that a rule guards was evicted after calls of it.
@@ -112,6 +154,9 @@ type UnmatchedRule struct {
 
 	// Related is the resource whose passes the rule counts, if that was not called; else "".
 	Related string
+
+	// Except are the exceptions of the rule which no resource is that was called.
+	Except []string
 }
 
 // Missing says what no call has shown so far of those that a rule is for.
@@ -135,6 +180,9 @@ const (
 
 	// MissingAttribute: the rule was asked about calls, and none had one of its attributes.
 	MissingAttribute Missing = "attribute"
+
+	// MissingExcept: no resource was called that one of the rule's exceptions names, see [rule.Target].
+	MissingExcept Missing = "except"
 )
 
 // missingOf returns what is missing of a rule, with the attributes that no call had; "" for
@@ -144,6 +192,9 @@ func missingOf(a *inforce.Rule) (what Missing, attributes []string) {
 	unseen := e.Unseen()
 	switch {
 	case a.Matched.Load() && e.OriginSeen() && len(unseen) == 0 && relatedUnseen(a) == "":
+		if len(a.Unexcepted) > 0 {
+			return MissingExcept, nil
+		}
 		return "", nil
 	case !a.Called.Load():
 		return MissingResource, nil
@@ -193,7 +244,9 @@ func (e *Engine) unmatchedOfSources() unmatchedOfSources {
 			of = new(unmatchedOfSource)
 			all[source] = of
 		}
-		of.first = append(of.first, UnmatchedRule{key, at.Document, active.Target(), missing, attributes, relatedUnseen(active)})
+		of.first = append(of.first, UnmatchedRule{
+			key, at.Document, active.Target(), missing, attributes, relatedUnseen(active), slices.Clone(active.Unexcepted),
+		})
 	}
 	for _, of := range all {
 		slices.SortFunc(of.first, func(a, b UnmatchedRule) int {

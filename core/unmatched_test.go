@@ -90,6 +90,27 @@ func TestRuleThatCountsWhatNobodyCallsIsToldOf(t *testing.T) {
 	assert.Empty(t, missing())
 }
 
+func TestExceptionsThatNobodyCallsAreToldOf(t *testing.T) {
+	e, c := newEngine(t)
+	enter(e, "GET:/live", 1)
+	require.NoError(t, e.Follow(t.Context(), onceSource(
+		`flow: [{name: f, match: "GET:/*", limit: 500, except: ["GET:/live", "GET:/helth", "GET:/admin/*"]}]`)))
+	require.NoError(t, e.Ready(t.Context()))
+	missing := func() []core.UnmatchedRule { return e.Status().Sources[0].Unmatched }
+	require.Len(t, missing(), 1)
+	assert.Equal(t, core.MissingResource, missing()[0].Missing, "what it is for comes first")
+	enter(e, "GET:/orders", 1)
+	require.Len(t, missing(), 1)
+	assert.Equal(t, core.MissingExcept, missing()[0].Missing)
+	assert.Equal(t, []string{"GET:/helth", "GET:/admin/*"}, missing()[0].Except)
+	enter(e, "GET:/admin/users", 1)
+	c.Advance(5 * time.Minute)
+	enter(e, "GET:/orders", 1)
+	assert.Equal(t, []string{"GET:/helth"}, missing()[0].Except)
+	enter(e, "GET:/helth", 1)
+	assert.Empty(t, missing())
+}
+
 func TestSourceIsToldOfListsThatRulesInForceMiss(t *testing.T) {
 	e, _ := newEngine(t)
 	var status core.SourceStatus

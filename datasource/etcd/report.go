@@ -120,11 +120,13 @@ type UnmatchedRule struct {
 	Related    string       `json:"related,omitempty"` // whose passes it counts, if that was not called
 	Missing    core.Missing `json:"missing"`
 	Attributes []string     `json:"attributes,omitempty"` // that no call had so far
+	Except     []string     `json:"except,omitempty"`     // exceptions of which no call was made
 }
 
 // size returns how many bytes the texts have.
 func (u UnmatchedRule) size() int {
-	return len(u.Rule) + len(u.Document) + len(u.Resource) + len(u.Match) + len(u.Origin) + len(u.Related) + len(strings.Join(u.Attributes, ""))
+	return len(u.Rule) + len(u.Document) + len(u.Resource) + len(u.Match) + len(u.Origin) + len(u.Related) +
+		len(strings.Join(u.Attributes, "")) + len(strings.Join(u.Except, ""))
 }
 
 // Rejection says why a version of a document is not in force. Texts longer than
@@ -192,7 +194,7 @@ func (r Report) withUnmatched(status core.SourceStatus) Report {
 	for _, u := range status.Unmatched {
 		next := UnmatchedRule{
 			Kind: u.Key.Kind, Rule: u.Key.Name, Document: u.Document, Resource: u.Target.Resource, Match: u.Target.Match,
-			Origin: u.Target.Origin, Related: u.Related, Missing: u.Missing, Attributes: u.Attributes,
+			Origin: u.Target.Origin, Related: u.Related, Missing: u.Missing, Attributes: u.Attributes, Except: u.Except,
 		}
 		if text += next.size(); text > maxNames {
 			break

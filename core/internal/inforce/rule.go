@@ -2,6 +2,7 @@ package inforce
 
 import (
 	"cmp"
+	"slices"
 	"sync/atomic"
 
 	"github.com/penstock-go/penstock/clock"
@@ -35,6 +36,7 @@ type Rule struct {
 	Counted    bool              // the resource whose passes it counts was called, as far as the engine remembers
 	Version    rule.Rule         // that is in force, or about to be
 	Excepts    func(string) bool // names that the pattern matches and the rule is not for; nil if there are none
+	Unexcepted []string          // exceptions of which no call was seen, as far as anybody has looked
 	exempt     func(string) bool // names that no rule with a pattern is for, see Config.Exempt; nil if there are none
 
 	// core.registry.swapMu guards what follows.
@@ -81,6 +83,7 @@ func (a *Rule) SetVersion(r rule.Rule, target *rule.Target) {
 	a.Version = r
 	a.Needs = r.Fleet() || len(r.Signals()) > 0 || len(r.Hints()) > 0
 	a.Excepts = eitherOf(target.Excepts(), a.exempt)
+	a.Unexcepted = slices.Collect(target.Except.All())
 }
 
 // CountsLike is [rule.Target.CountsLike] of a target and that of the rule. Of a rule without a pattern the version in

@@ -60,6 +60,9 @@ func unmatchedBy(reports []etcd.Report, include func(document string) bool) (u u
 			u.rules = append(u.rules, slices.MaxFunc(found[key], func(a, b etcd.UnmatchedRule) int { return shown(a) - shown(b) }))
 			last := &u.rules[len(u.rules)-1]
 			last.Attributes = missingEverywhere(last.Attributes, found[key])
+			last.Except = slices.DeleteFunc(slices.Clone(last.Except), func(name string) bool {
+				return slices.ContainsFunc(found[key], func(r etcd.UnmatchedRule) bool { return !slices.Contains(r.Except, name) })
+			})
 			if slices.ContainsFunc(found[key], func(r etcd.UnmatchedRule) bool { return r.Related == "" }) {
 				last.Related = ""
 			}
@@ -67,14 +70,14 @@ func unmatchedBy(reports []etcd.Report, include func(document string) bool) (u u
 	}
 	u.rules = slices.DeleteFunc(u.rules, func(r etcd.UnmatchedRule) bool {
 		isSeen := r.Missing == core.MissingAttribute && len(r.Attributes) == 0 // each is seen by some instance
-		return isSeen || r.Missing == core.MissingRelated && r.Related == ""
+		return isSeen || r.Missing == core.MissingRelated && r.Related == "" || r.Missing == core.MissingExcept && len(r.Except) == 0
 	})
 	return u
 }
 
 // shown orders what is missing: the later, the more calls have shown.
 func shown(r etcd.UnmatchedRule) int {
-	return slices.Index([]core.Missing{core.MissingResource, core.MissingRelated, core.MissingCall, core.MissingOrigin, core.MissingAttribute}, r.Missing)
+	return slices.Index([]core.Missing{core.MissingResource, core.MissingRelated, core.MissingCall, core.MissingOrigin, core.MissingAttribute, core.MissingExcept}, r.Missing)
 }
 
 // missingEverywhere returns the attributes that no instance has seen which was asked.
@@ -89,7 +92,7 @@ func missingEverywhere(attributes []string, at []etcd.UnmatchedRule) []string {
 // isOpen says whether calls may still show that nothing is missing of a rule.
 func isOpen(r etcd.UnmatchedRule) bool {
 	switch r.Missing {
-	case core.MissingResource, core.MissingRelated:
+	case core.MissingResource, core.MissingRelated, core.MissingExcept:
 		return false
 	case core.MissingCall:
 		return len(r.Attributes) > 0 || r.Origin != ""
@@ -113,6 +116,8 @@ func describeUnmatched(r etcd.UnmatchedRule) string {
 	switch r.Missing {
 	case core.MissingRelated:
 		what = fmt.Sprintf("no instance has seen a call of %s, whose passes it counts", r.Related)
+	case core.MissingExcept:
+		what = fmt.Sprintf("no instance has seen a call of %s, which it is not for (except)", strings.Join(r.Except, ", "))
 	case core.MissingOrigin:
 		what += fmt.Sprintf(" by origin %q", r.Origin)
 	case core.MissingAttribute:

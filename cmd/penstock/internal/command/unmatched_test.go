@@ -17,7 +17,7 @@ import (
 )
 
 // startBusy starts an instance that a user calls all the time.
-func startBusy(t *testing.T, server *etcdtest.Server, name, resource string) {
+func startBusy(t *testing.T, server *etcdtest.Server, name string, resources ...string) {
 	t.Helper()
 	silent := slog.New(slog.DiscardHandler)
 	source, err := etcd.Open(clientv3.Config{Endpoints: []string{server.Endpoint()}}, etcd.Prefix("shop"), etcd.Options{Instance: name, Logger: silent})
@@ -29,8 +29,10 @@ func startBusy(t *testing.T, server *etcdtest.Server, name, resource string) {
 	require.NoError(t, engine.Ready(ctx))
 	stop, stopped := make(chan struct{}), make(chan struct{})
 	call := func() {
-		if guard, err := engine.Entry(context.Background(), resource, core.Origin("web"), core.String("user", "alice")); err == nil {
-			guard.Exit()
+		for _, resource := range resources {
+			if guard, err := engine.Entry(context.Background(), resource, core.Origin("web"), core.String("user", "alice")); err == nil {
+				guard.Exit()
+			}
 		}
 	}
 	call()
@@ -89,6 +91,22 @@ hotParam: [{name: per-user, resource: "GET:/orders", param: usr, limit: 900}]
 	got = u.run(t, "push", right, "--yes", "--wait", "--strict")
 	assert.Equal(t, command.ExitDone, got.code, got.err)
 	assert.Equal(t, command.ExitUsage, u.run(t, "push", right, "--yes", "--strict").code)
+}
+
+func TestStatusAndPushTellOfExceptionsThatNoInstanceHas(t *testing.T) {
+	t.Parallel()
+	server, u := startEtcd(t, etcdtest.Options{})
+	startBusy(t, server, "a", "GET:/orders", "GET:/live")
+	startBusy(t, server, "b", "GET:/orders", "GET:/ready")
+	except := func(names string) string {
+		return tree(t, map[string]string{"shop.yaml": `flow: [{name: reads, match: "GET:/*", limit: 900, except: [` + names + `]}]`})
+	}
+	got := u.run(t, "push", except(`"GET:/live", "GET:/ready", "GET:/helth"`), "--yes", "--wait", "--strict", "--min-instances=2")
+	assert.Equal(t, command.ExitNo, got.code)
+	assert.Contains(t, got.err, `warning: flow rule "reads" of shop.yaml: no instance has seen a call of GET:/helth, which it is not for (except)`+"\n")
+	got = u.run(t, "push", except(`"GET:/live", "GET:/read*"`), "--yes", "--wait", "--strict", "--min-instances=2")
+	assert.Equal(t, command.ExitDone, got.code, got.err)
+	assert.NotContains(t, got.err, "no instance has seen")
 }
 
 func TestStatusAndPushTellOfListsAndRelatedResourcesThatNoInstanceHas(t *testing.T) {
