@@ -32,6 +32,7 @@ func callsWaitTests() []callsTest {
 	return []callsTest{
 		{"waiting calls pass on time", nil, callsPassOnTime},
 		{"callers that cancel while they wait free their places", []Feature{Cancellation}, callsFreeTheirPlaces},
+		{"calls whose context has ended take nothing", []Feature{Cancellation}, callsTakeNothingOnceEnded},
 		{"exactly the limit passes under concurrency", nil, callsExactlyTheLimit},
 		{"never more than the limit are under way", nil, callsNeverMoreUnderWay},
 	}
@@ -153,6 +154,10 @@ func callsPassOnTime(t *testing.T, h *CallsHarness) { h.limited(t, queue, func()
 
 func callsFreeTheirPlaces(t *testing.T, h *CallsHarness) {
 	require.ErrorIs(t, h.limited(t, queue, func() {}).freeTheirPlaces(t), context.Canceled)
+}
+
+func callsTakeNothingOnceEnded(t *testing.T, h *CallsHarness) {
+	h.limited(t, exactly, func() {}).takeNothingOnceEnded(t)
 }
 
 func callsExactlyTheLimit(t *testing.T, h *CallsHarness) {

@@ -122,6 +122,26 @@ func (c limitedCalls) exactlyTheLimit(t *testing.T, seconds int) {
 	assert.Zero(t, ended.Failed)
 }
 
+// takeNothingOnceEnded checks that calls whose context has ended fail before they are served, and that
+// as many pass afterwards as may. The limit must be exactLimit.
+func (c limitedCalls) takeNothingOnceEnded(t *testing.T) {
+	t.Helper()
+	canceled, cancel := context.WithCancel(t.Context())
+	cancel()
+	late, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Hour))
+	defer cancel()
+	for range 3 {
+		require.Error(t, c.call(canceled))
+		require.Error(t, c.call(late))
+	}
+	assert.Zero(t, c.served.Load())
+	requireNoneUnderWay(t, c.timeout, []*core.Engine{c.engine})
+	for range exactLimit {
+		require.NoError(t, c.call(t.Context()), "nothing was taken")
+	}
+	assert.True(t, c.isRefusal(c.call(t.Context())))
+}
+
 // isolationLimit is the limit of neverMoreUnderWay.
 const isolationLimit = 3
 

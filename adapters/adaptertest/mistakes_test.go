@@ -225,7 +225,7 @@ func rpcMistakes() map[string][]string {
 		"ignores Failure":                    {"Failure decides what is a failure"},
 		"exits early":                        {"calls last until their handlers return", "never more than the limit are under way"},
 		"does not wait":                      {"waiting calls pass on time"},
-		"waits without a context":            {"callers that cancel while they wait free their places"},
+		"waits without a context":            {"callers that cancel while they wait free their places", "calls whose context has ended take nothing"},
 		"counts twice":                       {"exactly the limit passes under concurrency"},
 		"ignores delays":                     {"a throttle obeys the delay that a server asks for"},
 		"ignores throttles":                  {"retries beyond the budget are not sent"},
@@ -257,7 +257,7 @@ func callsMistakes() map[string][]string {
 		"fails what is refused further down": {"refusals of an inner guard are ignored"},
 		"ignores Failure":                    {"Failure decides what is a failure"},
 		"does not wait":                      {"waiting calls pass on time"},
-		"waits without a context":            {"callers that cancel while they wait free their places"},
+		"waits without a context":            {"callers that cancel while they wait free their places", "calls whose context has ended take nothing"},
 		"counts twice":                       {"exactly the limit passes under concurrency"},
 		"exits early":                        {"never more than the limit are under way"},
 	}

@@ -18,6 +18,7 @@ func rpcWaitTests() []rpcTest {
 	return []rpcTest{
 		{"waiting calls pass on time", nil, each(waitingCallsPassOnTime)},
 		{"callers that cancel while they wait free their places", []Feature{Cancellation}, each(callersThatCancelFreeTheirPlaces)},
+		{"calls whose context has ended take nothing", []Feature{Cancellation}, each(rpcTakeNothingOnceEnded, AtClient)},
 		{"calls whose handlers wait are not under way for an adaptive rule", nil, each(callsWhoseHandlersWait, AtServer)},
 		{"calls that wait when the engine is closed are answered with Unavailable", nil, each(rpcWaitingWhenClosed)},
 		{"exactly the limit passes under concurrency", nil, each(rpcExactlyTheLimit)},
@@ -70,6 +71,10 @@ func rpcWaitingWhenClosed(t *testing.T, c rpcCase) {
 	requireTimer(t, c.Timeout, virtual)
 	engine.Close()
 	assert.Equal(t, rpc.Unavailable, c.answer(receive(t, c.Timeout, done)).Code)
+}
+
+func rpcTakeNothingOnceEnded(t *testing.T, c rpcCase) {
+	c.limited(t, exactly, ResourceExhausted, func() {}).takeNothingOnceEnded(t)
 }
 
 func rpcExactlyTheLimit(t *testing.T, c rpcCase) {

@@ -1,6 +1,7 @@
 package table
 
 import (
+	"math"
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
@@ -70,7 +71,7 @@ func (b *Buckets) takeWithoutSlot(
 		return 0, 0, NoSlot
 	}
 	s.withoutSlot++
-	cost := r.toTime.timesUp(r.costOf(int64(tokens))) * b.sketchCost()
+	cost := min(r.toTime.timesUp(r.costOf(int64(tokens))), math.MaxInt64/b.sketchCost()) * b.sketchCost()
 	over := b.overSource(now, cost, most, from)
 	if !pass || over > 0 {
 		return sketchPlace(cells), max(r.untilPass(next), over), Refused

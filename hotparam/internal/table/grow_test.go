@@ -228,3 +228,24 @@ func TestValuesOfOneSourceMayBeAsManyAsTheTableIsFor(t *testing.T) {
 		})
 	}
 }
+
+// In the smallest table a value without a slot may use a part of its limit, however large that is.
+func TestLargeCallsWithoutASlotCountForTheirSource(t *testing.T) {
+	const limit = 1<<31 - 1
+	terms := CompileWindow(1, time.Hour)
+	windows := NewWindows(100, terms)
+	for v := range uint64(1000) {
+		windows.TakeFrom(hashOf(v), terms, limit, start, 1, SourceOf(v))
+	}
+	for range 3 {
+		_, outcome := windows.TakeFrom(hashOf(1<<40), terms, limit, start, limit, SourceOf(7))
+		assert.NotEqual(t, NoSlot, outcome)
+	}
+	passed := 0
+	for v := range uint64(100) {
+		if first(windows.TakeFrom(hashOf(1<<41+v), terms, limit, start, limit, SourceOf(7))) == Taken {
+			passed++
+		}
+	}
+	assert.LessOrEqual(t, passed, int(windows.sourceShare()))
+}

@@ -29,12 +29,10 @@ func (s windowSketch) lock(key uint64) (of cellsOf) {
 		at[i] = cellOf(key, i, len(s))
 	}
 	slices.Sort(at[:])
-	for i, index := range at {
-		if i == 0 || index != at[i-1] {
-			of.cells[of.count] = &s[index]
-			of.cells[of.count].Lock()
-			of.count++
-		}
+	for _, index := range slices.Compact(at[:]) {
+		of.cells[of.count] = &s[index]
+		of.cells[of.count].Lock()
+		of.count++
 	}
 	return of
 }

@@ -140,7 +140,7 @@ func (w *Windows) takeWithoutSlot(
 		return 0, NoSlot
 	}
 	s.withoutSlot++
-	units := (int64(tokens)*w.sourceUnits()*w.sketchCost() + limit - 1) / max(1, limit)
+	units := int64(math.Ceil(float64(tokens) / float64(limit) * float64(w.sourceUnits()*w.sketchCost())))
 	if !pass || !w.sourceMay(terms, now, units, from) {
 		return sketchPlace(cells), Refused
 	}
