@@ -249,7 +249,7 @@ func (c *class) compareWith(slow *class) likeness {
 		return spared
 	case c.isLong(slow.usual.Mean()):
 		return long
-	case s > most/2, f > share/2:
+	case s-s3 > most/2, f-f3 > share/2:
 		return affected
 	}
 	return unclear
@@ -283,6 +283,9 @@ func (c *class) testedExcess(ends, took float64) (share, deviation float64) {
 // divide has the classes go on without a limit that were not slow while it was reached and others
 // were. It returns the group that has the control then.
 func (g *group) divide(now clock.Instant) *group {
+	if g.control.GivenUp() { // though perhaps not the clients of all
+		return g.part((*class).isWell, now)
+	}
 	var slow *class
 	most, longest := 0., 0. // by how much calls took longer; usual response time of the classes that did
 	for _, c := range g.classes {
@@ -314,7 +317,7 @@ func (c *class) isSpared(longest float64) bool {
 
 // isWell says whether calls of a class in the window took about as long as usual, and did not fail.
 func (c *class) isWell() bool {
-	return c.usual.Verified() && c.did.Failed < c.did.Ended/2 && c.did.Calls < slower*c.usual.Mean()*c.did.Ended
+	return c.did.Failed < c.did.Ended/2 && c.did.Calls < slower*c.usual.Mean()*c.did.Ended
 }
 
 // isUnlike says whether the calls of a class took less than half as much longer as those of a slow one since

@@ -112,11 +112,9 @@ func (g *group) endWindow(now clock.Instant, w limit.Window, short bool) *group 
 	of := g
 	switch {
 	case g.calls != &g.own:
-	case short:
+	case short, !wasLimited && g.control.Limited():
 		g.observe(now)
 		of = g.divide(now)
-	case !wasLimited && g.control.Limited(): // clients give up, though perhaps not those of all
-		of = g.part((*class).isWell, now)
 	}
 	g.beginWindow(now)
 	g.apply(now)

@@ -250,7 +250,7 @@ func (c *Control) failing(w Window) {
 // halve lowers the limit of a service that most calls are too late for.
 func (c *Control) halve(w Window) {
 	if c.phase != limited {
-		c.shortage = Shortage{By: ByFailures, Calls: w.Late, Of: w.Ends}
+		c.shortage = Shortage{By: ByFailures, Calls: math.Round(w.Late / w.Ends * w.Ended), Of: w.Ended} // calls, not work
 		c.computes = false
 	}
 	c.beLimited()

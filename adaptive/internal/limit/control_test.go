@@ -184,6 +184,12 @@ func TestAProbeIsNotComparedWithWhatFewerResourcesDid(t *testing.T) {
 	}
 }
 
+func TestAShortageNamesCallsThatFailedAndNotTheirWork(t *testing.T) {
+	c := limit.New(20, 1, 1000)
+	c.Close(limit.Window{Length: time.Second, Ends: 5000, Ended: 10, Failed: 4500, Late: 4500, Calls: 20, Times: 10, Squares: 10})
+	assert.Equal(t, limit.Shortage{By: limit.ByFailures, Calls: 9, Of: 10}, c.Shortage())
+}
+
 func TestControlKeepsItsBounds(t *testing.T) {
 	t.Parallel()
 	c := newLimited(20, 5, 50)
