@@ -346,7 +346,7 @@ func (s *swap) rulesFor(r *resource) []*inforce.Rule {
 	}
 	s.places = s.index.Append(s.places[:0], r.Name)
 	for _, place := range s.places {
-		if a := s.matching[place]; r.Name != a.Related && (a.Excepts == nil || !a.Excepts(r.Name)) {
+		if a := s.matching[place]; r.Name != a.Related && !a.Exceptions.Include(r.Name) {
 			s.apply = append(s.apply, a)
 		}
 	}

@@ -36,7 +36,9 @@ func (e *Engine) noteMatched() {
 	e.rules.mu.Lock()
 	defer e.rules.mu.Unlock()
 	for _, active := range e.rules.active {
-		active.Unexcepted = slices.DeleteFunc(active.Unexcepted, called.match)
+		if x := active.Exceptions; x != nil {
+			x.Unseen = slices.DeleteFunc(x.Unseen, called.match)
+		}
 		if !active.LookedBack && !active.Called.Load() && e.resources.wasCalled(active) {
 			active.Called.Store(true)
 		}
@@ -117,7 +119,7 @@ func (g *registry) wasCalled(a *inforce.Rule) bool {
 		return g.past.Has(a.Resource)
 	}
 	for _, name := range g.past.All() {
-		if name != a.Related && a.Pattern.Matches(name) && (a.Excepts == nil || !a.Excepts(name)) {
+		if name != a.Related && a.Pattern.Matches(name) && !a.Exceptions.Include(name) {
 			return true
 		}
 	}
@@ -125,9 +127,9 @@ func (g *registry) wasCalled(a *inforce.Rule) bool {
 }
 
 // unmatched returns the rules of which no call was noted.
-func (b *ruleStore) unmatched() Unmatched {
+func (s *ruleStore) unmatched() Unmatched {
 	var u Unmatched
-	for key, active := range b.active {
+	for key, active := range s.active {
 		if !active.Matched.Load() {
 			u.Count++
 			u.Rules = append(u.Rules, key)
@@ -192,7 +194,7 @@ func missingOf(a *inforce.Rule) (what Missing, attributes []string) {
 	unseen := e.Unseen()
 	switch {
 	case a.Matched.Load() && e.OriginSeen() && len(unseen) == 0 && relatedUnseen(a) == "":
-		if len(a.Unexcepted) > 0 {
+		if len(a.Unexcepted()) > 0 {
 			return MissingExcept, nil
 		}
 		return "", nil
@@ -245,7 +247,7 @@ func (e *Engine) unmatchedOfSources() unmatchedOfSources {
 			all[source] = of
 		}
 		of.first = append(of.first, UnmatchedRule{
-			key, at.Document, active.Target(), missing, attributes, relatedUnseen(active), slices.Clone(active.Unexcepted),
+			key, at.Document, active.Target(), missing, attributes, relatedUnseen(active), slices.Clone(active.Unexcepted()),
 		})
 	}
 	for _, of := range all {

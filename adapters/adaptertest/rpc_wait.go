@@ -74,7 +74,7 @@ func rpcWaitingWhenClosed(t *testing.T, c rpcCase) {
 }
 
 func rpcTakeNothingOnceEnded(t *testing.T, c rpcCase) {
-	c.limited(t, exactly, ResourceExhausted, func() {}).takeNothingOnceEnded(t)
+	c.limited(t, exactly, rpc.ResourceExhausted, func() {}).takeNothingOnceEnded(t)
 }
 
 func rpcExactlyTheLimit(t *testing.T, c rpcCase) {

@@ -21,7 +21,7 @@ type PatternRule struct {
 	*Rule
 	Version rule.Rule
 	Target  rule.Target
-	excepts func(string) bool
+	excepts *Exceptions
 	Limiter call.VersionedLimiter // of the names beyond the bound
 	Tally   *call.Tally           // of what the rule refuses of them
 }
@@ -32,7 +32,7 @@ func NewPatterns(states []*State, index *match.Index, version uint64, switches *
 	patterns := &Patterns{Version: version, Index: index, Rules: make([]PatternRule, 0, len(states)), Switches: switches}
 	for _, state := range states {
 		a := state.Rule
-		patterns.Rules = append(patterns.Rules, PatternRule{a, a.Version, a.Target(), a.Excepts, state.Limiter, state.Refusals.Tally})
+		patterns.Rules = append(patterns.Rules, PatternRule{a, a.Version, a.Target(), a.Exceptions, state.Limiter, state.Refusals.Tally})
 	}
 	return patterns
 }
@@ -44,7 +44,7 @@ func (b *Patterns) Matching(name string, each func(*PatternRule)) {
 	}
 	var few [32]int
 	for _, place := range b.Index.Append(few[:0], name) {
-		if r := &b.Rules[place]; name != r.Related && (r.excepts == nil || !r.excepts(name)) {
+		if r := &b.Rules[place]; name != r.Related && !r.excepts.Include(name) {
 			each(r)
 		}
 	}

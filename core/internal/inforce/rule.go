@@ -35,8 +35,7 @@ type Rule struct {
 	Needs      bool              // the version reads signals, or is for the whole fleet
 	Counted    bool              // the resource whose passes it counts was called, as far as the engine remembers
 	Version    rule.Rule         // that is in force, or about to be
-	Excepts    func(string) bool // names that the pattern matches and the rule is not for; nil if there are none
-	Unexcepted []string          // exceptions of which no call was seen, as far as anybody has looked
+	Exceptions *Exceptions       // names that the pattern matches and the rule is not for; nil if there are none
 	exempt     func(string) bool // names that no rule with a pattern is for, see Config.Exempt; nil if there are none
 
 	// core.registry.swapMu guards what follows.
@@ -82,8 +81,27 @@ func NewRule(r rule.Rule, forcedOnKind *ForcedState, exempt func(string) bool) *
 func (a *Rule) SetVersion(r rule.Rule, target *rule.Target) {
 	a.Version = r
 	a.Needs = r.Fleet() || len(r.Signals()) > 0 || len(r.Hints()) > 0
-	a.Excepts = eitherOf(target.Excepts(), a.exempt)
-	a.Unexcepted = slices.Collect(target.Except.All())
+	a.Exceptions = nil
+	if include := eitherOf(target.Excepts(), a.exempt); include != nil {
+		a.Exceptions = &Exceptions{include: include, Unseen: slices.Collect(target.Except.All())}
+	}
+}
+
+// Exceptions are the names that a rule with a pattern is not for though they match; nil if there are none.
+type Exceptions struct {
+	include func(name string) bool
+	Unseen  []string // those of the rule of which no call was seen, as far as anybody has looked
+}
+
+// Include says whether a name is an exception.
+func (x *Exceptions) Include(name string) bool { return x != nil && x.include(name) }
+
+// Unexcepted returns the exceptions of the rule of which no call was seen, as far as anybody has looked.
+func (a *Rule) Unexcepted() []string {
+	if a.Exceptions == nil {
+		return nil
+	}
+	return a.Exceptions.Unseen
 }
 
 // CountsLike is [rule.Target.CountsLike] of a target and that of the rule. Of a rule without a pattern the version in

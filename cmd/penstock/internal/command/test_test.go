@@ -188,7 +188,7 @@ func TestTheExamplesOfTheDocumentationWork(t *testing.T) {
 	t.Parallel()
 	document, err := os.ReadFile("../../../../docs/testing-rules.md")
 	require.NoError(t, err)
-	files := map[string]string{"rules/none.yaml": "flow: []"}
+	files := map[string]string{"rules/credit.yaml": "hotParam: [{name: credit, resource: api, param: tenant, limit: 0, algorithm: prepaid}]"}
 	for _, block := range regexp.MustCompile("(?s)```yaml\n# (\\S+)\n(.*?)```").FindAllStringSubmatch(string(document), -1) {
 		files[block[1]] = block[2]
 	}

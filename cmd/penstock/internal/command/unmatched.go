@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// matchTime is how long a push waits for calls that show whether the origins and
-	// attributes of its rules exist. Instances report every five seconds.
+	// matchTime is how long a push waits for calls that show whether the origins, attributes
+	// and exceptions of its rules exist. Instances report every five seconds.
 	matchTime = 10 * time.Second
 
 	maxWarnings = 10 // about rules
@@ -95,7 +95,7 @@ func isOpen(r etcd.UnmatchedRule) bool {
 	case core.MissingResource, core.MissingRelated, core.MissingExcept:
 		return false
 	case core.MissingCall:
-		return len(r.Attributes) > 0 || r.Origin != ""
+		return len(r.Attributes) > 0 || r.Origin != "" || len(r.Except) > 0
 	}
 	return true
 }
