@@ -49,3 +49,14 @@ func TestStatusShowsWhatEachInstanceUsesOfALimit(t *testing.T) {
 	assert.Contains(t, text.String(), "not connected: no backend, 2 rules")
 	assert.Contains(t, text.String(), "what other instances use is not known: timeout")
 }
+
+func TestLimitsOfTheFleetAreWrittenWithWhatTheyAreOf(t *testing.T) {
+	t.Parallel()
+	for want, limit := range map[string]inspect.FleetLimit{
+		"100 in 1s": {Limit: 100, Window: "1s"},
+		"7 at once": {Limit: 7, Places: new(inspect.FleetPlaces)},
+		"balance":   {Limit: 500, Balance: true},
+	} {
+		assert.Equal(t, want, limitOfFleet(&limit))
+	}
+}
