@@ -9,6 +9,7 @@ import (
 	_ "connectrpc.com/connect"
 	_ "github.com/cncf/xds/go/xds/data/orca/v3"
 	_ "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
+	_ "github.com/evanw/esbuild/pkg/api"
 	_ "github.com/go-chi/chi/v5"
 	_ "github.com/go-kratos/kratos/v2"
 	_ "github.com/gofiber/fiber/v3"
