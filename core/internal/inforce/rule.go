@@ -82,6 +82,9 @@ func (a *Rule) SetVersion(r rule.Rule, target *rule.Target) {
 	a.Version = r
 	a.Needs = r.Fleet() || len(r.Signals()) > 0 || len(r.Hints()) > 0
 	a.Exceptions = nil
+	if target.Match == "" {
+		return
+	}
 	if include := eitherOf(target.Excepts(), a.exempt); include != nil {
 		a.Exceptions = &Exceptions{include: include, Unseen: slices.Collect(target.Except.All())}
 	}
