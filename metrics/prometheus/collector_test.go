@@ -326,7 +326,10 @@ func TestCollectorExposesHeldBackSources(t *testing.T) {
 	defer s.Close()
 	require.NoError(t, s.Follow(t.Context(), source{name: "sound"}))
 	require.NoError(t, s.Follow(t.Context(), shrinking{}))
-	require.Eventually(t, func() bool { return s.Status().Sources[1].HeldBack != nil }, 2*time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { // it is counted last
+		now := s.Snapshot()
+		return now.Status.Sources[1].HeldBack != nil && now.Rejected == 1
+	}, 2*time.Minute, time.Millisecond)
 	found := scrape(t, penstockprom.NewCollector(s.Engine, penstockprom.Options{}))
 	assert.InDelta(t, 1, found[`penstock_source_held_back{source="shrinking"}`], 0)
 	assert.InDelta(t, 1, found[`penstock_source_rejected_documents{source="shrinking"}`], 0)
