@@ -25,7 +25,7 @@ func (e *Engine) Impose(resource string, rules ...Imposed) {
 	p := e.limiters.planner(resource, nil)
 	for _, of := range rules {
 		state := &inforce.State{Rule: new(inforce.Rule), Limiter: call.VersionedLimiter{Limiter: of.Limiter, First: of.Limiter}}
-		state.Refusals = call.NewTally(&r.node, resource, of.Rule)
+		state.Refusals = call.NewTalliedRefusals(&r.node, resource, of.Rule)
 		p.Add(of.Rule, state, state.Limiter, of.Rule.Target())
 	}
 	r.plan.Store(p.Plan(e.generation.Load()))

@@ -121,6 +121,6 @@ func (l limiterEnv) newState(a *inforce.Rule, version rule.Rule, shared call.Ver
 		s.Transitions = inforce.NewTransitions(version)
 		s.Limiter = l.newLimiter(a, version, r.Name, s.Transitions)
 	}
-	s.Refusals = call.NewTally(&r.node, r.Name, version)
+	s.Refusals = call.NewTalliedRefusals(&r.node, r.Name, version)
 	return s
 }

@@ -17,9 +17,9 @@ type Tally struct {
 	Demoted     atomic.Uint64 // calls, or that would have been if the rule were no shadow
 }
 
-// NewTally returns one of a rule on a resource that is counted in a node, and the refusals of the rule's first
-// version, which are counted there. Both are made at once, since every resource with a rule has them.
-func NewTally(of *leap.Node, resource string, version rule.Rule) *Refusals {
+// NewTalliedRefusals returns the refusals of the first version of a rule on a resource, with a tally of their own that is
+// counted in a node. Both are one object, since every resource with a rule has them.
+func NewTalliedRefusals(of *leap.Node, resource string, version rule.Rule) *Refusals {
 	made := new(struct {
 		refusals Refusals
 		tally    Tally

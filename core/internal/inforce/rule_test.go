@@ -38,7 +38,7 @@ func TestARuleCountsLikeItsTargetDoes(t *testing.T) {
 func TestRefusalsStayWhileTheAnswersDo(t *testing.T) {
 	var node leap.Node
 	first := complete(flow.Rule{Resource: "a", Limit: 1})
-	state := &inforce.State{Version: first, Refusals: call.NewTally(&node, "a", first)}
+	state := &inforce.State{Version: first, Refusals: call.NewTalliedRefusals(&node, "a", first)}
 	refusals := state.Refusals
 	next := complete(flow.Rule{Resource: "a", Limit: 2})
 	state.Update(next, call.VersionedLimiter{})

@@ -26,8 +26,8 @@ const (
 // backlog bounds the requests under way by how far the server is behind. Requests beyond what its
 // processors can do wait for one, each as a goroutine, and so long that all are answered late, however few
 // the server lets be under way. So when they have waited longer than the target for a window, on average
-// (some are handled at once however many wait), as many are let in as wait about that long. Time is a
-// parameter, since any instant.
+// (some are handled at once however many wait), as many are let in as wait about that long. Instants are
+// since the server began.
 type backlog struct {
 	most  int64
 	bound atomic.Int64
