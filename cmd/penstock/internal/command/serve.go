@@ -124,7 +124,7 @@ func newServe(env Env) *cobra.Command {
 	flags.StringVar(&s.copies, "copy", "", "the `directory` for copies of the rules and lists in etcd, to start with while that is away")
 	flags.IntVar(&s.maxMessage, "max-message", 0, "how many `bytes` a message may have (default 64 KiB, with --rlqs 64 MiB)")
 	flags.Uint32Var(&s.maxStreams, "max-streams", 1000, "how `many` requests of a connection are served at once")
-	flags.IntVar(&s.maxRequests, "max-requests", 1000, "how `many` requests are served at once, fewer while these wait long for a processor; more are answered UNAVAILABLE, or 503 over HTTP, at once rather than late")
+	flags.IntVar(&s.maxRequests, "max-requests", 2000, "how `many` requests are served at once, fewer while the server waits long for a processor; more are answered UNAVAILABLE, or 503 over HTTP, at once rather than late")
 	flags.DurationVar(&s.drain, "drain", 10*time.Second, "how `long` requests under way may take at the end")
 	flags.BoolVar(&s.json, "log-json", false, "log JSON rather than text")
 	connection.AddFlags(flags)

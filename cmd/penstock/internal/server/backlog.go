@@ -1,19 +1,20 @@
 package server
 
 import (
-	"sync"
+	"context"
 	"sync/atomic"
 	"time"
 )
 
 const (
-	// backlogTarget is how long a request may wait for a processor. Envoy waits 20 ms for an answer by default.
-	backlogTarget = 10 * time.Millisecond
+	// backlogTarget is how long goroutines may wait for a processor, on average. A request waits several times:
+	// to be read, handled and written. Envoy waits 20 ms for an answer by default.
+	backlogTarget = 4 * time.Millisecond
 
-	// backlogWindow is for how long requests have to wait longer until fewer are let in: a burst that is
-	// answered sooner needs no refusals. backlogLeast is the least number of requests by which that is judged.
-	backlogWindow = 100 * time.Millisecond
-	backlogLeast  = 5
+	// backlogWindow is how often that is judged, and backlogPatience in how many windows on end they have to
+	// wait longer until fewer requests are let in: what a stall of the machine has left is soon answered.
+	backlogWindow   = 100 * time.Millisecond
+	backlogPatience = 5
 
 	// minUnderWay is how many requests may be under way however long they wait: what a processor does in a few
 	// milliseconds.
@@ -21,22 +22,23 @@ const (
 
 	// backlogGrowth is by which part of itself the bound grows in a window without a backlog.
 	backlogGrowth = 0.125
+
+	// backlogCut is the least part of itself to which the bound falls in a window: the next shows what that does.
+	backlogCut = 0.5
 )
 
 // backlog bounds the requests under way by how far the server is behind. Requests beyond what its
-// processors can do wait for one, each as a goroutine, and so long that all are answered late, however few
-// the server lets be under way. So when they have waited longer than the target for a window, on average
-// (some are handled at once however many wait), as many are let in as wait about that long. Instants are
-// since the server began.
+// processors can do wait for one, in the sockets and as goroutines, and so long that all are answered late,
+// however few the server lets be under way. So when goroutines wait longer than the target, as many requests
+// are let in as wait about that long: to refuse one takes a part of what it takes to handle it.
 type backlog struct {
 	most  int64
 	bound atomic.Int64
+	peak  atomic.Int64 // the most requests under way in this window
 
-	mu       sync.Mutex // guards what follows
-	begun    time.Duration
-	requests int           // that were let in and handled in this window
-	waited   time.Duration // all of them together
-	peak     int64         // the most requests under way in it
+	// What follows is of the goroutine that calls adjust.
+	late   int           // windows on end in which they waited too long
+	waited time.Duration // in the window before
 }
 
 // setMost sets how many requests may be under way without a backlog.
@@ -45,30 +47,45 @@ func (b *backlog) setMost(most int64) {
 	b.bound.Store(most)
 }
 
-// observe takes a request that was let in at an instant and is handled from now on, and how many are under way.
-func (b *backlog) observe(admitted, now time.Duration, underWay int64) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if admitted < b.begun {
-		return // by the bound of an earlier window
+// admits says whether a request may be let in that is one of so many under way.
+func (b *backlog) admits(underWay int64) bool {
+	if underWay > b.peak.Load() {
+		b.peak.Store(underWay) // one of several at the same time is as good
 	}
-	b.requests++
-	b.waited += now - admitted
-	b.peak = max(b.peak, underWay)
-	if passed := now - b.begun; passed >= backlogWindow && b.requests >= backlogLeast {
-		b.adjust(passed)
-		b.begun, b.requests, b.waited, b.peak = now, 0, 0, 0
+	return underWay <= b.bound.Load()
+}
+
+// follow judges the backlog until the context ends.
+func (b *backlog) follow(ctx context.Context, underWay *atomic.Int64) {
+	delays := newDelays()
+	ticker := time.NewTicker(backlogWindow)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			b.adjust(delays.mean())
+			b.peak.Store(underWay.Load())
+		}
 	}
 }
 
-// adjust sets the bound at the end of a window.
-func (b *backlog) adjust(passed time.Duration) {
+// adjust sets the bound at the end of a window in which goroutines waited for a processor, on average. The
+// bound stays while they wait less and less.
+func (b *backlog) adjust(waited time.Duration) {
 	bound := float64(b.bound.Load())
-	if b.waited <= backlogTarget*time.Duration(b.requests) {
-		bound += (backlogGrowth*bound + 1) * min(passed.Seconds()/backlogWindow.Seconds(), 100)
+	falls := waited < b.waited
+	b.waited = waited
+	if waited <= backlogTarget {
+		b.late = 0
+		bound += backlogGrowth*bound + 1
 	} else {
-		wait := b.waited.Seconds() / float64(b.requests)
-		bound = min(bound, float64(b.peak)) * min(backlogTarget.Seconds()/wait, 1)
+		b.late++
+		limited := b.bound.Load() < b.most
+		if (b.late >= backlogPatience || limited) && !falls {
+			bound = min(bound, float64(b.peak.Load())) * max(backlogTarget.Seconds()/waited.Seconds(), backlogCut)
+		}
 	}
 	b.bound.Store(min(max(int64(min(bound, float64(b.most))), minUnderWay), b.most))
 }

@@ -8,20 +8,27 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// modelServer has one processor, which handles requests one after the other, and answers those that it does
-// not let in from when it reads them, at a cost.
+// modelServer has one processor. It reads requests in the order in which they come, and handles those that it
+// lets in after all that it has read by then. It answers the others when it reads them, at a cost.
 type modelServer struct {
 	backlog
 	handling, refusing time.Duration // what it takes
 	now                time.Duration
-	waiting            []time.Duration // when they were let in
+	stalls             map[time.Duration]time.Duration // when the machine stands still, and for how long
+	unread             []time.Duration                 // when they arrived
+	read               []time.Duration                 // those that were let in
 	waits              []time.Duration
 	shed               int
+
+	window time.Duration // its end
+	waited time.Duration // all of those that were read or handled in it
+	ran    int
 }
 
 func newModelServer(perSecond, refusalsPerSecond int) *modelServer {
 	s := &modelServer{handling: time.Second / time.Duration(perSecond), refusing: time.Second / time.Duration(refusalsPerSecond)}
-	s.setMost(1000)
+	s.setMost(2000)
+	s.window = backlogWindow
 	return s
 }
 
@@ -29,35 +36,54 @@ func newModelServer(perSecond, refusalsPerSecond int) *modelServer {
 // answer, and how many were refused.
 func (s *modelServer) run(arrivals []time.Duration) (waits []time.Duration, shed int) {
 	s.waits, s.shed = nil, 0
-	for len(arrivals) > 0 || len(s.waiting) > 0 {
-		if len(s.waiting) == 0 {
-			s.now = max(s.now, arrivals[0])
+	for len(arrivals)+len(s.unread)+len(s.read) > 0 {
+		if len(s.unread)+len(s.read) == 0 {
+			s.pass(max(0, arrivals[0]-s.now))
 		}
 		for ; len(arrivals) > 0 && arrivals[0] <= s.now; arrivals = arrivals[1:] {
-			s.arrive(arrivals[0])
+			s.unread = append(s.unread, arrivals[0])
 		}
-		if len(s.waiting) > 0 {
-			s.handle()
-		}
+		s.step()
 	}
 	return s.waits, s.shed
 }
 
-func (s *modelServer) arrive(at time.Duration) {
-	if int64(len(s.waiting)) >= s.bound.Load() {
-		s.shed++
-		s.now += s.refusing
-		return
+// step reads all requests that have come, and handles those that were let in.
+func (s *modelServer) step() {
+	for _, at := range s.unread {
+		s.ran++
+		s.waited += s.now - at
+		if s.admits(int64(len(s.read) + 1)) {
+			s.read = append(s.read, at)
+		} else {
+			s.shed++
+			s.pass(s.refusing)
+		}
 	}
-	s.waiting = append(s.waiting, at)
+	since := s.now
+	for _, at := range s.read {
+		s.ran++
+		s.waited += s.now - since
+		s.pass(s.handling)
+		s.waits = append(s.waits, s.now-at)
+	}
+	s.unread, s.read = s.unread[:0], s.read[:0]
 }
 
-func (s *modelServer) handle() {
-	admitted := s.waiting[0]
-	s.observe(admitted, s.now, int64(len(s.waiting)))
-	s.waiting = s.waiting[1:]
-	s.now += s.handling
-	s.waits = append(s.waits, s.now-admitted)
+// pass has time pass, and ends windows.
+func (s *modelServer) pass(span time.Duration) {
+	end := s.now + span
+	for at, stall := range s.stalls {
+		if s.now < at && at <= end {
+			end += stall
+		}
+	}
+	if s.now = end; s.now >= s.window {
+		s.window = s.now + backlogWindow
+		s.adjust(s.waited / time.Duration(max(s.ran, 1)))
+		s.waited, s.ran = 0, 0
+		s.peak.Store(int64(len(s.read)))
+	}
 }
 
 // steady returns the instants of so many requests a second.
@@ -86,11 +112,12 @@ func TestOverloadIsRefusedRatherThanAnsweredLate(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newModelServer(overload.capacity, overload.refusals)
 			s.run(steady(0, 2*time.Second, overload.load))
-			waits, shed := s.run(steady(2*time.Second, 5*time.Second, overload.load))
+			begin := max(2*time.Second, s.now)
+			waits, shed := s.run(steady(begin, begin+3*time.Second, overload.load))
 			assert.Positive(t, shed)
-			floor := minUnderWay * s.handling * 2 // refusals take time, too
-			assert.Less(t, percentile(waits, 50), max(20*time.Millisecond, floor))
-			assert.Less(t, percentile(waits, 99), max(50*time.Millisecond, floor))
+			floor := minUnderWay * s.handling * 4 // refusals take time, too
+			assert.Less(t, percentile(waits, 50), max(30*time.Millisecond, floor))
+			assert.Less(t, percentile(waits, 99), max(60*time.Millisecond, floor))
 
 			// What is left of the processor after the refusals is used.
 			left := 3*time.Second - time.Duration(shed)*s.refusing
@@ -113,6 +140,14 @@ func TestNothingIsRefusedBelowCapacity(t *testing.T) {
 		_, shed := newModelServer(10_000, 50_000).run(arrivals)
 		assert.Zero(t, shed)
 	})
+	t.Run("stalls", func(t *testing.T) {
+		s := newModelServer(10_000, 50_000)
+		s.stalls = map[time.Duration]time.Duration{
+			time.Second: 150 * time.Millisecond, 3 * time.Second: 200 * time.Millisecond, 5 * time.Second: 100 * time.Millisecond,
+		}
+		_, shed := s.run(steady(0, 7*time.Second, 8_000))
+		assert.Zero(t, shed)
+	})
 	t.Run("few at a time, each of which waits", func(t *testing.T) {
 		s := newModelServer(20, 1000)
 		_, shed := s.run(slices.Repeat([]time.Duration{0}, minUnderWay))
@@ -124,9 +159,9 @@ func TestOverloadThatIsOverIsForgotten(t *testing.T) {
 	s := newModelServer(10_000, 50_000)
 	s.run(steady(0, 5*time.Second, 30_000))
 	assert.Less(t, s.bound.Load(), int64(300))
-	s.run(steady(5*time.Second, 9*time.Second, 8_000))
+	s.run(steady(5*time.Second, 10*time.Second, 8_000))
 	assert.Equal(t, s.most, s.bound.Load())
-	_, shed := s.run(slices.Repeat([]time.Duration{9 * time.Second}, 900))
+	_, shed := s.run(slices.Repeat([]time.Duration{10 * time.Second}, 900))
 	assert.Zero(t, shed)
 }
 
@@ -137,4 +172,22 @@ func TestBoundIsNeverAboveWhatTheServerIsToldIs(t *testing.T) {
 		s.run(steady(s.now, s.now+2*time.Second, load))
 		assert.EqualValues(t, 3, s.bound.Load())
 	}
+}
+
+func TestBoundFallsFromWhatIsUnderWayAndNotWhileItGetsBetter(t *testing.T) {
+	var b backlog
+	b.setMost(2000)
+	b.admits(500)
+	for range backlogPatience - 1 {
+		b.adjust(2 * backlogTarget)
+	}
+	assert.EqualValues(t, 2000, b.bound.Load(), "it may have been a stall")
+	b.adjust(2 * backlogTarget)
+	assert.EqualValues(t, 250, b.bound.Load())
+	b.adjust(2*backlogTarget - time.Microsecond)
+	assert.EqualValues(t, 250, b.bound.Load(), "they wait less")
+	b.adjust(10 * backlogTarget)
+	assert.EqualValues(t, 125, b.bound.Load(), "at once, but at most by half")
+	assert.True(t, b.admits(125))
+	assert.False(t, b.admits(126))
 }

@@ -91,7 +91,8 @@ func Run(ctx context.Context, config Config) error {
 	s := &server{Config: config, registry: prometheus.NewRegistry(), failed: make(chan error, 4)}
 	defer boundGarbage(os.Getenv)()
 	s.requests = newRequests(config.Logger)
-	s.underWay.start(int64(max(1, config.MaxRequests)))
+	s.underWay.backlog.setMost(int64(max(1, config.MaxRequests)))
+	go s.underWay.backlog.follow(ctx, &s.underWay.count)
 	var err error
 	if s.authz, err = serve.NewExtAuthz(s.Engine, s.ExtAuthz); err != nil {
 		return err

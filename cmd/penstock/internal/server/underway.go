@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"sync/atomic"
-	"time"
 
 	auth "github.com/envoyproxy/go-control-plane/envoy/service/auth/v3"
 	ratelimit "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
@@ -17,15 +16,8 @@ import (
 // waits for an answer longer than its timeout has made its caller wait for nothing.
 type underWay struct {
 	backlog backlog
-	begun   time.Time
 	count   atomic.Int64
 	shed    atomic.Uint64
-}
-
-// start has at most so many requests be under way.
-func (u *underWay) start(most int64) {
-	u.begun = time.Now()
-	u.backlog.setMost(most)
 }
 
 // admit lets a request in, or answers at once that there are too many.
@@ -38,30 +30,17 @@ func (u *underWay) admit(ctx context.Context, info *tap.Info) (context.Context, 
 	if !u.enter() {
 		return ctx, status.Error(codes.Unavailable, tooMany)
 	}
-	of := &entered{at: time.Since(u.begun)}
-	ctx = context.WithValue(ctx, enteredKey{}, of)
-	of.leavesWithout = context.AfterFunc(ctx, u.leave)
-	return ctx, nil
+	return context.WithValue(ctx, leavesWithoutKey{}, context.AfterFunc(ctx, u.leave)), nil
 }
 
-// entered is a request over gRPC that was let in. It leaves when its context ends, for it may never
-// come to be handled, unless leavesWithout is called before: that starts no goroutine.
-type entered struct {
-	at            time.Duration
-	leavesWithout func() bool
-}
-
-type enteredKey struct{}
+// leavesWithoutKey is of the function that keeps a request over gRPC which was let in from leaving when its
+// context ends, as it may never come to be handled: that would start a goroutine.
+type leavesWithoutKey struct{}
 
 // intercept has requests leave that were handled.
 func (u *underWay) intercept(ctx context.Context, request any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
-	of, ok := ctx.Value(enteredKey{}).(*entered)
-	if ok {
-		now := time.Since(u.begun)
-		u.backlog.observe(of.at, now, u.count.Load())
-	}
 	answer, err := handler(ctx, request)
-	if ok && of.leavesWithout() {
+	if leavesWithout, ok := ctx.Value(leavesWithoutKey{}).(func() bool); ok && leavesWithout() {
 		u.leave()
 	}
 	return answer, err
@@ -72,7 +51,7 @@ const tooMany = "the server has as many requests under way as it can answer in t
 
 // enter counts a request, unless there are too many.
 func (u *underWay) enter() bool {
-	if u.count.Add(1) > u.backlog.bound.Load() {
+	if !u.backlog.admits(u.count.Add(1)) {
 		u.count.Add(-1)
 		u.shed.Add(1)
 		return false
