@@ -83,17 +83,24 @@ func (h *holds) end(key holdKey, now clock.Instant) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.expire(now)
-	if alike := h.byKey[key]; len(alike) > 0 {
-		of := alike[0]
+	alike := h.byKey[key]
+	if i := slices.IndexFunc(alike, func(of *hold) bool { return of.until > now }); i >= 0 {
+		of := alike[i]
 		heap.Remove(&h.queue, of.place)
 		h.forget(of)
 		of.guard.Exit()
 	}
 }
 
-// expire ends the calls whose time is over: how they have ended is unknown.
+// expiredAtOnce is how many calls are ended together that nobody has ended: as others wait meanwhile, few.
+const expiredAtOnce = 64
+
+// expire ends calls whose time is over: how they have ended is unknown. Rules do not count them any more.
 func (h *holds) expire(now clock.Instant) {
-	for len(h.queue) > 0 && h.queue[0].until <= now {
+	for range expiredAtOnce {
+		if len(h.queue) == 0 || h.queue[0].until > now {
+			return
+		}
 		of := heap.Pop(&h.queue).(*hold)
 		h.forget(of)
 		of.guard.MarkIgnored()
