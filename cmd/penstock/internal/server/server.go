@@ -92,7 +92,9 @@ func Run(ctx context.Context, config Config) error {
 	defer boundGarbage(os.Getenv)()
 	s.requests = newRequests(config.Logger)
 	s.underWay.backlog.setMost(int64(max(1, config.MaxRequests)))
-	go s.underWay.backlog.follow(ctx, &s.underWay.count)
+	following, end := context.WithCancel(ctx)
+	defer end()
+	go s.underWay.backlog.follow(following, &s.underWay.count)
 	var err error
 	if s.authz, err = serve.NewExtAuthz(s.Engine, s.ExtAuthz); err != nil {
 		return err
