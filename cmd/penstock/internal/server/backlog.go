@@ -14,7 +14,7 @@ const (
 	// backlogWindow is how often that is judged, and backlogPatience in how many windows on end they have to
 	// wait longer until fewer requests are let in: what a stall of the machine has left is soon answered.
 	backlogWindow   = 100 * time.Millisecond
-	backlogPatience = 5
+	backlogPatience = 10
 
 	// minUnderWay is how many requests may be under way however long they wait: what a processor does in a few
 	// milliseconds.
