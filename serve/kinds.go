@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -95,7 +96,7 @@ func unservableWithoutEnd(r rule.Rule) string {
 	return Unservable(r.Type())
 }
 
-// check returns the rules of which a function has something to say.
+// check returns the rules of which a function has something to say, in the order of the documents.
 func check(set rules.Set, judge func(rule.Rule) string, custom []rule.Definition) error {
 	var problems rules.Problems
 	index := map[rules.Kind]int{}
@@ -113,6 +114,9 @@ func check(set rules.Set, judge func(rule.Rule) string, custom []rule.Definition
 	if problems == nil {
 		return nil // and not an error that is empty
 	}
+	slices.SortStableFunc(problems, func(a, b rules.Problem) int {
+		return cmp.Or(cmp.Compare(a.Document, b.Document), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+	})
 	return problems
 }
 

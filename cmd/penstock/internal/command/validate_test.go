@@ -219,7 +219,8 @@ func TestValidateOfADirectoryNamedLikeADocument(t *testing.T) {
 func TestValidateForAServerFindsRulesThatItCannotEnforce(t *testing.T) {
 	directory := tree(t, map[string]string{
 		"a.yaml": "flow: [{resource: a, limit: 1}]\n",
-		"b.yaml": "flow: [{resource: b, limit: 1}]\nisolation:\n  - {name: pool, resource: b, limit: 1}\n",
+		"b.yaml": "flow: [{resource: b, limit: 1}]\nisolation:\n  - {name: pool, resource: b, limit: 1}\nbreaker: [{resource: b, threshold: 0.5}]\n",
+		"c.yaml": "breaker: [{resource: c, threshold: 0.5}]\nisolation: [{resource: c, limit: 1}]\n",
 	})
 	assert.Equal(t, command.ExitDone, user{}.run(t, "validate", directory).code)
 	for _, protocol := range []string{"rls", "ext-authz", "forward-auth"} {
@@ -227,6 +228,7 @@ func TestValidateForAServerFindsRulesThatItCannotEnforce(t *testing.T) {
 		assert.Equal(t, command.ExitNo, got.code)
 		assert.Contains(t, got.out, `b.yaml:3:5: isolation rule "pool": cannot be served: isolation rules count the calls under way`)
 		assert.NotContains(t, got.out, "a.yaml:")
+		assert.Regexp(t, `(?s)b\.yaml:3:5.*b\.yaml:4:11.*c\.yaml:1:11.*c\.yaml:2:13`, got.out, "in the order of the documents")
 	}
 	got := user{}.run(t, "validate", "--for", "envoy", directory)
 	assert.Equal(t, command.ExitUsage, got.code)
