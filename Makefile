@@ -8,7 +8,7 @@ ESBUILD_VERSION := v0.28.2
 # Runs rather than seconds: when the time ends in the middle of a run, go test now and then calls that a failure
 # ("context deadline exceeded").
 FUZZTIME ?= 3000x
-# How many targets at a time, of one worker each.
+# How many packages at a time, of one target and one worker each.
 FUZZATONCE ?= 2
 
 MODULES = $(shell go list -m -f '{{.Dir}}')
@@ -90,15 +90,9 @@ UNRACED := $(UNRACED)|internal/(fairqueue|longtest|openwindow|prefetch|splitmix|
 race:
 	go test -race -short -vet=off -timeout 30m -p 3 $$(go list work | grep -vE '/($(UNRACED))$$')
 
-# Each fuzz target for FUZZTIME, some at a time: linking keeps one processor busy. Unless it is told, go would spend all
-# of the time on making its first finds shorter.
+# Each fuzz target for FUZZTIME, of some packages at a time: linking keeps one processor busy.
 fuzz:
-	@go list -f '{{.Dir}}' work | while read dir; do \
-		for target in $$(grep -ho '^func Fuzz[A-Za-z0-9_]*' $$dir/*_test.go 2>/dev/null | sed 's/func //'); do \
-			echo "$$dir $$target"; \
-		done; \
-	done | xargs -P $(FUZZATONCE) -L 1 sh -c 'cd "$$0" && said=$$(go test -run "^$$" -vet=off -parallel 1 -fuzz "^$$1$$" \
-		-fuzztime $(FUZZTIME) -fuzzminimizetime 20x . 2>&1); failed=$$?; echo "fuzz $$1 in $$0"; echo "$$said"; exit $$failed'
+	@go list -f '{{.Dir}} {{.ImportPath}}' work | FUZZTIME=$(FUZZTIME) xargs -P $(FUZZATONCE) -L 1 .ci/fuzz
 
 # A real engine under everything at once, for SOAKTIME of real time; SOAKFLAGS are those of go run.
 SOAKTIME ?= 10m
