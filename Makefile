@@ -22,8 +22,8 @@ RELEASE := GOWORK=off go run -C tools/release .
 
 all: check
 
-# Everything that CI checks.
-check: tidy-check build vet lint test test-oldest consumers monitoring race fuzz
+# Everything that CI checks; lint also compiles every package and does what vet does.
+check: tidy-check lint test test-oldest consumers monitoring race fuzz
 
 # Compile every package of every module.
 build:
@@ -79,14 +79,15 @@ consumers:
 	cd tools/release && GOWORK=off go test -count 1 -timeout 60m -run TestModulesWorkForOthers . -build
 
 # What is not tested under the race detector: simulations, suites that are tested themselves, examples and the command
-# line, and packages that neither have nor test with a second goroutine.
+# line, packages whose tests have one goroutine, and adapters that add nothing shared to what others of them have.
 UNRACED := simulate|soak/overload|kindtest|adaptertest|(examples|tools|cmd)(/.*)?
 UNRACED := $(UNRACED)|calendar|match|recording|rule|rules|fleet/places|adaptive/internal/limit|signal/internal/(procfs|share)
-UNRACED := $(UNRACED)|datasource/(retry|etcd/store|etcd/internal/listformat)
+UNRACED := $(UNRACED)|datasource/(retry|snapshot|etcd/store|etcd/internal/listformat)
 UNRACED := $(UNRACED)|internal/(fairqueue|longtest|openwindow|prefetch|splitmix|tenants|valuehash|waitqueue|warmup)
+UNRACED := $(UNRACED)|core/internal/(each|events|inforce|load|names|ruleset)|adapters/(attribute|chi|kratos|priority|sql/sqltest)
 
 # The same under the race detector; tests that are long and have one goroutine do less, or are left out. Some packages
-# wait rather than compute, so three are tested at a time. vet looks at the same files without the race detector.
+# wait rather than compute, so three are tested at a time. lint looks at the same files without the race detector.
 race:
 	go test -race -short -vet=off -timeout 30m -p 3 $$(go list work | grep -vE '/($(UNRACED))$$')
 

@@ -17,9 +17,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if raceEnabled {
-		longtest.Checks(20) // most have one goroutine
-	}
+	longtest.ShortChecks(20)
 	goleak.VerifyTestMain(m)
 }
 
