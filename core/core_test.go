@@ -17,6 +17,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	longtest.Checks(40)
 	longtest.ShortChecks(20)
 	goleak.VerifyTestMain(m)
 }
