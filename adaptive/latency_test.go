@@ -10,6 +10,7 @@ import (
 
 	"github.com/penstock-go/penstock/adaptive"
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/internal/longtest"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -253,7 +254,7 @@ func TestStrangeTimesLeaveTheLimitWithinItsBounds(t *testing.T) {
 	for name, step := range map[string]time.Duration{"still": 0, "back": -time.Millisecond, "far ahead": 30 * time.Hour} {
 		s := newGateScene(t, adaptive.Rule{InitialLimit: 3, MinLimit: 2, MaxLimit: 9})
 		var calls []*gateCall
-		for i := range 5000 {
+		for i := range longtest.Of(1000, 5000) {
 			s.now = s.now.Add(step)
 			if c := s.call(rule.PriorityNormal); c.decision == rule.Pass {
 				calls = append(calls, c)

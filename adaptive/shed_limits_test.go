@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/penstock-go/penstock/adaptive"
+	"github.com/penstock-go/penstock/internal/longtest"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -119,11 +120,8 @@ func TestLimitRefusesNothingWhilePlacesAreFree(t *testing.T) {
 func TestImportantCallsAreServedAtSmallLimits(t *testing.T) {
 	t.Parallel()
 	const service = 50 * time.Millisecond
-	limits := []adaptive.Rule{{QPS: 20}, {Concurrency: 20}, {QPS: 50}, {QPS: 200}, {Concurrency: 50}, {Concurrency: 200}}
-	if testing.Short() {
-		limits = limits[:2]
-	}
-	for _, r := range limits {
+	limits := []adaptive.Rule{{QPS: 20}, {Concurrency: 20}, {QPS: 50}, {Concurrency: 50}, {QPS: 200}, {Concurrency: 200}}
+	for _, r := range limits[:longtest.Of(2, len(limits))] {
 		for _, important := range []float64{0.2, 0.5} {
 			for _, others := range []float64{2, 10} {
 				rate := r.QPS + float64(r.Concurrency)/service.Seconds()

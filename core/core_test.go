@@ -17,9 +17,8 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if raceEnabled {
-		longtest.Checks(20) // most have one goroutine
-	}
+	longtest.Checks(40)
+	longtest.ShortChecks(20)
 	goleak.VerifyTestMain(m)
 }
 

@@ -57,12 +57,12 @@ func TestNamesThatClientsChooseAreBounded(t *testing.T) {
 		named func(i int) string
 		most  uint64 // KiB
 	}{
-		{"no pattern", longtest.Of(100_000, 1_000_000), nil, user, names * 7},
-		{"a pattern", longtest.Of(20_000, 200_000), matching(1, "user:*"), user, names * 8},
+		{"no pattern", longtest.Of(30_000, 1_000_000), nil, user, names * 7},
+		{"a pattern", longtest.Of(10_000, 200_000), matching(1, "user:*"), user, names * 8},
 		{"fifty patterns, one matches", longtest.Of(5_000, 40_000), append(matching(49, "*:x*y"), matching(1, "*")...), user, names * 8},
-		{"fifty patterns that match", longtest.Of(3_000, 20_000), matching(50, "*"), user, 200 << 10},
-		{"no text", longtest.Of(20_000, 100_000), matching(2, "~^.*$"), func(i int) string { return fmt.Sprintf("\xff\xfe%d\x00", i) }, names * 10},
-		{"long names", 3000, nil, func(i int) string { return fmt.Sprint(i, long) }, 20 << 10},
+		{"fifty patterns that match", longtest.Of(1_500, 20_000), matching(50, "*"), user, 200 << 10},
+		{"no text", longtest.Of(10_000, 100_000), matching(2, "~^.*$"), func(i int) string { return fmt.Sprintf("\xff\xfe%d\x00", i) }, names * 10},
+		{"long names", longtest.Of(1500, 3000), nil, func(i int) string { return fmt.Sprint(i, long) }, 20 << 10},
 		{"long names and a pattern", 1200, matching(1, "*"), func(i int) string { return fmt.Sprint(i, long) }, 20 << 10},
 		{"parts of long texts", 3000, nil, func(i int) string { return fmt.Sprint(100_000+i, long)[:6] }, 20 << 10},
 	} {

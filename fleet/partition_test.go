@@ -127,7 +127,7 @@ func TestServerThatFailsIsAnOutageOfItsLimitsAlone(t *testing.T) {
 				m.store.failing.Store(test.failing)
 				m.calls(5*time.Second, test.pause)
 				failing := map[int32]byte{server0: '0', server1: '1'}[test.failing]
-				const counted = 20 * time.Second
+				const counted = 10 * time.Second
 				m.calls(counted, test.pause)
 				status := m.Status(clock.System().Now())
 				require.Len(t, status.Limits, 4)

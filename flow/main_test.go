@@ -10,13 +10,17 @@ import (
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/internal/longtest"
 	"github.com/penstock-go/penstock/rule"
 )
 
 // epoch is the start of a calendar minute, at which tests begin.
 const epoch = clock.Instant(1_700_000_040 * int64(time.Second))
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	longtest.ShortChecks(20)
+	goleak.VerifyTestMain(m)
+}
 
 func seconds(s float64) time.Duration { return time.Duration(math.Round(s * float64(time.Second))) }
 

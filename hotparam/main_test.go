@@ -9,13 +9,17 @@ import (
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/hotparam"
+	"github.com/penstock-go/penstock/internal/longtest"
 	"github.com/penstock-go/penstock/rule"
 )
 
 // epoch is the start of a calendar minute, at which tests begin.
 const epoch = clock.Instant(1_700_000_040 * int64(time.Second))
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	longtest.ShortChecks(20)
+	goleak.VerifyTestMain(m)
+}
 
 // service is a rule and the calls that it limits, on a time that the test moves.
 type service struct {

@@ -9,6 +9,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/internal/longtest"
 	"github.com/penstock-go/penstock/isolation"
 	"github.com/penstock-go/penstock/rule"
 )
@@ -19,7 +20,10 @@ const epoch = clock.Instant(1_700_000_040 * int64(time.Second))
 // endless is when a context without a deadline ends.
 const endless = clock.Instant(math.MaxInt64)
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	longtest.ShortChecks(20)
+	goleak.VerifyTestMain(m)
+}
 
 // limiter is what a limiter of the kind can do.
 type limiter interface {

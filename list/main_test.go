@@ -8,10 +8,14 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/penstock-go/penstock/internal/longtest"
 	"github.com/penstock-go/penstock/list"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	longtest.ShortChecks(20)
+	goleak.VerifyTestMain(m)
+}
 
 // parse reads the text of a list that has to be sound.
 func parse(t testing.TB, text string) *list.List {

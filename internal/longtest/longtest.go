@@ -40,3 +40,13 @@ func Checks(usually int) {
 		panic("longtest: " + err.Error())
 	}
 }
+
+// ShortChecks is Checks for tests that are to be short, which those under the race detector are:
+// properties mostly have one goroutine.
+func ShortChecks(usually int) {
+	flag.Parse()
+	if testing.Short() {
+		Checks(usually)
+		flag.Parse() // what the command line says
+	}
+}

@@ -95,6 +95,10 @@ func convertRule(o *object, others usual, to *batch) {
 	if strings.TrimSpace(o.resource) == "" {
 		o.drop(o.at("resource"), "the resource is missing: name what the rule guards")
 	}
+	if o.whole("tokenCalculateStrategy", 0) == 2 && !o.has("threshold", "count") { // which has no effect on such a rule
+		dropMemoryAdaptive(o)
+		return
+	}
 	if !o.has("threshold", "count") && !isAuthority(o) {
 		o.drop(o.offset, "there is neither a threshold (Go) nor a count (Java): write how many calls may pass, 0 to block all")
 		return

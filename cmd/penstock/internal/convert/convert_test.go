@@ -122,6 +122,7 @@ func TestFlowRulesThatCannotBeConvertedAreReported(t *testing.T) {
 			`"memLowWaterMarkBytes": 1000, "memHighWaterMarkBytes": 2000`: `left out: its threshold follows the bytes of memory in use ` +
 			`(tokenCalculateStrategy 2), here a limit follows the share of what the process may use: write limit: 900 with ` +
 			`follow: {signal: memory, from: 1000/M, to: 2000/M, least: 100}, each /M worked out`,
+		`"tokenCalculateStrategy": 2, "lowMemUsageThreshold": 90, "highMemUsageThreshold": 10, "memLowWaterMarkBytes": 5, "memHighWaterMarkBytes": 6`: `write limit: 90 with follow`,
 		`"threshold": 1, "tokenCalculateStrategy": 3`:                                     `left out: tokenCalculateStrategy is 3, which Sentinel does not know`,
 		`"threshold": 1, "tokenCalculateStrategy": 1`:                                     `left out: Sentinel ignores a rule that warms up without warmUpPeriodSec`,
 		`"threshold": 1, "controlBehavior": 2`:                                            `left out: controlBehavior is 2, which Sentinel does not know`,

@@ -174,6 +174,10 @@ func (c *envoyFile) write() {
 				c.writeWindow(group, l)
 			}
 		}
+		if len(written) == 0 {
+			c.root.differ(group.limits[0].offset, "unlimited: in Envoy requests with these keys are under no limit; here they are "+
+				"under those for some of the keys: give what sends them another resource")
+		}
 	}
 }
 

@@ -94,6 +94,21 @@ descriptors:
 	}}, c.Rules.HotParam)
 }
 
+func TestEnvoyDescriptorsWithoutALimitAreTold(t *testing.T) {
+	c := convertFile(`
+domain: shop
+descriptors:
+  - key: user
+    rate_limit: {unit: second, requests_per_unit: 10}
+    descriptors:
+      - key: vip
+        rate_limit: {unlimited: true}
+`)
+	assert.Empty(t, hasKind(c, convert.LeftOut))
+	assert.Len(t, c.Rules.HotParam, 1)
+	assert.Contains(t, fmt.Sprint(hasKind(c, convert.Differs)), "7:9: rule on \"shop\": differs: unlimited: in Envoy requests with these keys")
+}
+
 func TestEnvoyLimitsThatAreNotUnderstoodAreNotWritten(t *testing.T) {
 	for _, descriptor := range []string{
 		"{key: a, rate_limit: {unit: second}}", "{key: a, rate_limit: {requests_per_unit: 3}}", "{key: a, rate_limit: {unit: fortnight, requests_per_unit: 3}}",
