@@ -28,8 +28,7 @@ type class struct {
 	begun     counts       // when the window of the group began
 	did       limit.Window // in that window
 	seen      counts       // when the classes of the group were compared
-	before    counts       // at the last comparison but one at which no class of the group was slow
-	calm      counts       // at the last one
+	reached   counts       // when the limit of the group was, or the class came to it
 	recent    recent       // of late
 	tested    tested       // while the limit of the group was reached
 

@@ -153,11 +153,6 @@ func (g *group) observe(now clock.Instant) (slowest *class) {
 			slowest = c
 		}
 	}
-	if slowest == nil {
-		for _, c := range g.classes {
-			c.before, c.calm = c.calm, c.seen
-		}
-	}
 	g.divideWork()
 	g.setDue()
 	return slowest
@@ -304,15 +299,7 @@ func (g *group) divide(now clock.Instant) *group {
 		return g
 	}
 	longest = max(longest, slow.usual.Mean())
-	return g.part(func(c *class) bool { return c != slow && (c.isSpared(longest) || c.isUnlike(slow, now)) }, now)
-}
-
-// isSpared says whether the calls of a class were not slow. If too few have begun and ended, it is
-// when they usually take so much longer than those that were that it hardly matters whether they
-// queue with them: then they have to show themselves that they are short of something.
-func (c *class) isSpared(longest float64) bool {
-	share, deviation := c.testedExcess(c.tested.begunEnds, c.tested.begunTook)
-	return c.tested.begunEnds >= fewTested && share+2*deviation < slower-1 || share-2*deviation < slower-1 && c.isLong(longest)
+	return g.part(func(c *class) bool { return c != slow && c.isUnlike(slow, longest, now) }, now)
 }
 
 // isWell says whether calls of a class in the window took about as long as usual, and did not fail.
@@ -320,22 +307,26 @@ func (c *class) isWell() bool {
 	return c.did.Failed < c.did.Ended/2 && c.did.Calls < slower*c.usual.Mean()*c.did.Ended
 }
 
-// isUnlike says whether the calls of a class took less than half as much longer as those of a slow one since
-// shortly before any was slow.
-func (c *class) isUnlike(slow *class, now clock.Instant) bool {
-	_, longer := slow.sinceCalm(now)
-	ends, share := c.sinceCalm(now)
-	if ends < fewTested {
-		return false
+// isUnlike says whether what a class did since the limit was reached shows that it is not slow as another
+// class is: its calls took less than half as much longer, or less than 1.5 times as long as usual, both in seconds
+// and as a share. If its calls usually take so much longer than those that were slow that it hardly matters whether
+// they queue with them, they have to show themselves that they are short of something.
+func (c *class) isUnlike(slow *class, longest float64, now clock.Instant) bool {
+	if c.isLong(longest) {
+		if share, deviation := c.testedExcess(c.tested.begunEnds, c.tested.begunTook); share-2*deviation < slower-1 {
+			return true
+		}
 	}
-	most := share + 2*math.Sqrt(c.usual.Variation()/ends)
-	return most < longer/2 && most*c.usual.Mean() < longer/2*slow.usual.Mean()
+	_, longer := slow.sinceReached(now)
+	ends, share := c.sinceReached(now)
+	most, bound := share+2*math.Sqrt(c.usual.Variation()/ends), max(longer/2, slower-1)
+	return ends >= fewTested && most < bound && most*c.usual.Mean() < bound*slow.usual.Mean()
 }
 
-// sinceCalm returns how many calls ended since shortly before any class of the group was slow, and by which
-// share longer than usual calls took, those that have not ended included.
-func (c *class) sinceCalm(now clock.Instant) (ends, share float64) {
-	did := c.read(now).since(c.before).WithoutQuick()
+// sinceReached returns how many calls ended since the limit was reached, and by which share longer than
+// usual calls took, those that have not ended included.
+func (c *class) sinceReached(now clock.Instant) (ends, share float64) {
+	did := c.read(now).since(c.reached).WithoutQuick()
 	return did.Ended, did.Calls/max(did.Ended, 1)/c.usual.Mean() - 1
 }
 
