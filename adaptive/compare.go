@@ -101,6 +101,9 @@ func (c *class) observe(now clock.Instant, free bool) {
 	if r.fine += did.Length.Seconds(); r.slow {
 		r.fine = 0
 	}
+	if free && !c.usual.Verified() && c.group.Load().index > 0 {
+		c.learnSteady(now)
+	}
 	if free && !r.slow {
 		seconds := did.Length.Seconds()
 		r.known = min(r.known+seconds, usualSpan)
@@ -109,6 +112,39 @@ func (c *class) observe(now clock.Instant, free bool) {
 		r.held += weight * (all.Calls/seconds - r.held)
 	}
 }
+
+// learnSteady takes the response time of a class that went apart for the usual one, if that was never measured and
+// as many calls end as come, until all have been replaced three times: the class is short of nothing, and what was
+// taken for usual was a guess.
+func (c *class) learnSteady(now clock.Instant) {
+	m := c.mark(now)
+	if c.steady.at == 0 {
+		c.steady, c.steadyThere = c.read(now), m.there
+		return
+	}
+	did := c.read(now).since(c.steady)
+	least := max(knownEnds*(1+c.usual.Variation()), 3*m.there, 3*c.steadyThere)
+	if did.Length < steadyLeast || did.Ended < least && did.Length < steadyMost {
+		return
+	}
+	before := c.steadyThere
+	c.steady, c.steadyThere = c.read(now), m.there
+	if did.Ended < least || did.Failed > 0 || math.Abs(m.there-before) > did.Ended/20+math.Sqrt(before) {
+		return
+	}
+	seconds := did.Length.Seconds()
+	c.usual.Set(did.Calls/did.Ended, did.Ended)
+	c.recent = recent{
+		calls: did.Calls, ends: did.Ended, span: seconds, last: m, calm: m,
+		rate: did.Ended / seconds, held: did.Calls / seconds, known: min(seconds, usualSpan),
+	}
+}
+
+// For so long, at least and at most, a class is watched for whether as many calls end as come.
+const (
+	steadyLeast = time.Second
+	steadyMost  = 10 * time.Second
+)
 
 // response returns the mean response time of late in seconds, calls that have not ended included.
 func (c *class) response() float64 { return c.recent.calls / (c.recent.ends + 1) }
@@ -302,9 +338,9 @@ func (g *group) divide(now clock.Instant) *group {
 	return g.part(func(c *class) bool { return c != slow && c.isUnlike(slow, longest, now) }, now)
 }
 
-// isWell says whether calls of a class in the window took about as long as usual, and did not fail.
+// isWell says whether calls of a class took about as long as usual of late, and most did not fail in the window.
 func (c *class) isWell() bool {
-	return c.did.Failed < c.did.Ended/2 && c.did.Calls < slower*c.usual.Mean()*c.did.Ended
+	return c.did.Failed < c.did.Ended/2 && c.response() < slower*c.usual.Mean()
 }
 
 // isUnlike says whether what a class did since the limit was reached shows that it is not slow as another
