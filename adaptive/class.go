@@ -28,10 +28,12 @@ type class struct {
 	begun     counts       // when the window of the group began
 	did       limit.Window // in that window
 	seen      counts       // when the classes of the group were compared
-	before    counts       // at the last comparison but one at which no class of the group was slow
-	calm      counts       // at the last one
+	steady    counts       // when its response time was last looked at, while nothing is known of it
+	reached   counts       // when the limit of the group was, or the class came to it
 	recent    recent       // of late
 	tested    tested       // while the limit of the group was reached
+
+	steadyThere float64 // calls that were there then
 
 	waiting [levels]waiting // calls
 	queued  int             // of all levels

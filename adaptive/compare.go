@@ -101,6 +101,9 @@ func (c *class) observe(now clock.Instant, free bool) {
 	if r.fine += did.Length.Seconds(); r.slow {
 		r.fine = 0
 	}
+	if free && !c.usual.Verified() && c.group.Load().index > 0 {
+		c.learnSteady(now)
+	}
 	if free && !r.slow {
 		seconds := did.Length.Seconds()
 		r.known = min(r.known+seconds, usualSpan)
@@ -109,6 +112,39 @@ func (c *class) observe(now clock.Instant, free bool) {
 		r.held += weight * (all.Calls/seconds - r.held)
 	}
 }
+
+// learnSteady takes the response time of a class that went apart for the usual one, if that was never measured and
+// as many calls end as come, until all have been replaced three times: the class is short of nothing, and what was
+// taken for usual was a guess.
+func (c *class) learnSteady(now clock.Instant) {
+	m := c.mark(now)
+	if c.steady.at == 0 {
+		c.steady, c.steadyThere = c.read(now), m.there
+		return
+	}
+	did := c.read(now).since(c.steady)
+	least := max(knownEnds*(1+c.usual.Variation()), 3*m.there, 3*c.steadyThere)
+	if did.Length < steadyLeast || did.Ended < least && did.Length < steadyMost {
+		return
+	}
+	before := c.steadyThere
+	c.steady, c.steadyThere = c.read(now), m.there
+	if did.Ended < least || did.Failed > 0 || math.Abs(m.there-before) > did.Ended/20+math.Sqrt(before) {
+		return
+	}
+	seconds := did.Length.Seconds()
+	c.usual.Set(did.Calls/did.Ended, did.Ended)
+	c.recent = recent{
+		calls: did.Calls, ends: did.Ended, span: seconds, last: m, calm: m,
+		rate: did.Ended / seconds, held: did.Calls / seconds, known: min(seconds, usualSpan),
+	}
+}
+
+// For so long, at least and at most, a class is watched for whether as many calls end as come.
+const (
+	steadyLeast = time.Second
+	steadyMost  = 10 * time.Second
+)
 
 // response returns the mean response time of late in seconds, calls that have not ended included.
 func (c *class) response() float64 { return c.recent.calls / (c.recent.ends + 1) }
@@ -151,11 +187,6 @@ func (g *group) observe(now clock.Instant) (slowest *class) {
 		c.observe(now, !g.control.Limited())
 		if c.recent.slow && (slowest == nil || c.recent.calls/c.recent.span > slowest.recent.calls/slowest.recent.span) {
 			slowest = c
-		}
-	}
-	if slowest == nil {
-		for _, c := range g.classes {
-			c.before, c.calm = c.calm, c.seen
 		}
 	}
 	g.divideWork()
@@ -304,38 +335,34 @@ func (g *group) divide(now clock.Instant) *group {
 		return g
 	}
 	longest = max(longest, slow.usual.Mean())
-	return g.part(func(c *class) bool { return c != slow && (c.isSpared(longest) || c.isUnlike(slow, now)) }, now)
+	return g.part(func(c *class) bool { return c != slow && c.isUnlike(slow, longest, now) }, now)
 }
 
-// isSpared says whether the calls of a class were not slow. If too few have begun and ended, it is
-// when they usually take so much longer than those that were that it hardly matters whether they
-// queue with them: then they have to show themselves that they are short of something.
-func (c *class) isSpared(longest float64) bool {
-	share, deviation := c.testedExcess(c.tested.begunEnds, c.tested.begunTook)
-	return c.tested.begunEnds >= fewTested && share+2*deviation < slower-1 || share-2*deviation < slower-1 && c.isLong(longest)
-}
-
-// isWell says whether calls of a class in the window took about as long as usual, and did not fail.
+// isWell says whether calls of a class took about as long as usual of late, and most did not fail in the window.
 func (c *class) isWell() bool {
-	return c.did.Failed < c.did.Ended/2 && c.did.Calls < slower*c.usual.Mean()*c.did.Ended
+	return c.did.Failed < c.did.Ended/2 && c.response() < slower*c.usual.Mean()
 }
 
-// isUnlike says whether the calls of a class took less than half as much longer as those of a slow one since
-// shortly before any was slow.
-func (c *class) isUnlike(slow *class, now clock.Instant) bool {
-	_, longer := slow.sinceCalm(now)
-	ends, share := c.sinceCalm(now)
-	if ends < fewTested {
-		return false
+// isUnlike says whether what a class did since the limit was reached shows that it is not slow as another
+// class is: its calls took less than half as much longer, or less than 1.5 times as long as usual, both in seconds
+// and as a share. If its calls usually take so much longer than those that were slow that it hardly matters whether
+// they queue with them, they have to show themselves that they are short of something.
+func (c *class) isUnlike(slow *class, longest float64, now clock.Instant) bool {
+	if c.isLong(longest) {
+		if share, deviation := c.testedExcess(c.tested.begunEnds, c.tested.begunTook); share-2*deviation < slower-1 {
+			return true
+		}
 	}
-	most := share + 2*math.Sqrt(c.usual.Variation()/ends)
-	return most < longer/2 && most*c.usual.Mean() < longer/2*slow.usual.Mean()
+	_, longer := slow.sinceReached(now)
+	ends, share := c.sinceReached(now)
+	most, bound := share+2*math.Sqrt(c.usual.Variation()/ends), max(longer/2, slower-1)
+	return ends >= fewTested && most < bound && most*c.usual.Mean() < bound*slow.usual.Mean()
 }
 
-// sinceCalm returns how many calls ended since shortly before any class of the group was slow, and by which
-// share longer than usual calls took, those that have not ended included.
-func (c *class) sinceCalm(now clock.Instant) (ends, share float64) {
-	did := c.read(now).since(c.before).WithoutQuick()
+// sinceReached returns how many calls ended since the limit was reached, and by which share longer than
+// usual calls took, those that have not ended included.
+func (c *class) sinceReached(now clock.Instant) (ends, share float64) {
+	did := c.read(now).since(c.reached).WithoutQuick()
 	return did.Ended, did.Calls/max(did.Ended, 1)/c.usual.Mean() - 1
 }
 

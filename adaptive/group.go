@@ -349,7 +349,7 @@ func (g *group) markFull(now clock.Instant) {
 		return
 	}
 	for _, c := range g.classes {
-		c.tested, c.reference = tested{}, 0
+		c.tested, c.reference, c.reached = tested{}, 0, c.read(now)
 		if c.usual.Verified() || !g.control.Known() {
 			c.reference = c.usual.Mean()
 		}

@@ -11,7 +11,8 @@ import (
 
 // add puts a class under the limit of the group.
 func (g *group) add(c *class, now clock.Instant) {
-	c.begun, c.seen, c.calm, c.before, c.turn = c.read(now), c.read(now), c.read(now), c.read(now), 0 // virtual times of other groups mean nothing here
+	c.begun, c.seen, c.reached = c.read(now), c.read(now), c.read(now)
+	c.turn = 0 // virtual times of other groups mean nothing here
 	g.classes = append(g.classes, c)
 	c.group.Store(g)
 }

@@ -58,6 +58,7 @@ func after(ms int) clock.Instant {
 func TestUsualRateOutlastsAPause(t *testing.T) {
 	t.Parallel()
 	c := &class{weight: 1}
+	c.group.Store(new(group))
 	c.seen = c.read(after(0))
 	for i := range 50 {
 		c.resume(after(i * 100))

@@ -43,7 +43,6 @@ func missedSoFar() map[string]bool {
 		// Several classes above capacity.
 		"3 ×, 64 workers: goodput",
 		"M2", "M3", // many-step
-		"D3.5.10",  // mixed-10x
 		"D4.5",     // mixed-3x
 		"B4", "B5", // deploy-above-capacity
 		"D6", // processors-3x

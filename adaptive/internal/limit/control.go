@@ -203,18 +203,18 @@ func (c *Control) isOutage(w Window) bool {
 	}
 	c.hopeless, c.failingFor = false, 0
 	switch {
+	case w.Late > w.Ends/3: // response times would be longer if clients were more patient
+		if c.phase == limited { // else nothing says that fewer would be in time
+			c.endProbe(false)
+			c.halve(w)
+		}
+		return true
 	case c.suspects > 0 && w.Ends-w.Failed >= 10:
 		if !c.computes { // else it was no outage that is over now
 			c.restored = restoredLimit{c.now, c.limit}
 			c.setLimit(c.suspects)
 		}
 		c.suspects = 0
-		return true
-	case w.Late > w.Ends/3: // response times would be longer if clients were more patient
-		if c.phase == limited { // else nothing says that fewer would be in time
-			c.endProbe(false)
-			c.halve(w)
-		}
 		return true
 	}
 	return c.suspects > 0
@@ -235,15 +235,6 @@ func (c *Control) failing(w Window) {
 	if w.Late <= w.Ends/2 {
 		return
 	}
-	if c.suspects == 0 {
-		c.suspects = c.limit
-		if c.phase == testing { // it is that of the test
-			c.suspects = c.test.proven()
-		}
-		if c.restored.good > 0 && c.now-c.restored.at < 5*time.Second {
-			c.suspects = c.restored.good // it was the limit that made calls fail
-		}
-	}
 	c.halve(w)
 }
 
@@ -253,8 +244,22 @@ func (c *Control) halve(w Window) {
 		c.shortage = Shortage{By: ByFailures, Calls: math.Round(w.Late / w.Ends * w.Ended), Of: w.Ended} // calls, not work
 		c.computes = false
 	}
+	c.suspect()
 	c.beLimited()
 	c.setLimit(c.limit / 2)
+}
+
+// suspect remembers the limit before an outage, so that it is restored when that is over.
+func (c *Control) suspect() {
+	switch {
+	case c.suspects > 0:
+	case c.restored.good > 0 && c.now-c.restored.at < 5*time.Second:
+		c.suspects = c.restored.good // it was the limit that made calls fail
+	case c.phase == testing: // it is that of the test
+		c.suspects = c.test.proven()
+	default:
+		c.suspects = c.limit
+	}
 }
 
 // beLimited has the limit be enforced.

@@ -356,6 +356,22 @@ func TestOutageDuringATestRestoresTheLimitThatWasEnforced(t *testing.T) {
 	assert.LessOrEqual(t, c.Limit(), enforced)
 }
 
+// A third of the clients give up, which halves an enforced limit; once none does, the limit before is restored.
+func TestLimitIsRestoredWhenSomeClientsDoNotGiveUpAnyMore(t *testing.T) {
+	t.Parallel()
+	c, now := surgeTest(t)
+	c.Enforce(now)
+	enforced := c.Limit()
+	for range 3 {
+		c.Close(limit.Window{Length: 100 * time.Millisecond, Ends: 20, Ended: 20, Failed: 8, Late: 8, Calls: 16, Times: 4, Squares: 0.8})
+	}
+	require.Less(t, c.Limit(), enforced/2)
+	c.Close(limit.Window{
+		Length: 100 * time.Millisecond, Ends: 20, Ended: 20, Calls: 0.2, Times: 0.2, Squares: 0.004, Full: 100 * time.Millisecond,
+	})
+	assert.InDelta(t, enforced, c.Limit(), 1e-9)
+}
+
 // shortageOver returns a control that has found that a service of 8 workers is short, and that this is over.
 func shortageOver(t *testing.T) (*limit.Control, clock.Instant) {
 	t.Helper()

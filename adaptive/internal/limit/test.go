@@ -370,7 +370,7 @@ func (c *Control) Enforce(now clock.Instant) {
 		done := c.test.present().all / max(now.Sub(c.test.present().since).Seconds(), 1e-3)
 		c.setLimit(min(harmless, plenty(max(done, c.calmRate)*c.base.mean)))
 	}
-	if c.suspects > 0 { // calls failed at a limit of the test, which is no limit to go back to
+	if c.suspects > 0 || c.GivenUp() { // calls failed at a limit of the test, which is no limit to go back to
 		c.suspects = c.limit
 	}
 }
