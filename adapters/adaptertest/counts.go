@@ -26,7 +26,9 @@ func (c *countedCalls) serve() (fails bool) {
 
 // callsAreCountedByTheirEnd checks that a rule which counts failures counts no other calls, and that one which
 // counts successes counts no failures. open connects calls, and returns their resource.
-func callsAreCountedByTheirEnd(t *testing.T, timeout time.Duration, open func(*testing.T, *core.Engine, *countedCalls) (func(), string)) {
+func callsAreCountedByTheirEnd(
+	t *testing.T, timeout time.Duration, open func(*testing.T, *core.Engine, *countedCalls) (call func(), resource string),
+) {
 	for counts, failures := range map[flow.Counts]bool{flow.CountsFailures: true, flow.CountsSuccesses: false} {
 		t.Run(string(counts), func(t *testing.T) {
 			engine, _ := NewEngine(t, rules.Set{Flow: []flow.Rule{{Match: "*", Limit: 2, Window: time.Hour, Counts: counts}}})
@@ -41,7 +43,7 @@ func callsAreCountedByTheirEnd(t *testing.T, timeout time.Duration, open func(*t
 				calls.fails.Store(fails)
 				call()
 			}
-			assert.EqualValues(t, 5, calls.served.Load(), "calls that were let in: two of those that count, and the others before")
+			assert.EqualValues(t, 5, calls.served.Load(), "two of those that count are let in, and the others before")
 		})
 	}
 }
