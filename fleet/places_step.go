@@ -131,6 +131,10 @@ func (c *placesClaim) unanswered(now clock.Instant, err error) {
 		p.holder.Unanswered(c.sequence)
 		p.due = max(now, p.holder.Due())
 	})
+	if p.since > 0 && !p.member.connection.out { // the outage is over, but nothing else has these places claimed
+		p.retryAt = now.Add(p.member.jitter(maxProbeWait))
+		p.due = min(p.due, p.retryAt)
+	}
 	if p.lost++; p.lost >= maxLost && !p.member.connection.isInDoubt() {
 		p.refusedBy(now, err)
 	}

@@ -105,3 +105,52 @@ func TestCallsThatWaitWhileTheProcessIsPausedAskWhenItGoesOn(t *testing.T) {
 		})
 	}
 }
+
+// An instance tells of its calls under way anew when the store has lost them, also if the answer that says
+// so first is lost: else others get their places.
+func TestAnInstanceTellsOfItsCallsAlthoughTheAnswerThatItIsNewIsLost(t *testing.T) {
+	t.Parallel()
+	for name, forgets := range map[string]func(w *lateWorld){
+		"the store has lost its state": func(w *lateWorld) { w.store.Flush() },
+		"its lease has ended": func(w *lateWorld) {
+			w.clock.Advance(2 * time.Second)
+			other := w.places[1].Ask(w.clock.Now(), &w.call, func() {})
+			w.step(1)
+			ticket, state := other.Poll()
+			require.Equal(w.t, fleet.WaitAllowed, state, "the first one does not live any more")
+			w.places[1].End(w.clock.Now(), ticket)
+			w.clock.Advance(10 * time.Millisecond)
+			w.step(1)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newLateWorld(t)
+			has := w.places[0].Ask(w.clock.Now(), &w.call, func() {})
+			w.step(0)
+			_, state := has.Poll()
+			require.Equal(t, fleet.WaitAllowed, state)
+			forgets(w)
+
+			sent := 0
+			for begin := w.clock.Now(); sent == 0 && w.clock.Now() < begin.Add(time.Second); {
+				for _, batch := range w.members[0].Step(w.clock.Now()) {
+					require.NoError(t, batch.Send(t.Context(), w.store), "its answer is lost")
+					sent += len(batch.Requests)
+				}
+				w.clock.Advance(10 * time.Millisecond)
+			}
+			require.NotZero(t, sent)
+			w.places[0].Ask(w.clock.Now(), &fleet.ValueCall{ID: fleet.ValueID{2}, Limit: 1}, func() {})
+			w.step(0)       // this one has an answer: there is no outage
+			for range 100 { // the store grants nothing in the first of these
+				w.clock.Advance(10 * time.Millisecond)
+				w.step(0)
+			}
+			other := w.places[1].Ask(w.clock.Now(), &w.call, func() {})
+			w.step(1)
+			_, state = other.Poll()
+			assert.Equal(t, fleet.WaitDenied, state)
+		})
+	}
+}

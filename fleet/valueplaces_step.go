@@ -235,13 +235,16 @@ func (c *valueClaim) answered(now clock.Instant, reply *Reply) {
 		p.tellAll(nil)
 	}
 	g, s := &reply.Value, c.shard
+	isEmptied := s.born != 0 && g.Born != s.born
+	// An answer that says that the instance is new may be lost, and the next one does not say it again. But
+	// the store forgets an instance only after its lease has ended here, or with the whole register.
+	if g.IsNew || isEmptied || c.value == nil && now >= s.end {
+		p.tellAll(s)
+	}
 	s.born, s.number = g.Born, max(s.number, g.Number)
 	if c.value == nil || g.IsNew {
 		s.end = max(s.end, c.sent.Add(p.life()))
 		s.beatAt = c.sent.Add(valueBeat)
-	}
-	if g.IsNew {
-		p.tellAll(s)
 	}
 	switch {
 	case c.value == nil:
@@ -249,7 +252,7 @@ func (c *valueClaim) answered(now clock.Instant, reply *Reply) {
 		if s.values == 0 {
 			s.beatAt = never
 		}
-	case now >= s.end || now >= c.sent.Add(p.life()): // the instance was paused: others may have what was granted
+	case isEmptied, now >= s.end || now >= c.sent.Add(p.life()): // what was granted may be lost, or others may have it
 		askFrom(now, c.calls)
 		c.askAgain()
 	default:

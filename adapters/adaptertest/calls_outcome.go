@@ -25,6 +25,9 @@ func callsOutcomeTests() []callsTest {
 		{"refusals of an inner guard are ignored", []Feature{NestedGuards}, callsInnerGuard},
 		{"Failure decides what is a failure", nil, callsFailureDecides},
 		{"a breaker stops calls of what fails", nil, callsBreaker},
+		{"rules count calls by their end", nil, func(t *testing.T, h *CallsHarness) {
+			callsAreCountedByTheirEnd(t, h.Timeout, h.counted)
+		}},
 	}
 }
 
@@ -167,4 +170,15 @@ func callsExactlyTheLimit(t *testing.T, h *CallsHarness) {
 func callsNeverMoreUnderWay(t *testing.T, h *CallsHarness) {
 	o := newOccupancy()
 	h.limited(t, isolated, func() { o.serve(t) }).neverMoreUnderWay(t, o)
+}
+
+// counted connects calls whose end is counted.
+func (h *CallsHarness) counted(t *testing.T, engine *core.Engine, calls *countedCalls) (call func(), resource string) {
+	do := h.open(t, engine, CallsOptions{}, func() Reply {
+		if calls.serve() {
+			return Broken
+		}
+		return Answered
+	})
+	return func() { _ = do(t.Context()) }, h.ResourceOf()
 }

@@ -34,6 +34,9 @@ func httpOutcomeTests() []httpTest {
 		{"Failure decides what is a failure", nil, failureOptionDecides},
 		{"a panic of Failure ends the call", []Feature{Recovery}, failureOptionPanics},
 		{"a breaker is opened by failures only", []Feature{Disconnects}, breakerIsOpenedByFailures},
+		{"rules count calls by their end", nil, func(t *testing.T, h *HTTPHarness) {
+			callsAreCountedByTheirEnd(t, h.Timeout, h.counted)
+		}},
 	}
 }
 
@@ -294,4 +297,15 @@ func breakerIsOpenedByFailures(t *testing.T, h *HTTPHarness) {
 	c.get("/orders/7")
 	end()
 	assert.Equal(t, breaker.Closed, state())
+}
+
+// counted serves calls whose end is counted.
+func (h *HTTPHarness) counted(t *testing.T, engine *core.Engine, calls *countedCalls) (call func(), resource string) {
+	c := h.serveOrders(t, engine, Options{}, func(x Exchange) error {
+		if calls.serve() {
+			return x.Respond(http.StatusInternalServerError, "")
+		}
+		return ok(x)
+	})
+	return func() { c.get("/orders/7") }, h.orders()
 }

@@ -31,6 +31,9 @@ func rpcOutcomeTests() []rpcTest {
 		{"calls that meet their deadline have failed", []Feature{Cancellation}, each(callsThatMeetTheirDeadline)},
 		{"Failure decides what is a failure", nil, each(rpcFailureDecides)},
 		{"calls last until their handlers return", nil, each(callsLastUntilHandlersReturn)},
+		{"rules count calls by their end", nil, each(func(t *testing.T, c rpcCase) {
+			callsAreCountedByTheirEnd(t, c.Timeout, c.counted)
+		})},
 	}
 }
 
@@ -212,4 +215,15 @@ func callsLastUntilHandlersReturn(t *testing.T, c rpcCase) {
 	close(end)
 	require.NoError(t, receive(t, c.Timeout, done))
 	requireEnded(t, c.Timeout, engine, c.resource(), 1)
+}
+
+// counted serves calls whose end is counted.
+func (c rpcCase) counted(t *testing.T, engine *core.Engine, calls *countedCalls) (call func(), resource string) {
+	do := c.start(t, RPCServer{Handle: func(context.Context) error {
+		if calls.serve() {
+			return c.Error(rpc.Internal, 0)
+		}
+		return nil
+	}}, RPCGuard{engine, RPCOptions{}})
+	return func() { _ = do(t.Context()) }, c.resource()
 }

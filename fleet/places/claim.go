@@ -91,6 +91,15 @@ func (c *Claim) Validate() error {
 	return errors.Join(all...)
 }
 
+// settling is for how long a store grants nothing of a limit that it has lost, in microseconds: for the
+// life of a lease, also if the first one to come leaves.
+func settling(life int64) int64 {
+	if life == 0 {
+		return FinalLife.Microseconds()
+	}
+	return life
+}
+
 // Check returns what is wrong with the grant as an answer to a claim, or nil: a store must not
 // grant more than the limit.
 func (g *Grant) Check(c *Claim) error {

@@ -54,7 +54,7 @@ func (l *Ledger) Claim(now int64, young bool, c *Claim) (Grant, []string) {
 	if l.born == 0 {
 		l.born, l.records = now, map[string]*record{}
 		if c.Born != 0 || young {
-			l.settle = now + life
+			l.settle = now + settling(life)
 		}
 	}
 	l.dropEnded(now)

@@ -92,7 +92,7 @@ func (r *Register) Claim(now int64, young bool, c *ValueClaim) ValueGrant {
 	if r.born == 0 {
 		r.born, r.living, r.values = now, map[string]int64{}, map[string]map[string]share{}
 		if c.Born != 0 || young {
-			r.settle = now + life
+			r.settle = now + settling(life)
 		}
 	}
 	r.number = max(r.number, c.Number)

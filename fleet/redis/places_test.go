@@ -210,3 +210,41 @@ func TestLateValueClaimTakesNothingFromOthers(t *testing.T) {
 	claim(places.ValueClaim{Instance: "a", Sequence: 2, InUse: 1}) // leaves, with a call under way
 	claim(places.ValueClaim{Instance: "c", Sequence: 1, Value: "x", Limit: 2, Want: 1, Life: places.DefaultLife})
 }
+
+// A store that has lost its state grants nothing until all have told what they have, also if the first one to
+// come is an instance that leaves.
+func TestStoreThatHasLostPlacesWaitsForTheOthersAlthoughOneLeaves(t *testing.T) {
+	t.Parallel()
+	p := newPair(t)
+	for name, claims := range map[string]func() [3]fleet.Request{
+		"of a rule": func() [3]fleet.Request {
+			return [3]fleet.Request{
+				claimOf("isolation/a", places.Claim{Instance: "a", Sequence: 9, Limit: 2, Born: 1}),
+				claimOf("isolation/a", places.Claim{Instance: "b", Sequence: 1, Limit: 2, Want: 2, Life: places.DefaultLife}),
+				claimOf("isolation/a", places.Claim{Instance: "b", Sequence: 2, Limit: 2, Want: 2, Life: places.DefaultLife}),
+			}
+		},
+		"of a value": func() [3]fleet.Request {
+			of := func(c places.ValueClaim) fleet.Request {
+				return fleet.Request{Operation: fleet.ClaimValuePlaces, Terms: fleet.Terms{Key: "hotParam/a/1"}, Value: &c}
+			}
+			return [3]fleet.Request{
+				of(places.ValueClaim{Instance: "a", Sequence: 9, Born: 1}),
+				of(places.ValueClaim{Instance: "b", Sequence: 1, Value: "x", Limit: 2, Want: 2, Life: places.DefaultLife}),
+				of(places.ValueClaim{Instance: "b", Sequence: 2, Value: "x", Limit: 2, Want: 2, Life: places.DefaultLife}),
+			}
+		},
+	} {
+		p.reset()
+		one, two := claims(), claims()
+		for i, had := range []int64{0, 0, 2} {
+			if i == 2 {
+				p.advance(places.FinalLife, false)
+			}
+			want, got := exchange(t, p.model, one[i])[0], exchange(t, p.store, two[i])[0]
+			require.NoError(t, got.Err, name)
+			assert.Equal(t, want, got, name)
+			assert.Equal(t, had, got.Places.Held+got.Value.Granted, "%s, claim %d", name, i)
+		}
+	}
+}

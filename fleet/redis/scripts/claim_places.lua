@@ -71,7 +71,7 @@ else
     young = up and up * 1000000 < arg(13)
   end
   if young then
-    settle = now + life
+    settle = now + (life > 0 and life or arg(17))
   end
 end
 

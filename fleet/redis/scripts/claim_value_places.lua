@@ -29,7 +29,7 @@ else
     young = up and up * 1000000 < arg(10)
   end
   if young then
-    settle = now + life
+    settle = now + (life > 0 and life or arg(12))
   end
 end
 if arg(9) > number then
