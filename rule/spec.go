@@ -2,6 +2,7 @@ package rule
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 	"time"
 )
@@ -249,12 +250,43 @@ func (t *Type[R]) Of(rule R) Rule { return &typedRule[R]{of: t, rule: rule} }
 
 // Complete returns a rule as a [Rule], with its defaults filled in.
 func (t *Type[R]) Complete(rule R) Rule {
-	r := &typedRule[R]{of: t, rule: rule, complete: true}
+	r := new(typedRule[R])
+	t.completeTo(r, &rule)
+	return r
+}
+
+// completeTo makes a rule, of which nothing was compiled, that of the kind with its defaults filled in.
+func (t *Type[R]) completeTo(r *typedRule[R], rule *R) {
+	r.of, r.rule, r.complete = t, *rule, true
 	t.spec.Common(&r.rule).SetName()
 	if t.spec.Defaults != nil {
 		r.rule = t.spec.Defaults(r.rule)
 	}
-	return r
+}
+
+// Compare compares rules of the kind, which are complete, with others, place by place, and calls different
+// where they are not the same, with the present one and the other, complete, nil where there is none.
+func (t *Type[R]) Compare(present iter.Seq[Rule], others []R, different func(place int, present, other Rule)) {
+	place := 0
+	var other *typedRule[R] // kept for the next place if it is the same
+	for before := range present {
+		if place >= len(others) {
+			different(place, before, nil)
+		} else {
+			if other == nil {
+				other = new(typedRule[R])
+			}
+			t.completeTo(other, &others[place])
+			if !before.Equal(other) {
+				different(place, before, other)
+				other = nil
+			}
+		}
+		place++
+	}
+	for ; place < len(others); place++ {
+		different(place, nil, t.Complete(others[place]))
+	}
 }
 
 // NameOf returns the name of a rule: its Name, else the resource, else the pattern, else
