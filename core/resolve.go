@@ -65,7 +65,7 @@ func (e *Engine) resolve(changes []ruleset.Change, now clock.Instant) *ruleChang
 			if !present.Evidence.Load().IsOf(change.To) {
 				present.Evidence.Store(call.NewEvidence(change.To))
 			}
-			present.SetVersion(change.To.Uncompiled(), &target)
+			present.SetVersion(change.To.Uncompiled(), &target, e.exempt)
 			if hadNeeds || present.Needs {
 				e.noteNeeds(c, before, change.To)
 			}

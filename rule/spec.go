@@ -130,9 +130,10 @@ type Example[R any] struct {
 
 // Type is a kind of rule whose rules have the type R, made by [Define]. It never changes.
 type Type[R comparable] struct {
-	spec   Spec[R]
-	fields []FieldInfo
-	former []FormerInfo
+	spec    Spec[R]
+	checked []*Field[R] // those that have a check
+	fields  []FieldInfo
+	former  []FormerInfo
 }
 
 // Define makes a kind of rule. It panics when the spec is not complete, which is a mistake
@@ -150,7 +151,10 @@ func Define[R comparable](spec Spec[R]) *Type[R] {
 		panic(fmt.Sprintf("rule: Define of kind %q: Common lacks a pointer: only Related may be nil", spec.Kind))
 	}
 	t := &Type[R]{spec: spec}
-	for _, f := range spec.Fields {
+	for i, f := range spec.Fields {
+		if f.check != nil {
+			t.checked = append(t.checked, &spec.Fields[i])
+		}
 		t.fields = append(t.fields, FieldInfo{f.Path, f.About, f.Default, f.Missing, f.Instead, f.Needs})
 	}
 	for _, f := range spec.Former {
@@ -264,28 +268,38 @@ func (t *Type[R]) completeTo(r *typedRule[R], rule *R) {
 	}
 }
 
-// Compare compares rules of the kind, which are complete, with others, place by place, and calls different
-// where they are not the same, with the present one and the other, complete, nil where there is none.
-func (t *Type[R]) Compare(present iter.Seq[Rule], others []R, different func(place int, present, other Rule)) {
+// Compare compares rules of the kind, which are complete, with others, place by place. Where they are not the
+// same it calls different with the present one and the other, complete, nil where there is none, until that
+// returns false.
+func (t *Type[R]) Compare(present iter.Seq[Rule], others []R, different func(place int, present, other Rule) bool) {
 	place := 0
 	var other *typedRule[R] // kept for the next place if it is the same
+	complete := func() {
+		if other == nil {
+			other = new(typedRule[R])
+		}
+		t.completeTo(other, &others[place])
+	}
+	differs := func(before Rule) bool {
+		found := other
+		found.learn()
+		other = nil
+		return different(place, before, found)
+	}
 	for before := range present {
 		if place >= len(others) {
-			different(place, before, nil)
-		} else {
-			if other == nil {
-				other = new(typedRule[R])
+			if !different(place, before, nil) {
+				return
 			}
-			t.completeTo(other, &others[place])
-			if !before.Equal(other) {
-				different(place, before, other)
-				other = nil
-			}
+		} else if complete(); !before.Equal(other) && !differs(before) {
+			return
 		}
 		place++
 	}
 	for ; place < len(others); place++ {
-		different(place, nil, t.Complete(others[place]))
+		if complete(); !differs(nil) {
+			return
+		}
 	}
 }
 
@@ -314,11 +328,7 @@ func (t *Type[R]) faults(given, complete *R) []Fault {
 	if t.spec.Validate != nil {
 		faults = append(faults, t.spec.Validate(*complete)...)
 	}
-	for i := range t.spec.Fields {
-		f := &t.spec.Fields[i]
-		if f.check == nil {
-			continue
-		}
+	for _, f := range t.checked {
 		message := f.check(given)
 		if message == "" || slices.ContainsFunc(faults, func(fault Fault) bool { return fault.Field == f.Path }) {
 			continue

@@ -194,27 +194,35 @@ func (s Set) WithDefaults() Set {
 
 // Replacement is what stands in a set at the place of a rule.
 type Replacement struct {
-	Place int       // among the rules of the kind
-	From  rule.Rule // that was there; nil if none
-	To    rule.Rule // that the set has there, complete; nil if none
+	Place    int       // among the rules of the kind
+	From     rule.Rule // that was there; nil if none
+	To       rule.Rule // that the set has there, complete; nil if none
+	Key      Key       // of To, or if there is none of From
+	KeepsKey bool      // both are there and have the one key
 }
 
-// KeepsKey says whether the one rule has the kind and the name of the other.
-func (r *Replacement) KeepsKey() bool {
-	return r.From != nil && r.To != nil && r.From.Key() == r.To.Key()
-}
-
-// Replaced compares rules, which are complete, with those of a set, place by place, and returns where they
+// Replaced compares rules, which are complete, with those of a set, place by place, and yields where they
 // differ: by kind, then by place. A rule that has only moved is in From of one place and in To of another.
-func (t *Table) Replaced(from func(Kind) iter.Seq[rule.Rule], to Set) (replaced []Replacement) {
-	for _, l := range t.of(to).lists {
-		if more := l.replaced(from(l.kind().Kind()), to); replaced == nil {
-			replaced = more
-		} else {
-			replaced = append(replaced, more...)
+func (t *Table) Replaced(from func(Kind) iter.Seq[rule.Rule], to Set) iter.Seq[Replacement] {
+	return func(yield func(Replacement) bool) {
+		goesOn := true
+		for _, l := range t.of(to).lists {
+			l.compare(from(l.kind().Kind()), to, func(place int, from, to rule.Rule) bool {
+				r := Replacement{Place: place, From: from, To: to}
+				if to != nil {
+					r.Key = to.Key()
+					r.KeepsKey = from != nil && from.Key() == r.Key
+				} else {
+					r.Key = from.Key()
+				}
+				goesOn = yield(r)
+				return goesOn
+			})
+			if !goesOn {
+				return
+			}
 		}
 	}
-	return replaced
 }
 
 // Len returns how many rules a set has, of all kinds.

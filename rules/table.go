@@ -112,8 +112,8 @@ type list interface {
 	// add adds a rule of the kind.
 	add(*Set, rule.Rule)
 
-	// replaced returns the places where a set has other rules.
-	replaced(from iter.Seq[rule.Rule], to Set) []Replacement
+	// compare finds the places where a set has other rules, see [rule.Type.Compare].
+	compare(from iter.Seq[rule.Rule], to Set, different func(place int, from, to rule.Rule) bool)
 }
 
 // typedList is the list of a kind that has a field of its own in [Set].
@@ -152,16 +152,8 @@ func (l typedList[R]) add(s *Set, r rule.Rule) {
 	*rules = append(*rules, r.Value().(R))
 }
 
-func (l typedList[R]) replaced(from iter.Seq[rule.Rule], to Set) (replaced []Replacement) {
-	const many = 64
-	rules := *l.rules(&to)
-	l.of.Compare(from, rules, func(place int, before, after rule.Rule) {
-		if len(replaced) == many {
-			replaced = slices.Grow(replaced, max(0, len(rules)-place)) // most may be others
-		}
-		replaced = append(replaced, Replacement{place, before, after})
-	})
-	return replaced
+func (l typedList[R]) compare(from iter.Seq[rule.Rule], to Set, different func(place int, from, to rule.Rule) bool) {
+	l.of.Compare(from, *l.rules(&to), different)
 }
 
 // customList is the list of a kind of the user's own: those of its rules among
@@ -205,22 +197,23 @@ func (l customList) names(s Set) iter.Seq[string] {
 
 func (l customList) add(s *Set, r rule.Rule) { s.Custom = append(s.Custom, r) }
 
-func (l customList) replaced(from iter.Seq[rule.Rule], to Set) (replaced []Replacement) {
+func (l customList) compare(from iter.Seq[rule.Rule], to Set, different func(place int, from, to rule.Rule) bool) {
 	next, stop := iter.Pull2(l.all(to))
 	defer stop()
 	place := 0
 	for before := range from {
-		r := Replacement{Place: place, From: before}
-		if _, after, more := next(); more {
-			r.To = after.WithDefaults()
+		_, after, more := next()
+		if more {
+			after = after.WithDefaults()
 		}
-		if r.To == nil || !before.Equal(r.To) {
-			replaced = append(replaced, r)
+		if (!more || !before.Equal(after)) && !different(place, before, after) {
+			return
 		}
 		place++
 	}
 	for i, after, more := next(); more; i, after, more = next() {
-		replaced = append(replaced, Replacement{Place: i, To: after.WithDefaults()})
+		if !different(i, nil, after.WithDefaults()) {
+			return
+		}
 	}
-	return replaced
 }

@@ -148,8 +148,8 @@ func (b *Book) Load(owner string, set rules.Set) (Outcome, error) {
 	if g == nil {
 		g = &group{owner: owner}
 	}
-	replaced := b.replaced(g, set)
-	if err := b.judge(g, set, replaced); err != nil {
+	replaced, err := b.judge(g, set)
+	if err != nil {
 		return Outcome{}, err
 	}
 	if b.config.Try != nil {
@@ -171,40 +171,43 @@ func (b *Book) Load(owner string, set rules.Set) (Outcome, error) {
 	return o, nil
 }
 
-// judge says what is wrong with a set that is to be an owner's. It looks at the rules
-// that differ; only if one of them is wrong it looks for all there are.
-func (b *Book) judge(g *group, set rules.Set, replaced []rules.Replacement) error {
+// judge returns where a set that is to be an owner's has other rules, and says what is wrong with it. It looks
+// at the rules that differ; only if one of them is wrong it looks for all there are.
+func (b *Book) judge(g *group, set rules.Set) (replaced []rules.Replacement, err error) {
 	for _, r := range set.Custom {
 		if !slices.Contains(b.config.Table.Kinds(), r.Type().Kind()) {
-			return fmt.Errorf("core: the engine does not know rules of kind %q: give it the kind in Config.Kinds", r.Type().Kind())
+			return nil, fmt.Errorf("core: the engine does not know rules of kind %q: give it the kind in Config.Kinds", r.Type().Kind())
 		}
 	}
 	if err := judgeDomains(set); err != nil {
-		return err
+		return nil, err
 	}
-	moves := make(map[rule.Key]bool) // of rules that do not stay at their place; false: gone; true: come
-	for i := range replaced {
-		if r := &replaced[i]; r.From != nil && !r.KeepsKey() {
-			moves[r.From.Key()] = false
+	const few = 64
+	gone, come := make(map[rule.Key]struct{}), make(map[rule.Key]struct{}) // of rules that do not stay at their places
+	for r := range b.replaced(g, set) {
+		if r.To != nil && len(r.To.Faults()) > 0 {
+			return nil, set.Validate()
 		}
+		if r.From != nil && !r.KeepsKey {
+			gone[r.From.Key()] = struct{}{}
+		}
+		if len(replaced) == few {
+			replaced = slices.Grow(replaced, b.config.Table.Len(set)) // most may be others
+		}
+		replaced = append(replaced, r)
 	}
 	for i := range replaced {
 		r := &replaced[i]
-		switch {
-		case r.To == nil:
-			continue
-		case len(r.To.Faults()) > 0:
-			return set.Validate()
-		case r.KeepsKey():
+		if r.To == nil || r.KeepsKey {
 			continue
 		}
-		key := r.To.Key()
-		if hasCome, isGone := moves[key]; hasCome || !isGone && b.has(g, key) {
-			return set.Validate()
+		_, isGone := gone[r.Key]
+		if _, isTwice := come[r.Key]; isTwice || !isGone && b.has(g, r.Key) {
+			return nil, set.Validate()
 		}
-		moves[key] = true
+		come[r.Key] = struct{}{}
 	}
-	return nil
+	return replaced, nil
 }
 
 // has says whether a group has a rule of that key, in force or not.
@@ -257,8 +260,8 @@ func (b *Book) remove(of *entry, g *group) {
 	}
 }
 
-// replaced returns where a set has other rules than a group.
-func (b *Book) replaced(g *group, set rules.Set) []rules.Replacement {
+// replaced yields where a set has other rules than a group.
+func (b *Book) replaced(g *group, set rules.Set) iter.Seq[rules.Replacement] {
 	return b.config.Table.Replaced(func(kind rule.Kind) iter.Seq[rule.Rule] { return b.rules(g, kind) }, set)
 }
 

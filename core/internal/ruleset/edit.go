@@ -70,10 +70,10 @@ func (b *Book) begin() *edit {
 	return &edit{book: b, waited: make(map[*entry][]*group), displaced: make(map[*document]struct{})}
 }
 
-// touch notes what an entry was of which rules come or go.
-func (e *edit) touch(of *entry, key rule.Key) {
+// touch notes what an entry was of which rules come or go. It returns false if that was noted before.
+func (e *edit) touch(of *entry, key rule.Key) bool {
 	if of.edit == e.book.edits {
-		return
+		return false
 	}
 	of.edit = e.book.edits
 	e.changes = append(e.changes, Change{Key: key, From: of.active.rule, of: of})
@@ -81,6 +81,7 @@ func (e *edit) touch(of *entry, key rule.Key) {
 		e.waited[of] = append(e.waited[of], c.group)
 		c.group.waiting--
 	}
+	return true
 }
 
 // add adds a rule of a group, which has none of that key, and returns its entry.
@@ -108,20 +109,28 @@ func (e *edit) replace(g *group, replaced []rules.Replacement) {
 		if r.From == nil {
 			continue
 		}
-		key := r.From.Key()
-		of := g.at(key.Kind, r.Place)
-		e.remove(of, key, g)
-		if r.KeepsKey() {
-			e.book.add(of, claim{g, r.To})
+		of := g.at(r.Key.Kind, r.Place)
+		if !r.KeepsKey {
+			e.remove(of, r.From.Key(), g)
+			continue
 		}
+		isFirst := e.touch(of, r.Key)
+		if of.active.group == g { // of those that have the key it stays the first
+			of.active.rule = r.To
+			if isFirst {
+				e.changes[len(e.changes)-1].To = r.To // which is another than before
+			}
+			continue
+		}
+		e.book.remove(of, g)
+		e.book.add(of, claim{g, r.To})
 	}
 	for i := range replaced {
 		switch r := &replaced[i]; {
 		case r.To == nil:
-			g.cut(r.From.Type().Kind(), r.Place) // there are none behind it
-		case !r.KeepsKey():
-			key := r.To.Key()
-			g.put(key.Kind, r.Place, e.add(key, claim{g, r.To}))
+			g.cut(r.Key.Kind, r.Place) // there are none behind it
+		case !r.KeepsKey:
+			g.put(r.Key.Kind, r.Place, e.add(r.Key, claim{g, r.To}))
 		}
 	}
 }
@@ -149,11 +158,11 @@ func (e *edit) finish() Outcome {
 	changes := e.changes[:0]
 	for _, c := range e.changes {
 		of := c.of
-		c.To = of.active.rule
-		if c.To == nil {
+		isKnown := c.To != nil && c.To == of.active.rule // to be another, see replace
+		if c.To = of.active.rule; c.To == nil {
 			delete(e.book.entries, c.Key)
 		}
-		if (c.From == nil) != (c.To == nil) || c.From != nil && !c.From.Equal(c.To) {
+		if isKnown || (c.From == nil) != (c.To == nil) || c.From != nil && !c.From.Equal(c.To) {
 			changes = append(changes, c)
 		}
 		for _, w := range e.book.waiting[of] {
