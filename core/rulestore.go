@@ -14,7 +14,7 @@ import (
 
 // ruleStore is the rules in force, and what the code and the sources hold.
 type ruleStore struct {
-	mu        sync.Mutex // guards every change of rules, also those of sources
+	mu        sync.Mutex      // guards every change of rules, also those of sources
 	book      *ruleset.Book   // notes of each rule in force its inforce.Rule
 	patterns  []*inforce.Rule // those that have one, by kind and name
 	removed   inforce.Removed

@@ -40,7 +40,7 @@ const OtherResources = rule.OtherResources
 // The defaults and the ranges of a rule's fields.
 const (
 	defaultWindow     = time.Second
-	DefaultBuckets    = 10
+	defaultMaxBuckets = 10
 	DefaultColdFactor = 3.0
 	DefaultStep       = time.Second
 

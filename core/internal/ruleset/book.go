@@ -60,16 +60,11 @@ type group struct {
 	owner    string    // of rules from code
 	document *document // nil for rules from code
 	created  int64     // the revision at which the document was created
-	lists    []list    // its rules
-	beside   rules.Set // domains, and where the rules stand, without the rules
-	waiting  int       // how many of the rules are not in force
-	disputes bool      // it says of a domain other than what is in force
-}
-
-// list is the rules of one kind of a group.
-type list struct {
-	kind    rule.Kind
-	entries []*entry // by the places of the rules
+	kinds    []rule.Kind
+	rules    [][]*entry // of each of the kinds, by the places of the rules
+	beside   rules.Set  // domains, and where the rules stand, without the rules
+	waiting  int        // how many of the rules are not in force
+	disputes bool       // it says of a domain other than what is in force
 }
 
 // New returns an empty book.
@@ -268,11 +263,11 @@ func (b *Book) replaced(g *group, set rules.Set) iter.Seq[rules.Replacement] {
 // rules yields the rules of a group that are of a kind, of all kinds if that is "".
 func (b *Book) rules(g *group, kind rule.Kind) iter.Seq[rule.Rule] {
 	return func(yield func(rule.Rule) bool) {
-		for _, l := range g.lists {
-			if kind != "" && kind != l.kind {
+		for i, entries := range g.rules {
+			if kind != "" && kind != g.kinds[i] {
 				continue
 			}
-			for _, of := range l.entries {
+			for _, of := range entries {
 				if !yield(b.claimOf(of, g)) {
 					return
 				}
@@ -289,46 +284,44 @@ func none(func(rule.Rule) bool) {}
 
 // len returns how many rules the group has.
 func (g *group) len() (count int) {
-	for _, l := range g.lists {
-		count += len(l.entries)
+	for _, entries := range g.rules {
+		count += len(entries)
 	}
 	return count
 }
 
 // put notes the rule of a kind at a place, which is behind the last one at most.
 func (g *group) put(kind rule.Kind, place int, of *entry) {
-	i := slices.IndexFunc(g.lists, func(l list) bool { return l.kind == kind })
+	i := slices.Index(g.kinds, kind)
 	if i < 0 {
-		i = len(g.lists)
-		g.lists = append(g.lists, list{kind: kind})
+		i = len(g.kinds)
+		g.kinds, g.rules = append(g.kinds, kind), append(g.rules, nil)
 	}
-	l := &g.lists[i]
-	if place == len(l.entries) {
-		l.entries = append(l.entries, of)
+	if place == len(g.rules[i]) {
+		g.rules[i] = append(g.rules[i], of)
 	} else {
-		l.entries[place] = of
+		g.rules[i][place] = of
 	}
 }
 
 // cut drops the places of a kind from one on, and the memory if much of it is not needed any more.
 func (g *group) cut(kind rule.Kind, place int) {
-	i := slices.IndexFunc(g.lists, func(l list) bool { return l.kind == kind })
-	if i < 0 || place >= len(g.lists[i].entries) {
+	i := slices.Index(g.kinds, kind)
+	if i < 0 || place >= len(g.rules[i]) {
 		return
 	}
-	l := &g.lists[i]
-	if l.entries = slices.Delete(l.entries, place, len(l.entries)); place < cap(l.entries)/4 {
-		l.entries = slices.Clone(l.entries)
+	kept := slices.Delete(g.rules[i], place, len(g.rules[i]))
+	if place < cap(kept)/4 {
+		kept = slices.Clone(kept)
 	}
-	if place == 0 {
-		g.lists = slices.Delete(g.lists, i, i+1)
+	if g.rules[i] = kept; place == 0 {
+		g.kinds, g.rules = slices.Delete(g.kinds, i, i+1), slices.Delete(g.rules, i, i+1)
 	}
 }
 
 // at returns the entry of the rule of a kind at a place.
 func (g *group) at(kind rule.Kind, place int) *entry {
-	i := slices.IndexFunc(g.lists, func(l list) bool { return l.kind == kind })
-	return g.lists[i].entries[place]
+	return g.rules[slices.Index(g.kinds, kind)][place]
 }
 
 // isWhole says whether all that the group has is in force.
