@@ -123,7 +123,7 @@ var sameLayer = map[string][]string{
 
 	"core/internal/call":    {"core/internal/each", "core/internal/recorder"},
 	"core/internal/events":  {"core/internal/lines"},
-	"core/internal/inforce": {"core/internal/call", "core/internal/each"},
+	"core/internal/inforce": {"core/internal/call", "core/internal/each", "core/internal/names"},
 	"core/internal/journal": {"core/internal/lines", "core/internal/ruleset"},
 
 	"console": {"inspect", "simulate", "datasource/etcd", "datasource/etcd/store"},

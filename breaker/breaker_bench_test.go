@@ -55,7 +55,7 @@ func BenchmarkRefuseOpen(b *testing.B) {
 
 func BenchmarkRefuseOpenAndRetryAfter(b *testing.B) {
 	l := newBenchmarked(b)
-	for range breaker.DefaultMinCalls {
+	for range 20 {
 		ticket, _ := l.Acquire(rule.Call{Now: epoch, Tokens: 1})
 		l.Done(ticket, rule.Exit{Now: epoch, Start: epoch, Failed: true})
 	}

@@ -113,9 +113,9 @@ func defaultMinCalls(r Rule) int {
 	case r.Strategy == ErrorCount:
 		return 1
 	case r.WindowCalls > 0:
-		return min(DefaultMinCalls, r.WindowCalls)
+		return min(usualMinCalls, r.WindowCalls)
 	}
-	return DefaultMinCalls
+	return usualMinCalls
 }
 
 func validate(r Rule) []rule.Fault {

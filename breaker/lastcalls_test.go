@@ -56,7 +56,7 @@ func TestLastCallsCountInTheOrderOfTheirEnds(t *testing.T) {
 func TestSmallWindowOfCallsNeedsNoMoreCallsThanItHas(t *testing.T) {
 	t.Parallel()
 	assert.Equal(t, 5, ofLast(5).WithDefaults().MinCalls)
-	assert.Equal(t, breaker.DefaultMinCalls, ofLast(100).WithDefaults().MinCalls)
+	assert.Equal(t, 20, ofLast(100).WithDefaults().MinCalls)
 	assert.Zero(t, ofLast(5).WithDefaults().Window)
 	assert.Equal(t, breaker.DefaultWindow, ofLast(5).WithDefaults().ProbeTimeout)
 }

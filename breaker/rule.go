@@ -37,10 +37,10 @@ const (
 
 // What a rule's fields may hold and what they are when left out.
 const (
-	defaultWindow   = 10 * time.Second
-	DefaultMinCalls = 20
-	DefaultOpenFor  = 5 * time.Second
-	defaultProbes   = 5
+	defaultWindow  = 10 * time.Second
+	usualMinCalls  = 20
+	DefaultOpenFor = 5 * time.Second
+	defaultProbes  = 5
 
 	MinRatio        = 0.001 // the least threshold of a ratio; the most is 1
 	maxCalls        = 1_000_000_000

@@ -13,6 +13,7 @@ func (g *registry) attach(a *inforce.Rule, now clock.Instant) {
 	if name := a.Resource; name != "" {
 		r := g.resourceOfRule(name, now)
 		r.attached.guards = append(r.attached.guards, a)
+		a.Named = &r.Entry
 	}
 	if a.Related != "" {
 		r := g.resourceOfRule(a.Related, now)

@@ -239,7 +239,7 @@ func (s *ruleStore) forcedStates() (all []*inforce.ForcedState) {
 	for _, of := range s.forced {
 		all = append(all, of)
 	}
-	for _, a := range s.active {
+	for _, a := range s.all() {
 		if a.Forced.Load() != nil {
 			all = append(all, &a.Forced)
 		}

@@ -106,7 +106,7 @@ func isEnforced(r rule.Rule) bool { return !r.Target().Shadow }
 // there, by name.
 func (e *Engine) missingLists(some func(rule.Rule) bool) []MissingList {
 	naming := make(map[string][]string)
-	for key, active := range e.rules.active {
+	for key, active := range e.rules.all() {
 		for _, name := range active.Version.Lists() {
 			if some(active.Version) && e.lists.Get(name) == nil {
 				naming[name] = append(naming[name], key.String())

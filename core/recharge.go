@@ -106,8 +106,8 @@ func (e *Engine) activeRule(key rule.Key) (found *inforce.Rule, err error) {
 	if e.isClosed() {
 		return nil, ErrClosed
 	}
-	if found = e.rules.active[key]; found == nil && key.Kind == "" {
-		for of, a := range e.rules.active {
+	if found = e.rules.inForce(key); found == nil && key.Kind == "" {
+		for of, a := range e.rules.all() {
 			switch {
 			case of.Name != key.Name:
 			case found != nil:

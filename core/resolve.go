@@ -45,8 +45,9 @@ func (e *Engine) resolve(changes []ruleset.Change, now clock.Instant) *ruleChang
 	c := &ruleChange{version: e.generation.Load() + 1, now: now, updated: make([]*inforce.Rule, 0, len(changes))}
 	defer e.signals.Watch()
 	defer e.fleet.Watch(now, e.running.Go)
-	for _, change := range changes {
-		present := e.rules.active[change.Key]
+	for i := range changes {
+		change := &changes[i]
+		present, _ := change.Note().(*inforce.Rule)
 		var target rule.Target
 		if change.To != nil {
 			target = change.To.Target()
@@ -54,7 +55,7 @@ func (e *Engine) resolve(changes []ruleset.Change, now clock.Instant) *ruleChang
 		switch {
 		case change.From == nil:
 			c.added++
-			e.addRule(c, change.To, e.rules.removed.Take(change.Key, target))
+			change.SetNote(e.addRule(c, change.To, e.rules.removed.Take(change.Key, target)))
 		case change.To == nil:
 			c.removed++
 			e.dropRule(c, present)
@@ -64,7 +65,7 @@ func (e *Engine) resolve(changes []ruleset.Change, now clock.Instant) *ruleChang
 			if !present.Evidence.Load().IsOf(change.To) {
 				present.Evidence.Store(call.NewEvidence(change.To))
 			}
-			present.SetVersion(change.To.Uncompiled(), &target)
+			present.SetVersion(change.To.Uncompiled(), &target, e.exempt)
 			if hadNeeds || present.Needs {
 				e.noteNeeds(c, before, change.To)
 			}
@@ -75,6 +76,7 @@ func (e *Engine) resolve(changes []ruleset.Change, now clock.Instant) *ruleChang
 			before := e.rules.removed.Take(change.Key, target) // it may come back
 			e.dropRule(c, present)
 			next := e.addRule(c, change.To, before)
+			change.SetNote(next)
 			if next.SharedName() == present.SharedName() && next.HasPattern() == present.HasPattern() {
 				next.Matched.Store(present.Matched.Load())
 				next.Called.Store(present.Called.Load())
@@ -110,7 +112,6 @@ func (e *Engine) addRule(c *ruleChange, r rule.Rule, before *inforce.RemovedRule
 			e.keepForcedTime(a.Forced.Load())
 		}
 	}
-	e.rules.active[a.Key] = a
 	e.noteNeeds(c, nil, r)
 	if a.HasPattern() {
 		e.rules.patterns = append(e.rules.patterns, a)
@@ -123,9 +124,6 @@ func (e *Engine) addRule(c *ruleChange, r rule.Rule, before *inforce.RemovedRule
 func (e *Engine) dropRule(c *ruleChange, a *inforce.Rule) {
 	a.Removed = true
 	e.noteNeeds(c, a.Version, nil)
-	if delete(e.rules.active, a.Key); len(e.rules.active) == 0 {
-		e.rules.active = make(map[rule.Key]*inforce.Rule) // a map does not get smaller
-	}
 	e.rules.removed.Keep(a)
 	c.leaving = append(c.leaving, a)
 	c.notePattern(a)

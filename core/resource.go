@@ -33,7 +33,7 @@ type resource struct {
 	affectedIn uint64           // the generation in which its plan last changed
 }
 
-// resourceStats is what is counted of the calls of a resource. It is 512 bytes, so that the
+// resourceStats is what is counted of the calls of a resource. It is 448 bytes, so that the
 // runtime aligns it to a cache line, as its node needs.
 type resourceStats struct {
 	node        leap.Node

@@ -68,7 +68,7 @@ func (e *Engine) force(key rule.Key, state string, orders []Order) (ForcedChange
 	if e.isClosed() {
 		return ForcedChange{}, nil, ErrClosed
 	}
-	a := e.rules.active[key]
+	a := e.rules.inForce(key)
 	if a == nil {
 		return ForcedChange{}, nil, unknownRule(key)
 	}
@@ -148,7 +148,7 @@ func (e *Engine) forcedRules(include func(*inforce.Rule) bool) (list []forcedRul
 	g.swapMu.Lock()
 	defer g.swapMu.Unlock()
 	own := make(map[*inforce.Rule]int) // the index of a rule that has a limiter for each resource
-	for _, a := range e.rules.active {
+	for _, a := range e.rules.all() {
 		switch {
 		case !include(a):
 		case a.SharesLimiter:

@@ -7,6 +7,7 @@ import (
 	"github.com/penstock-go/penstock/core/internal/call"
 	"github.com/penstock-go/penstock/core/internal/each"
 	"github.com/penstock-go/penstock/core/internal/inforce"
+	"github.com/penstock-go/penstock/core/internal/names"
 	"github.com/penstock-go/penstock/core/internal/ruleset"
 	"github.com/penstock-go/penstock/match"
 	"github.com/penstock-go/penstock/rule"
@@ -193,10 +194,11 @@ func (s *swap) retireLimiter(limiter call.VersionedLimiter) {
 
 // markNamed marks the resources that a rule names. They are in the table as long as it is attached to them.
 func (s *swap) markNamed(a *inforce.Rule) {
-	for _, name := range [...]string{a.Resource, a.Related} {
-		if name != "" {
-			s.markAffected(s.registry.table.Get(name))
-		}
+	if a.Named != nil {
+		s.markAffected(names.Of[resource](a.Named))
+	}
+	if a.Related != "" {
+		s.markAffected(s.registry.table.Get(a.Related))
 	}
 }
 

@@ -115,7 +115,7 @@ func (s *ruleStore) withKind(scope Scope) (Scope, error) {
 	found := scope
 	for _, kind := range s.book.Kinds() {
 		with := Scope{Kind: kind.Kind(), Rule: scope.Rule}
-		if s.active[rule.Key{Kind: with.Kind, Name: with.Rule}] == nil && s.switches.Of(inforce.Scope(with)) == nil {
+		if s.inForce(rule.Key{Kind: with.Kind, Name: with.Rule}) == nil && s.switches.Of(inforce.Scope(with)) == nil {
 			continue
 		}
 		if found.Kind != "" {
@@ -135,7 +135,7 @@ func (e *Engine) checkKindScope(scope Scope) error {
 	switch {
 	case !slices.ContainsFunc(e.rules.book.Kinds(), isKind):
 		return unknownKind(scope.Kind)
-	case scope.Rule != "" && e.rules.active[rule.Key{Kind: scope.Kind, Name: scope.Rule}] == nil:
+	case scope.Rule != "" && e.rules.inForce(rule.Key{Kind: scope.Kind, Name: scope.Rule}) == nil:
 		return unknownRule(rule.Key{Kind: scope.Kind, Name: scope.Rule})
 	}
 	return nil

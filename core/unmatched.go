@@ -35,7 +35,7 @@ func (e *Engine) noteMatched() {
 	called := calledNames{registry: &e.resources}
 	e.rules.mu.Lock()
 	defer e.rules.mu.Unlock()
-	for _, active := range e.rules.active {
+	for _, active := range e.rules.all() {
 		if x := active.Exceptions; x != nil {
 			x.Unseen = slices.DeleteFunc(x.Unseen, called.match)
 		}
@@ -54,7 +54,7 @@ func (e *Engine) noteMatched() {
 func (s *ruleStore) awaitsMatches() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, active := range s.active {
+	for _, active := range s.all() {
 		if !active.Called.Load() || !active.Matched.Load() {
 			return true
 		}
@@ -129,7 +129,7 @@ func (g *registry) wasCalled(a *inforce.Rule) bool {
 // unmatched returns the rules of which no call was noted.
 func (s *ruleStore) unmatched() Unmatched {
 	var u Unmatched
-	for key, active := range s.active {
+	for key, active := range s.all() {
 		if !active.Matched.Load() {
 			u.Count++
 			u.Rules = append(u.Rules, key)
@@ -232,7 +232,7 @@ type unmatchedOfSource struct {
 // caller has called noteMatched, and holds rules.mu.
 func (e *Engine) unmatchedOfSources() unmatchedOfSources {
 	all := make(unmatchedOfSources)
-	for key, active := range e.rules.active {
+	for key, active := range e.rules.all() {
 		missing, attributes := missingOf(active)
 		if missing == "" {
 			continue

@@ -113,7 +113,7 @@ type namedLimiter struct {
 func (e *Engine) limitersOf(key rule.Key) (of rule.Rule, list []namedLimiter, err error) {
 	e.rules.mu.Lock()
 	defer e.rules.mu.Unlock()
-	a := e.rules.active[key]
+	a := e.rules.inForce(key)
 	switch {
 	case e.isClosed():
 		return nil, nil, ErrClosed

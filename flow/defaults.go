@@ -54,7 +54,7 @@ func defaults(r Rule) Rule {
 
 // defaultBuckets is 10, for windows that can be parted so.
 func defaultBuckets(window time.Duration) int {
-	return int(max(1, min(DefaultBuckets, window/minBucket)))
+	return int(max(1, min(defaultMaxBuckets, window/minBucket)))
 }
 
 // defaultBurst is the limit, or 1 where no call could pass otherwise.

@@ -40,7 +40,7 @@ const OtherResources = rule.OtherResources
 // The defaults and the ranges of a rule's fields.
 const (
 	defaultWindow     = time.Second
-	DefaultBuckets    = 10
+	defaultMaxBuckets = 10
 	DefaultColdFactor = 3.0
 	DefaultStep       = time.Second
 
@@ -106,11 +106,6 @@ type Rule struct {
 	// window only.
 	Buckets int
 
-	// Strict makes the limit hold over every interval of the window's length,
-	// aligned to buckets or not. It costs up to 1/(Buckets+1) of the
-	// throughput under overload. Sliding window only.
-	Strict bool
-
 	// MaxWait is the longest that a call may wait. Throttle and
 	// token bucket only; the default, zero, lets no call wait.
 	MaxWait time.Duration
@@ -147,10 +142,6 @@ type Rule struct {
 	// Overdraft is set. Token bucket only, and not with WarmUp, which says itself
 	// what the bucket holds.
 	Burst float64
-
-	// Overdraft lets a call go at once, whatever it takes, when nothing is owed;
-	// the calls after it pay. Token bucket only; one that warms up always does.
-	Overdraft bool
 
 	// WarmUp lowers the effective limit of a cold resource. The zero value is off.
 	WarmUp WarmUp
@@ -195,6 +186,15 @@ type Rule struct {
 	// length. The default, zero, never warns. Windows only; of those of the whole fleet by
 	// [fleet.ModeAsk] or [fleet.ModeWindow].
 	WarnAt float64
+
+	// Strict makes the limit hold over every interval of the window's length,
+	// aligned to buckets or not. It costs up to 1/(Buckets+1) of the
+	// throughput under overload. Sliding window only.
+	Strict bool
+
+	// Overdraft lets a call go at once, whatever it takes, when nothing is owed;
+	// the calls after it pay. Token bucket only; one that warms up always does.
+	Overdraft bool
 
 	// Shadow makes the rule decide and count, but let every call through.
 	Shadow bool

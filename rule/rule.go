@@ -99,22 +99,53 @@ type Rule interface {
 	Adopt(present Limiter, env Env) Limiter
 }
 
-// typedRule is a rule with its type.
+// typedRule is a rule with its type. What is asked most often of the ten thousand that may come into force at
+// once is in its first 64 bytes, with the name and the resource, as which rules begin.
 type typedRule[R comparable] struct {
 	of       *Type[R]
-	rule     R
-	complete bool // what was left out is filled in
 	compiled atomic.Pointer[any]
+	complete bool // what was left out is filled in
+	traits
+	rule R
+}
+
+// traits are what is known of a rule, so that it need not be asked for again. The zero value knows nothing.
+type traits struct {
+	known     bool
+	plain     bool // the target has a name and a resource, and nothing else
+	keyless   bool // it looks at no attributes
+	noSignals bool // it reads none, hints included
+	fleet     bool
+	demotes   bool
+	counts    bool // not all calls
+}
+
+// learn finds the traits of a rule that will not change any more.
+func (r *typedRule[R]) learn() {
+	t := r.Target()
+	r.traits = traits{
+		known:     true,
+		plain:     t == Target{Name: t.Name, Resource: t.Resource},
+		keyless:   len(r.Attributes()) == 0,
+		noSignals: len(r.Signals())+len(r.Hints()) == 0,
+		fleet:     r.Fleet(), demotes: r.Demotes(), counts: r.Counts() != "",
+	}
 }
 
 func (r *typedRule[R]) Type() Definition { return r.of }
 
 func (r *typedRule[R]) Key() Key { return Key{r.of.spec.Kind, *r.of.spec.Common(&r.rule).Name} }
 
-func (r *typedRule[R]) Target() Target { return r.of.spec.Common(&r.rule).target() }
+func (r *typedRule[R]) Target() Target {
+	c := r.of.spec.Common(&r.rule)
+	if r.plain {
+		return Target{Name: *c.Name, Resource: *c.Resource}
+	}
+	return c.target()
+}
 
 func (r *typedRule[R]) Attributes() []string {
-	if r.of.spec.Attributes == nil {
+	if r.keyless || r.of.spec.Attributes == nil {
 		return nil
 	}
 	return r.of.spec.Attributes(r.rule)
@@ -132,29 +163,39 @@ func (r *typedRule[R]) NamesValues() bool {
 }
 
 func (r *typedRule[R]) Signals() []Signal {
-	if r.of.spec.Signals == nil {
+	if r.noSignals || r.of.spec.Signals == nil {
 		return nil
 	}
 	return r.of.spec.Signals(r.rule)
 }
 
 func (r *typedRule[R]) Hints() []Signal {
-	if r.of.spec.Hints == nil {
+	if r.noSignals || r.of.spec.Hints == nil {
 		return nil
 	}
 	return r.of.spec.Hints(r.rule)
 }
 
-func (r *typedRule[R]) Fleet() bool { return r.of.spec.Fleet != nil && r.of.spec.Fleet(r.rule) }
+func (r *typedRule[R]) Fleet() bool {
+	if r.known {
+		return r.fleet
+	}
+	return r.of.spec.Fleet != nil && r.of.spec.Fleet(r.rule)
+}
 
 func (r *typedRule[R]) Places() bool {
 	return r.of.spec.Places != nil && r.Fleet() && r.of.spec.Places(r.rule)
 }
 
-func (r *typedRule[R]) Demotes() bool { return r.of.spec.Demotes != nil && r.of.spec.Demotes(r.rule) }
+func (r *typedRule[R]) Demotes() bool {
+	if r.known {
+		return r.demotes
+	}
+	return r.of.spec.Demotes != nil && r.of.spec.Demotes(r.rule)
+}
 
 func (r *typedRule[R]) Counts() Counts {
-	if r.of.spec.Counts == nil {
+	if r.of.spec.Counts == nil || r.known && !r.counts {
 		return ""
 	}
 	if counts := r.of.spec.Counts(r.rule); counts != CountsCalls {
@@ -201,7 +242,7 @@ func (r *typedRule[R]) Equal(other Rule) bool {
 func (r *typedRule[R]) WithDefaults() Rule { return r.of.Complete(r.rule) }
 
 func (r *typedRule[R]) Clone() Rule {
-	return &typedRule[R]{of: r.of, rule: r.rule, complete: r.complete}
+	return &typedRule[R]{of: r.of, rule: r.rule, complete: r.complete, traits: r.traits}
 }
 
 func (r *typedRule[R]) Uncompiled() Rule {
@@ -222,12 +263,12 @@ func (r *typedRule[R]) Faults() []Fault {
 func (r *typedRule[R]) Get(path string) Value { return r.of.field(path).write(&r.rule) }
 
 func (r *typedRule[R]) Set(path string, value Value) (fault string) {
-	r.complete = false
+	r.complete, r.traits = false, traits{}
 	return r.of.field(path).read(&r.rule, value)
 }
 
 func (r *typedRule[R]) SetFormer(path string, value Value) (fault string) {
-	r.complete = false
+	r.complete, r.traits = false, traits{}
 	for _, f := range r.of.spec.Former {
 		if f.Path == path {
 			return f.Read(&r.rule, value)
@@ -237,7 +278,7 @@ func (r *typedRule[R]) SetFormer(path string, value Value) (fault string) {
 }
 
 func (r *typedRule[R]) Reset(path string) {
-	r.complete = false
+	r.complete, r.traits = false, traits{}
 	r.of.field(path).reset(&r.rule)
 }
 

@@ -2,6 +2,7 @@ package rule
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 	"time"
 )
@@ -129,9 +130,10 @@ type Example[R any] struct {
 
 // Type is a kind of rule whose rules have the type R, made by [Define]. It never changes.
 type Type[R comparable] struct {
-	spec   Spec[R]
-	fields []FieldInfo
-	former []FormerInfo
+	spec    Spec[R]
+	checked []*Field[R] // those that have a check
+	fields  []FieldInfo
+	former  []FormerInfo
 }
 
 // Define makes a kind of rule. It panics when the spec is not complete, which is a mistake
@@ -149,7 +151,10 @@ func Define[R comparable](spec Spec[R]) *Type[R] {
 		panic(fmt.Sprintf("rule: Define of kind %q: Common lacks a pointer: only Related may be nil", spec.Kind))
 	}
 	t := &Type[R]{spec: spec}
-	for _, f := range spec.Fields {
+	for i, f := range spec.Fields {
+		if f.check != nil {
+			t.checked = append(t.checked, &spec.Fields[i])
+		}
 		t.fields = append(t.fields, FieldInfo{f.Path, f.About, f.Default, f.Missing, f.Instead, f.Needs})
 	}
 	for _, f := range spec.Former {
@@ -249,12 +254,53 @@ func (t *Type[R]) Of(rule R) Rule { return &typedRule[R]{of: t, rule: rule} }
 
 // Complete returns a rule as a [Rule], with its defaults filled in.
 func (t *Type[R]) Complete(rule R) Rule {
-	r := &typedRule[R]{of: t, rule: rule, complete: true}
+	r := new(typedRule[R])
+	t.completeTo(r, &rule)
+	return r
+}
+
+// completeTo makes a rule, of which nothing was compiled, that of the kind with its defaults filled in.
+func (t *Type[R]) completeTo(r *typedRule[R], rule *R) {
+	r.of, r.rule, r.complete = t, *rule, true
 	t.spec.Common(&r.rule).SetName()
 	if t.spec.Defaults != nil {
 		r.rule = t.spec.Defaults(r.rule)
 	}
-	return r
+}
+
+// Compare compares rules of the kind, which are complete, with others, place by place. Where they are not the
+// same it calls different with the present one and the other, complete, nil where there is none, until that
+// returns false.
+func (t *Type[R]) Compare(present iter.Seq[Rule], others []R, different func(place int, present, other Rule) bool) {
+	place := 0
+	var other *typedRule[R] // kept for the next place if it is the same
+	complete := func() {
+		if other == nil {
+			other = new(typedRule[R])
+		}
+		t.completeTo(other, &others[place])
+	}
+	differs := func(before Rule) bool {
+		found := other
+		found.learn()
+		other = nil
+		return different(place, before, found)
+	}
+	for before := range present {
+		if place >= len(others) {
+			if !different(place, before, nil) {
+				return
+			}
+		} else if complete(); !before.Equal(other) && !differs(before) {
+			return
+		}
+		place++
+	}
+	for ; place < len(others); place++ {
+		if complete(); !differs(nil) {
+			return
+		}
+	}
 }
 
 // NameOf returns the name of a rule: its Name, else the resource, else the pattern, else
@@ -282,11 +328,7 @@ func (t *Type[R]) faults(given, complete *R) []Fault {
 	if t.spec.Validate != nil {
 		faults = append(faults, t.spec.Validate(*complete)...)
 	}
-	for i := range t.spec.Fields {
-		f := &t.spec.Fields[i]
-		if f.check == nil {
-			continue
-		}
+	for _, f := range t.checked {
 		message := f.check(given)
 		if message == "" || slices.ContainsFunc(faults, func(fault Fault) bool { return fault.Field == f.Path }) {
 			continue

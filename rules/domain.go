@@ -13,8 +13,8 @@ import (
 // positions and differences of a [Domain] have it in the place of one.
 const KindServe Kind = "serve"
 
-// DefaultDomainResource is the resource of the requests of a domain that says nothing else.
-const DefaultDomainResource = "{resource|generic_key}"
+// defaultDomainResource is the resource of the requests of a domain that says nothing else.
+const defaultDomainResource = "{resource|generic_key}"
 
 // Domain says that requests of a domain are served, which proxies make by the rate limit services of
 // Envoy, and which calls they are. Package serve goes by it. An engine alone has no use for it: calls
@@ -26,7 +26,7 @@ type Domain struct {
 	// Resource is the resource of a request: text in which a key in braces stands for the entry of
 	// that key, as in "shop/{generic_key}", and several for the first of these entries that the request
 	// has, as in "{resource|generic_key}". If it has none of them, the name of the domain stands there.
-	// Defaults to [DefaultDomainResource].
+	// Defaults to "{resource|generic_key}".
 	Resource string
 
 	// Attributes are the keys of the entries that rules can see, as attributes of these keys. The
@@ -36,7 +36,7 @@ type Domain struct {
 
 // WithDefaults returns the domain with every field that was left out filled in.
 func (d Domain) WithDefaults() Domain {
-	rule.SetDefault(&d.Resource, DefaultDomainResource)
+	rule.SetDefault(&d.Resource, defaultDomainResource)
 	return d
 }
 
@@ -133,7 +133,7 @@ func (d *Domain) Sees(key string) bool {
 // written returns the domain, which is complete, as documents write it.
 func (d Domain) written() rule.Value {
 	v := rule.Value{Type: rule.Mapping, Entries: []rule.Entry{{Key: "domain", Value: rule.TextValue(d.Name)}}}
-	if d.Resource != DefaultDomainResource {
+	if d.Resource != defaultDomainResource {
 		v.Entries = append(v.Entries, rule.Entry{Key: "resource", Value: rule.TextValue(d.Resource)})
 	}
 	if d.Attributes.Len() > 0 {

@@ -17,7 +17,7 @@ func TestParseReadsWhichDomainsAreServed(t *testing.T) {
 		"serve: {domain: shop, resource: '{generic_key|resource}', attributes: all}\nflow: []": {shop},
 		`{"serve": {"domain": "shop", "resource": "{generic_key|resource}"}}`:                  {shop},
 		"serve:\n  - {domain: shop, resource: '{generic_key|resource}'}\n  - domain: mail\n    attributes: [user, '1']\n": {
-			shop, {Name: "mail", Resource: rules.DefaultDomainResource, Attributes: rule.StringsOf("user", "1")},
+			shop, {Name: "mail", Resource: "{resource|generic_key}", Attributes: rule.StringsOf("user", "1")},
 		},
 	} {
 		set, err := rules.Parse("a.yaml", []byte(document))

@@ -112,11 +112,8 @@ type list interface {
 	// add adds a rule of the kind.
 	add(*Set, rule.Rule)
 
-	// replaced returns the places where two sets have different rules.
-	replaced(from, to Set) []Replacement
-
-	// assign makes the list of a set a copy of that of another, in its own memory.
-	assign(to *Set, from Set)
+	// compare finds the places where a set has other rules, see [rule.Type.Compare].
+	compare(from iter.Seq[rule.Rule], to Set, different func(place int, from, to rule.Rule) bool)
 }
 
 // typedList is the list of a kind that has a field of its own in [Set].
@@ -155,43 +152,8 @@ func (l typedList[R]) add(s *Set, r rule.Rule) {
 	*rules = append(*rules, r.Value().(R))
 }
 
-func (l typedList[R]) replaced(from, to Set) []Replacement {
-	before, after := *l.rules(&from), *l.rules(&to)
-	both := min(len(before), len(after))
-	count := max(len(before), len(after)) - both
-	for i := range both {
-		if before[i] != after[i] {
-			count++
-		}
-	}
-	if count == 0 {
-		return nil
-	}
-	replaced := make([]Replacement, 0, count)
-	for i := range max(len(before), len(after)) {
-		if i < both && before[i] == after[i] {
-			continue
-		}
-		var r Replacement
-		if i < len(before) {
-			r.From = Key{Kind: l.of.Kind(), Name: l.of.NameOf(&before[i])}
-		}
-		if i < len(after) {
-			r.To = l.of.Complete(after[i])
-		}
-		replaced = append(replaced, r)
-	}
-	return replaced
-}
-
-func (l typedList[R]) assign(to *Set, from Set) {
-	own, given := l.rules(to), *l.rules(&from)
-	if kept := (*own)[:0]; len(given) >= cap(kept)/4 { // else memory is given up too
-		*own = append(slices.Grow(kept, len(given)), given...)
-		clear((*own)[len(given):cap(*own)])
-		return
-	}
-	*own = slices.Clone(given)
+func (l typedList[R]) compare(from iter.Seq[rule.Rule], to Set, different func(place int, from, to rule.Rule) bool) {
+	l.of.Compare(from, *l.rules(&to), different)
 }
 
 // customList is the list of a kind of the user's own: those of its rules among
@@ -235,29 +197,23 @@ func (l customList) names(s Set) iter.Seq[string] {
 
 func (l customList) add(s *Set, r rule.Rule) { s.Custom = append(s.Custom, r) }
 
-func (l customList) replaced(from, to Set) (replaced []Replacement) {
+func (l customList) compare(from iter.Seq[rule.Rule], to Set, different func(place int, from, to rule.Rule) bool) {
 	next, stop := iter.Pull2(l.all(to))
 	defer stop()
-	for _, before := range l.all(from) {
+	place := 0
+	for before := range from {
 		_, after, more := next()
-		if more && before.Equal(after) {
-			continue
-		}
-		r := Replacement{From: before.WithDefaults().Key()}
 		if more {
-			r.To = after.WithDefaults()
+			after = after.WithDefaults()
 		}
-		replaced = append(replaced, r)
+		if (!more || !before.Equal(after)) && !different(place, before, after) {
+			return
+		}
+		place++
 	}
-	for _, after, more := next(); more; _, after, more = next() {
-		replaced = append(replaced, Replacement{To: after.WithDefaults()})
-	}
-	return replaced
-}
-
-func (l customList) assign(to *Set, from Set) {
-	to.Custom = slices.DeleteFunc(slices.Clone(to.Custom), func(r rule.Rule) bool { return r.Type().Kind() == l.of.Kind() })
-	for _, r := range l.all(from) {
-		to.Custom = append(to.Custom, r)
+	for i, after, more := next(); more; i, after, more = next() {
+		if !different(i, nil, after.WithDefaults()) {
+			return
+		}
 	}
 }

@@ -32,11 +32,11 @@ func CheckAllocs(t *testing.T, most int, call, base func(), what string) {
 	assert.LessOrEqual(t, allocs, float64(most), "allocations of %s", what)
 }
 
-// CheckYield checks that a guard lets other calls come to their rules before a handler
+// checkYield checks that a guard lets other calls come to their rules before a handler
 // computes, on one processor: else those would wait where no rule sees them, until their
 // clients have given up. serve makes one call; entering is to be called when a call comes
 // to its guard, handling when its handler begins.
-func CheckYield(t *testing.T, serve func(entering, handling func()) (call func())) {
+func checkYield(t *testing.T, serve func(entering, handling func()) (call func())) {
 	t.Helper()
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	var entered, seen atomic.Int64 // now; when the first handler of a round began
@@ -72,7 +72,7 @@ func httpDirectTests() []httpTest {
 
 func requestsYield(t *testing.T, h *HTTPHarness) {
 	engine, _ := NewEngine(t, rules.Set{})
-	CheckYield(t, func(entering, handling func()) func() {
+	checkYield(t, func(entering, handling func()) func() {
 		serves := h.Direct(t, Server{
 			Guards: []Guard{{engine, Options{Resource: func(Request) string {
 				entering()

@@ -13,5 +13,5 @@
 // need it are skipped and print the reason.
 //
 // The package also has what the other tests of adapters need: [Probe], a rule that records
-// calls; [NewEngine] and [RequireEnded]; [CheckYield]; [CheckAllocs].
+// calls; [NewEngine] and [RequireEnded]; [CheckAllocs].
 package adaptertest

@@ -84,7 +84,7 @@ func refusalsAreAnsweredByReason(t *testing.T, h *HTTPHarness) {
 				assert.NotContains(t, body.Detail, "try again", name)
 			}
 			assert.Empty(t, body.ViolatedPolicies, "%s: it has none to be named", name)
-			assert.NotContains(t, refused.body, ProbeName, name)
+			assert.NotContains(t, refused.body, probeName, name)
 		}
 	}
 }

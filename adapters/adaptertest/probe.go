@@ -49,8 +49,8 @@ type Probe struct {
 	exits []Outcome   // guarded by mu
 }
 
-// ProbeName is the name of the rule that a [Probe] is.
-const ProbeName = "probe"
+// probeName is the name of the rule that a [Probe] is.
+const probeName = "probe"
 
 // probeRule is the rule in the documents.
 type probeRule struct {
@@ -86,7 +86,7 @@ func probeEngine(
 	}
 	engine := core.New(config)
 	tb.Cleanup(engine.Close)
-	only := kind.Of(probeRule{Name: ProbeName, Match: "*", Origin: origin})
+	only := kind.Of(probeRule{Name: probeName, Match: "*", Origin: origin})
 	require.NoError(tb, engine.Load(rules.Set{Custom: []rule.Rule{only}}))
 	return engine
 }

@@ -88,7 +88,7 @@ func retriesBeyondTheBudget(t *testing.T, c rpcCase) {
 
 func callsYield(t *testing.T, h *RPCHarness) {
 	engine, _ := NewEngine(t, rules.Set{})
-	CheckYield(t, func(entering, handling func()) func() {
+	checkYield(t, func(entering, handling func()) func() {
 		return h.Direct(t, RPCServer{
 			Server: []RPCGuard{{engine, RPCOptions{Resource: func(RPCCall) string {
 				entering()

@@ -11,6 +11,7 @@ import (
 const (
 	octaves      = 40 // the last ends at 1 ns << 43, about 2.4 h
 	shortOctaves = 7  // of them hold what is shorter than 1024 ns
+	longOctaves  = 9  // and so many what takes 17 s or longer
 	perOctave    = 16
 )
 
@@ -23,8 +24,9 @@ const (
 // each doubling of the response time that was ever seen. All methods are lock-free
 // and safe for concurrent use.
 type Histogram struct {
-	short atomic.Pointer[[shortOctaves]atomic.Pointer[octave]] // few resources need any of them
-	long  [octaves - shortOctaves]atomic.Pointer[octave]
+	short  atomic.Pointer[[shortOctaves]atomic.Pointer[octave]] // few resources need any of them
+	middle [octaves - shortOctaves - longOctaves]atomic.Pointer[octave]
+	long   atomic.Pointer[[longOctaves]atomic.Pointer[octave]] // few resources need any of these either
 }
 
 // octave counts the response times between two powers of two.
@@ -45,22 +47,35 @@ func (h *Histogram) RecordN(d time.Duration, n uint64) {
 
 // load returns the counters of an octave; nil if there are none yet.
 func (h *Histogram) load(o int) *octave {
-	if o >= shortOctaves {
-		return h.long[o-shortOctaves].Load()
+	if i := o - shortOctaves; uint(i) < uint(len(h.middle)) {
+		return h.middle[i].Load()
 	}
-	if short := h.short.Load(); short != nil {
-		return short[o].Load()
+	return h.loadRare(o)
+}
+
+// loadRare is load for one of the short and the long octaves.
+func (h *Histogram) loadRare(o int) *octave {
+	if o < shortOctaves {
+		if short := h.short.Load(); short != nil {
+			return short[o].Load()
+		}
+	} else if long := h.long.Load(); long != nil {
+		return long[o-octaves+longOctaves].Load()
 	}
 	return nil
 }
 
 // add returns the counters of an octave, which it makes unless somebody else does.
 func (h *Histogram) add(o int) *octave {
-	if o < shortOctaves {
+	switch i := o - shortOctaves; {
+	case i < 0:
 		h.short.CompareAndSwap(nil, new([shortOctaves]atomic.Pointer[octave]))
 		h.short.Load()[o].CompareAndSwap(nil, new(octave))
-	} else {
-		h.long[o-shortOctaves].CompareAndSwap(nil, new(octave))
+	case i < len(h.middle):
+		h.middle[i].CompareAndSwap(nil, new(octave))
+	default:
+		h.long.CompareAndSwap(nil, new([longOctaves]atomic.Pointer[octave]))
+		h.long.Load()[i-len(h.middle)].CompareAndSwap(nil, new(octave))
 	}
 	return h.load(o)
 }

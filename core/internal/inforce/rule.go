@@ -8,6 +8,7 @@ import (
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core/internal/call"
 	"github.com/penstock-go/penstock/core/internal/each"
+	"github.com/penstock-go/penstock/core/internal/names"
 	"github.com/penstock-go/penstock/match"
 	"github.com/penstock-go/penstock/rule"
 )
@@ -31,14 +32,14 @@ type Rule struct {
 
 	// core.ruleStore.mu guards what follows.
 	Removed    bool
-	LookedBack bool              // the names called before it came into force were looked at
-	Needs      bool              // the version reads signals, or is for the whole fleet
-	Counted    bool              // the resource whose passes it counts was called, as far as the engine remembers
-	Version    rule.Rule         // that is in force, or about to be
-	Exceptions *Exceptions       // names that the pattern matches and the rule is not for; nil if there are none
-	exempt     func(string) bool // names that no rule with a pattern is for, see Config.Exempt; nil if there are none
+	LookedBack bool        // the names called before it came into force were looked at
+	Needs      bool        // the version reads signals, or is for the whole fleet
+	Counted    bool        // the resource whose passes it counts was called, as far as the engine remembers
+	Version    rule.Rule   // that is in force, or about to be
+	Exceptions *Exceptions // names that the pattern matches and the rule is not for; nil if there are none
 
 	// core.registry.swapMu guards what follows.
+	Named  *names.Entry          // the resource that it guards; nil of a rule with a pattern
 	Shared call.VersionedLimiter // for all resources together; none when each has its own
 }
 
@@ -58,11 +59,8 @@ type State struct {
 // NewRule returns a rule that comes into force.
 func NewRule(r rule.Rule, forcedOnKind *ForcedState, exempt func(string) bool) *Rule {
 	a := &Rule{Key: r.Key(), forcedOnKind: forcedOnKind}
-	if r.Type().Reason() != rule.Denied { // who may not call may not call these either
-		a.exempt = exempt
-	}
 	target := r.Target()
-	a.SetVersion(r, &target)
+	a.SetVersion(r, &target, exempt)
 	a.Resource, a.Related = target.Resource, target.Related
 	a.Evidence.Store(call.NewEvidence(r))
 	if target.Match != "" {
@@ -77,15 +75,19 @@ func NewRule(r rule.Rule, forcedOnKind *ForcedState, exempt func(string) bool) *
 	return a
 }
 
-// SetVersion notes which version of the rule is in force, or about to be, and its target.
-func (a *Rule) SetVersion(r rule.Rule, target *rule.Target) {
+// SetVersion notes which version of the rule is in force, or about to be, its target, and the names that no rule
+// with a pattern is for, see Config.Exempt; nil if there are none.
+func (a *Rule) SetVersion(r rule.Rule, target *rule.Target, exempt func(string) bool) {
 	a.Version = r
 	a.Needs = r.Fleet() || len(r.Signals()) > 0 || len(r.Hints()) > 0
 	a.Exceptions = nil
 	if target.Match == "" {
 		return
 	}
-	if include := eitherOf(target.Excepts(), a.exempt); include != nil {
+	if r.Type().Reason() == rule.Denied { // who may not call may not call these either
+		exempt = nil
+	}
+	if include := eitherOf(target.Excepts(), exempt); include != nil {
 		a.Exceptions = &Exceptions{include: include, Unseen: slices.Collect(target.Except.All())}
 	}
 }

@@ -19,6 +19,9 @@ type Entry struct {
 // what it compares, as if it were a table of one type, without a call and without a pointer in each value.
 func entryOf[T any](r *T) *Entry { return (*Entry)(unsafe.Pointer(r)) }
 
+// Of returns the value of a table that begins with an entry.
+func Of[T any](e *Entry) *T { return (*T)(unsafe.Pointer(e)) }
+
 const (
 	parts     = 256
 	partsBits = 8

@@ -36,16 +36,16 @@ type Book struct {
 	sources []*Source
 
 	entries map[rule.Key]*entry
-	waiting int    // how many rules wait, of all keys
-	edits   uint64 // counted, to know when a description of conflicts is out of date
+	waiting map[*entry][]claim // rules whose name another one has that is in force, by precedence
+	edits   uint64             // counted, to know when a description of conflicts is out of date
 	domains domains
 }
 
 // entry is the rules of one key.
 type entry struct {
-	active  claim   // that in force
-	waiting []claim // those whose name it has, by precedence
-	edit    uint64  // the last edit that concerned them
+	active claim  // that in force
+	edit   uint64 // the last edit that concerned them
+	note   any    // of whoever owns the book, see Book.Note
 }
 
 // claim is a rule that a group has.
@@ -60,15 +60,37 @@ type group struct {
 	owner    string    // of rules from code
 	document *document // nil for rules from code
 	created  int64     // the revision at which the document was created
-	given    rules.Set
-	waiting  int  // how many of the rules are not in force
-	disputes bool // it says of a domain other than what is in force
+	kinds    []rule.Kind
+	rules    [][]*entry // of each of the kinds, by the places of the rules
+	beside   rules.Set  // domains, and where the rules stand, without the rules
+	waiting  int        // how many of the rules are not in force
+	disputes bool       // it says of a domain other than what is in force
 }
 
 // New returns an empty book.
 func New(config Config) *Book {
 	return &Book{
 		config: config, owners: make(map[string]*group), entries: make(map[rule.Key]*entry),
+		waiting: make(map[*entry][]claim),
+	}
+}
+
+// Note returns what was noted of the rule in force that has a key; nil if there is none.
+func (b *Book) Note(key rule.Key) any {
+	if of := b.entries[key]; of != nil {
+		return of.note
+	}
+	return nil
+}
+
+// Notes yields what was noted of each rule in force.
+func (b *Book) Notes() iter.Seq2[rule.Key, any] {
+	return func(yield func(rule.Key, any) bool) {
+		for key, of := range b.entries {
+			if !yield(key, of.note) {
+				return
+			}
+		}
 	}
 }
 
@@ -108,7 +130,7 @@ func (b *Book) Where(key rule.Key) (source string, at rules.Position) {
 		return "", rules.Position{}
 	}
 	g := present.active.group
-	at, _ = g.given.Position(key.Kind, key.Name)
+	at, _ = g.beside.Position(key.Kind, key.Name)
 	return g.document.source.name, at
 }
 
@@ -121,8 +143,8 @@ func (b *Book) Load(owner string, set rules.Set) (Outcome, error) {
 	if g == nil {
 		g = &group{owner: owner}
 	}
-	replaced := b.config.Table.Replaced(g.given, set)
-	if err := b.judge(g, set, replaced); err != nil {
+	replaced, err := b.judge(g, set)
+	if err != nil {
 		return Outcome{}, err
 	}
 	if b.config.Try != nil {
@@ -131,12 +153,12 @@ func (b *Book) Load(owner string, set rules.Set) (Outcome, error) {
 		}
 	}
 	e := b.begin()
-	e.origin = Origin{Source: SourceCode, Rules: b.config.Table.Len(g.given)}
-	b.config.Table.Assign(&g.given, set)
+	e.origin = Origin{Source: SourceCode, Rules: g.len()}
 	e.replace(g, replaced)
+	g.beside = b.config.Table.WithRules(set, none)
 	e.serve(g)
 	b.owners[owner] = g
-	if b.config.Table.Len(set) == 0 && len(set.Serve) == 0 {
+	if g.len() == 0 && len(set.Serve) == 0 {
 		delete(b.owners, owner)
 	}
 	o := e.finish()
@@ -144,77 +166,162 @@ func (b *Book) Load(owner string, set rules.Set) (Outcome, error) {
 	return o, nil
 }
 
-// judge says what is wrong with a set that is to be an owner's. It looks at the rules
-// that differ; only if one of them is wrong it looks for all there are.
-func (b *Book) judge(g *group, set rules.Set, replaced []rules.Replacement) error {
+// judge returns where a set that is to be an owner's has other rules, and says what is wrong with it. It looks
+// at the rules that differ; only if one of them is wrong it looks for all there are.
+func (b *Book) judge(g *group, set rules.Set) (replaced []rules.Replacement, err error) {
 	for _, r := range set.Custom {
 		if !slices.Contains(b.config.Table.Kinds(), r.Type().Kind()) {
-			return fmt.Errorf("core: the engine does not know rules of kind %q: give it the kind in Config.Kinds", r.Type().Kind())
+			return nil, fmt.Errorf("core: the engine does not know rules of kind %q: give it the kind in Config.Kinds", r.Type().Kind())
 		}
 	}
 	if err := judgeDomains(set); err != nil {
-		return err
+		return nil, err
 	}
-	moves := make(map[rule.Key]bool) // of rules that do not stay at their place; false: gone; true: come
-	for _, r := range replaced {
-		if r.To == nil || r.From != r.To.Key() {
-			moves[r.From] = false
+	const few = 64
+	gone, come := make(map[rule.Key]struct{}), make(map[rule.Key]struct{}) // of rules that do not stay at their places
+	for r := range b.replaced(g, set) {
+		if r.To != nil && len(r.To.Faults()) > 0 {
+			return nil, set.Validate()
 		}
+		if r.From != nil && !r.KeepsKey {
+			gone[r.From.Key()] = struct{}{}
+		}
+		if len(replaced) == few {
+			replaced = slices.Grow(replaced, b.config.Table.Len(set)) // most may be others
+		}
+		replaced = append(replaced, r)
 	}
-	for _, r := range replaced {
-		if r.To == nil {
+	for i := range replaced {
+		r := &replaced[i]
+		if r.To == nil || r.KeepsKey {
 			continue
 		}
-		if len(r.To.Faults()) > 0 {
-			return set.Validate()
+		_, isGone := gone[r.Key]
+		if _, isTwice := come[r.Key]; isTwice || !isGone && b.has(g, r.Key) {
+			return nil, set.Validate()
 		}
-		key := r.To.Key()
-		if key == r.From {
-			continue
-		}
-		if hasCome, isGone := moves[key]; hasCome || !isGone && b.has(g, key) {
-			return set.Validate()
-		}
-		moves[key] = true
+		come[r.Key] = struct{}{}
 	}
-	return nil
+	return replaced, nil
 }
 
 // has says whether a group has a rule of that key, in force or not.
 func (b *Book) has(g *group, key rule.Key) bool {
-	present := b.entries[key]
-	return present != nil && (present.active.group == g ||
-		slices.ContainsFunc(present.waiting, func(c claim) bool { return c.group == g }))
+	of := b.entries[key]
+	return of != nil && b.claimOf(of, g) != nil
+}
+
+// claimOf returns the rule that a group has of a key, in force or not; nil if it has none.
+func (b *Book) claimOf(of *entry, g *group) rule.Rule {
+	if of.active.group == g {
+		return of.active.rule
+	}
+	for _, c := range b.waiting[of] {
+		if c.group == g {
+			return c.rule
+		}
+	}
+	return nil
 }
 
 // add adds a rule of a group, which has none of that key.
-func (e *entry) add(c claim) {
-	switch present := e.active; {
+func (b *Book) add(of *entry, c claim) {
+	switch present := of.active; {
 	case present.group == nil:
-		e.active = c
+		of.active = c
 		return
 	case c.group.precedes(present.group):
-		e.active = c
+		of.active = c
 		c = present
 	}
-	at, _ := slices.BinarySearchFunc(e.waiting, c, func(a, b claim) int { return a.group.compare(b.group) })
-	e.waiting = slices.Insert(e.waiting, at, c)
+	at, _ := slices.BinarySearchFunc(b.waiting[of], c, func(a, b claim) int { return a.group.compare(b.group) })
+	b.waiting[of] = slices.Insert(b.waiting[of], at, c)
 }
 
 // remove removes the rule that a group has. The next one that waits takes its place.
-func (e *entry) remove(g *group) {
+func (b *Book) remove(of *entry, g *group) {
+	waiting := b.waiting[of]
 	switch {
-	case e.active.group != g:
-		e.waiting = slices.DeleteFunc(e.waiting, func(c claim) bool { return c.group == g })
-	case len(e.waiting) > 0:
-		e.active = e.waiting[0]
-		e.waiting = slices.Delete(e.waiting, 0, 1)
+	case of.active.group != g:
+		waiting = slices.DeleteFunc(waiting, func(c claim) bool { return c.group == g })
+	case len(waiting) > 0:
+		of.active = waiting[0]
+		waiting = slices.Delete(waiting, 0, 1)
 	default:
-		e.active = claim{}
+		of.active = claim{}
 	}
-	if len(e.waiting) == 0 {
-		e.waiting = nil
+	if b.waiting[of] = waiting; len(waiting) == 0 {
+		delete(b.waiting, of)
 	}
+}
+
+// replaced yields where a set has other rules than a group.
+func (b *Book) replaced(g *group, set rules.Set) iter.Seq[rules.Replacement] {
+	return b.config.Table.Replaced(func(kind rule.Kind) iter.Seq[rule.Rule] { return b.rules(g, kind) }, set)
+}
+
+// rules yields the rules of a group that are of a kind, of all kinds if that is "".
+func (b *Book) rules(g *group, kind rule.Kind) iter.Seq[rule.Rule] {
+	return func(yield func(rule.Rule) bool) {
+		for i, entries := range g.rules {
+			if kind != "" && kind != g.kinds[i] {
+				continue
+			}
+			for _, of := range entries {
+				if !yield(b.claimOf(of, g)) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// given returns all that a group says, its rules complete.
+func (b *Book) given(g *group) rules.Set { return b.config.Table.WithRules(g.beside, b.rules(g, "")) }
+
+// none yields no rules.
+func none(func(rule.Rule) bool) {}
+
+// len returns how many rules the group has.
+func (g *group) len() (count int) {
+	for _, entries := range g.rules {
+		count += len(entries)
+	}
+	return count
+}
+
+// put notes the rule of a kind at a place, which is behind the last one at most.
+func (g *group) put(kind rule.Kind, place int, of *entry) {
+	i := slices.Index(g.kinds, kind)
+	if i < 0 {
+		i = len(g.kinds)
+		g.kinds, g.rules = append(g.kinds, kind), append(g.rules, nil)
+	}
+	if place == len(g.rules[i]) {
+		g.rules[i] = append(g.rules[i], of)
+	} else {
+		g.rules[i][place] = of
+	}
+}
+
+// cut drops the places of a kind from one on, and the memory if much of it is not needed any more.
+func (g *group) cut(kind rule.Kind, place int) {
+	i := slices.Index(g.kinds, kind)
+	if i < 0 || place >= len(g.rules[i]) {
+		return
+	}
+	kept := slices.Delete(g.rules[i], place, len(g.rules[i]))
+	if place < cap(kept)/4 {
+		kept = slices.Clone(kept)
+	}
+	if g.rules[i] = kept; place == 0 {
+		g.kinds, g.rules = slices.Delete(g.kinds, i, i+1), slices.Delete(g.rules, i, i+1)
+	}
+}
+
+// at returns the entry of the rule of a kind at a place.
+func (g *group) at(kind rule.Kind, place int) *entry {
+	return g.rules[slices.Index(g.kinds, kind)][place]
 }
 
 // isWhole says whether all that the group has is in force.
@@ -248,13 +355,13 @@ func (b *Book) describeConflict(g *group) error {
 
 // clashes says which rules of a group are not in force.
 func (b *Book) clashes(g *group) error {
-	return b.config.Table.Clashes(g.given, func(key rule.Key) (by string) {
+	return b.config.Table.Clashes(b.given(g), func(key rule.Key) (by string) {
 		present := b.entries[key]
 		if present == nil || present.active.group == g {
 			return ""
 		}
 		holder := present.active.group
-		at := b.config.Table.Whereabouts(holder.given, key)
+		at := b.config.Table.Whereabouts(b.given(holder), key)
 		switch {
 		case g.document == nil:
 			return fmt.Sprintf("%s%s, which comes first: this one%s waits until that is gone", at, ofOwner(holder.owner), ofOwner(g.owner))

@@ -23,10 +23,10 @@ func (e *edit) serve(g *group) {
 	of := &e.book.domains
 	if i := slices.Index(of.groups, g); i >= 0 {
 		of.groups = slices.Delete(of.groups, i, i+1)
-	} else if len(g.given.Serve) == 0 {
+	} else if len(g.beside.Serve) == 0 {
 		return
 	}
-	if len(g.given.Serve) > 0 {
+	if len(g.beside.Serve) > 0 {
 		at, _ := slices.BinarySearchFunc(of.groups, g, (*group).compare)
 		of.groups = slices.Insert(of.groups, at, g)
 	} else {
@@ -52,7 +52,7 @@ func (e *edit) settleDomains() {
 	of.inForce, of.holders = nil, make(map[string]*group)
 	served := make(map[string]rules.Domain)
 	for _, g := range of.groups {
-		for _, d := range g.given.Serve {
+		for _, d := range g.beside.Serve {
 			if of.holders[d.Name] == nil {
 				of.holders[d.Name], served[d.Name] = g, d.WithDefaults()
 			}
@@ -77,12 +77,12 @@ func (e *edit) settleDomains() {
 // dispute says of which domains a group says other than what is in force: [rules.Problems], nil if of
 // none.
 func (b *Book) dispute(g *group) error {
-	return g.given.Dispute(func(name string) (rules.Domain, string, bool) {
+	return g.beside.Dispute(func(name string) (rules.Domain, string, bool) {
 		holder := b.domains.holders[name]
 		if holder == nil || holder == g {
 			return rules.Domain{}, "", false
 		}
-		where := holder.given.WhereDomain(name)
+		where := holder.beside.WhereDomain(name)
 		if holder.document != nil {
 			where += " of source \"" + holder.document.source.name + "\""
 		} else {

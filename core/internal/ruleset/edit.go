@@ -20,7 +20,14 @@ type Change struct {
 	Key  rule.Key
 	From rule.Rule // that was in force; nil if none was
 	To   rule.Rule // that is to be in force; nil if none is
+	of   *entry
 }
+
+// Note returns what was noted of the rule in force; nil if nothing was.
+func (c *Change) Note() any { return c.of.note }
+
+// SetNote notes something of the rule in force, as long as there is one of the key.
+func (c *Change) SetNote(note any) { c.of.note = note }
 
 // Origin says what brought about a change.
 type Origin struct {
@@ -48,10 +55,7 @@ type edit struct {
 	book   *Book
 	origin Origin
 
-	// The entries that the edit concerns, in the order in which they were found, and
-	// what becomes of the rule in force in each.
-	touched []*entry
-	changes []Change
+	changes []Change            // what becomes of the rule in force of each entry that the edit concerns
 	waited  map[*entry][]*group // before the edit, where any did
 	served  bool                // somebody says something else of domains than before
 
@@ -66,79 +70,80 @@ func (b *Book) begin() *edit {
 	return &edit{book: b, waited: make(map[*entry][]*group), displaced: make(map[*document]struct{})}
 }
 
-// touch returns the entry of a key of which rules come or go, and notes what it was.
-func (e *edit) touch(key rule.Key) *entry {
+// touch notes what an entry was of which rules come or go. It returns false if that was noted before.
+func (e *edit) touch(of *entry, key rule.Key) bool {
+	if of.edit == e.book.edits {
+		return false
+	}
+	of.edit = e.book.edits
+	e.changes = append(e.changes, Change{Key: key, From: of.active.rule, of: of})
+	for _, c := range e.book.waiting[of] {
+		e.waited[of] = append(e.waited[of], c.group)
+		c.group.waiting--
+	}
+	return true
+}
+
+// add adds a rule of a group, which has none of that key, and returns its entry.
+func (e *edit) add(key rule.Key, c claim) *entry {
 	of := e.book.entries[key]
 	if of == nil {
 		of = new(entry)
 		e.book.entries[key] = of
 	}
-	if of.edit == e.book.edits {
-		return of
-	}
-	of.edit = e.book.edits
-	e.touched = append(e.touched, of)
-	e.changes = append(e.changes, Change{Key: key, From: of.active.rule})
-	for _, c := range of.waiting {
-		e.waited[of] = append(e.waited[of], c.group)
-		c.group.waiting--
-	}
+	e.touch(of, key)
+	e.book.add(of, c)
 	return of
 }
 
-func (e *edit) add(key rule.Key, c claim) {
-	of := e.touch(key)
-	before := len(of.waiting)
-	of.add(c)
-	e.book.waiting += len(of.waiting) - before
-}
-
-func (e *edit) remove(key rule.Key, g *group) {
-	of := e.touch(key)
-	before := len(of.waiting)
-	of.remove(g)
-	e.book.waiting += len(of.waiting) - before
+func (e *edit) remove(of *entry, key rule.Key, g *group) {
+	e.touch(of, key)
+	e.book.remove(of, g)
 }
 
 // replace takes rules out of a group and puts others in their places.
 func (e *edit) replace(g *group, replaced []rules.Replacement) {
-	e.touched, e.changes = slices.Grow(e.touched, len(replaced)), slices.Grow(e.changes, len(replaced))
-	for _, r := range replaced {
-		switch {
-		case r.From == (rule.Key{}):
-		case r.To != nil && r.From == r.To.Key(): // as most have: one look-up is enough
-			e.exchange(r.From, claim{g, r.To})
-		default:
-			e.remove(r.From, g)
-		}
-	}
-	for _, r := range replaced {
-		if r.To == nil {
+	e.changes = slices.Grow(e.changes, len(replaced))
+	for i := range replaced {
+		r := &replaced[i]
+		if r.From == nil {
 			continue
 		}
-		if key := r.To.Key(); key != r.From {
-			e.add(key, claim{g, r.To})
+		of := g.at(r.Key.Kind, r.Place)
+		if !r.KeepsKey {
+			e.remove(of, r.From.Key(), g)
+			continue
+		}
+		isFirst := e.touch(of, r.Key)
+		if of.active.group == g { // of those that have the key it stays the first
+			of.active.rule = r.To
+			if isFirst {
+				e.changes[len(e.changes)-1].To = r.To // which is another than before
+			}
+			continue
+		}
+		e.book.remove(of, g)
+		e.book.add(of, claim{g, r.To})
+	}
+	for i := range replaced {
+		switch r := &replaced[i]; {
+		case r.To == nil:
+			g.cut(r.Key.Kind, r.Place) // there are none behind it
+		case !r.KeepsKey:
+			g.put(r.Key.Kind, r.Place, e.add(r.Key, claim{g, r.To}))
 		}
 	}
-}
-
-// exchange puts a rule in place of that of the same group and key.
-func (e *edit) exchange(key rule.Key, c claim) {
-	of := e.touch(key)
-	before := len(of.waiting)
-	of.remove(c.group)
-	of.add(c)
-	e.book.waiting += len(of.waiting) - before
 }
 
 // rank gives a group another place in the order of precedence.
 func (e *edit) rank(g *group, created int64) {
 	var contested []claim
-	if e.book.waiting > 0 {
-		for r := range e.book.config.Table.All(g.given) {
-			if key := r.Key(); len(e.book.entries[key].waiting) > 0 {
+	if len(e.book.waiting) > 0 {
+		for r := range e.book.rules(g, "") {
+			key := r.Key()
+			if of := e.book.entries[key]; len(e.book.waiting[of]) > 0 {
 				contested = append(contested, claim{g, r})
-				e.remove(key, g)
+				e.remove(of, key, g)
 			}
 		}
 	}
@@ -151,16 +156,16 @@ func (e *edit) rank(g *group, created int64) {
 // finish returns what the edit has changed.
 func (e *edit) finish() Outcome {
 	changes := e.changes[:0]
-	for i, of := range e.touched {
-		c := e.changes[i]
-		c.To = of.active.rule
-		if c.To == nil {
+	for _, c := range e.changes {
+		of := c.of
+		isKnown := c.To != nil && c.To == of.active.rule // to be another, see replace
+		if c.To = of.active.rule; c.To == nil {
 			delete(e.book.entries, c.Key)
 		}
-		if (c.From == nil) != (c.To == nil) || c.From != nil && !c.From.Equal(c.To) {
+		if isKnown || (c.From == nil) != (c.To == nil) || c.From != nil && !c.From.Equal(c.To) {
 			changes = append(changes, c)
 		}
-		for _, w := range of.waiting {
+		for _, w := range e.book.waiting[of] {
 			w.group.waiting++
 			switch {
 			case slices.Contains(e.waited[of], w.group):

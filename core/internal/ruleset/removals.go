@@ -118,12 +118,18 @@ func (b *Book) difference(s *Source, documents []*document) (removed, given map[
 			continue
 		}
 		changing[d] = struct{}{}
+		if d.held.isApplied {
+			for r := range b.rules(&d.group, "") {
+				given[r.Key()] = struct{}{}
+			}
+		}
 		for key := range b.config.Table.Keys(d.held.rules) {
 			given[key] = struct{}{}
 		}
 	}
 	for d := range changing {
-		for key := range b.config.Table.Keys(d.group.given) {
+		for r := range b.rules(&d.group, "") {
+			key := r.Key()
 			if _, stays := given[key]; !stays && !b.hasElsewhere(s, key, changing) {
 				removed[key] = struct{}{}
 			}
@@ -143,7 +149,7 @@ func (b *Book) hasElsewhere(s *Source, key rule.Key, changing map[*document]stru
 		return !among
 	}
 	present := b.entries[key]
-	return present != nil && (isElsewhere(present.active) || slices.ContainsFunc(present.waiting, isElsewhere))
+	return present != nil && (isElsewhere(present.active) || slices.ContainsFunc(b.waiting[present], isElsewhere))
 }
 
 // reportHeldBack adds to an outcome that the source is held back, once.

@@ -9,7 +9,6 @@ import (
 	"slices"
 
 	"github.com/penstock-go/penstock/clock"
-	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
 )
 
@@ -71,16 +70,18 @@ type version struct {
 	revision int64
 	created  int64 // 0 where the source does not tell
 	digest   [sha256.Size]byte
-	rules    rules.Set
-	count    int   // of the rules
-	gone     bool  // the source has the document no longer
-	err      error // why there are no rules: not readable, or not sound
+	rules    rules.Set // until they are in force: then the group has them
+	count    int       // of the rules
+	gone     bool      // the source has the document no longer
+	err      error     // why there are no rules: not readable, or not sound
 	at       instant
+
+	isApplied bool // the rules are in force, as far as no others have their names
 }
 
 // Deliver takes what is new in a source and puts in force what can be.
 func (b *Book) Deliver(s *Source, delivery Delivery, now clock.Instant) Outcome {
-	changed := s.receive(delivery, &b.config)
+	changed := b.receive(s, delivery)
 	if delivery.Revision < s.revision { // another history: what was confirmed in it before says nothing
 		s.accepted = delivery.Revision
 	}
@@ -91,7 +92,7 @@ func (b *Book) Deliver(s *Source, delivery Delivery, now clock.Instant) Outcome 
 
 // receive takes note of what the source holds now and returns the documents that that
 // concerns.
-func (s *Source) receive(delivery Delivery, config *Config) (changed []*document) {
+func (b *Book) receive(s *Source, delivery Delivery) (changed []*document) {
 	seen := make(map[string]struct{}, len(delivery.Documents))
 	for _, found := range delivery.Documents {
 		seen[found.Name] = struct{}{}
@@ -101,7 +102,7 @@ func (s *Source) receive(delivery Delivery, config *Config) (changed []*document
 			d.group.document = d
 			s.documents[found.Name] = d
 		}
-		d.receive(found, config)
+		b.receiveDocument(d, found)
 		changed = append(changed, d)
 	}
 	removed := delivery.Removed
@@ -119,8 +120,8 @@ func (s *Source) receive(delivery Delivery, config *Config) (changed []*document
 	return changed
 }
 
-// receive takes note of what the source holds now.
-func (d *document) receive(found Document, config *Config) {
+// receiveDocument takes note of what the source holds now of a document.
+func (b *Book) receiveDocument(d *document, found Document) {
 	next := version{revision: found.Revision, created: found.Created, digest: sha256.Sum256(found.Data), err: found.Err}
 	if next.err == nil && next.digest == d.held.digest && !IsFailure(d.held.err) || sameError(next.err, d.held.err) {
 		// The same again, under another revision perhaps: neither read nor
@@ -131,8 +132,8 @@ func (d *document) receive(found Document, config *Config) {
 	if next.err != nil {
 		next.digest = [sha256.Size]byte{} // nothing was read
 	} else {
-		next.rules, next.err = d.parse(found.Data, config)
-		next.count = config.Table.Len(next.rules)
+		next.rules, next.err = b.parse(d, found.Data)
+		next.count = b.config.Table.Len(next.rules)
 	}
 	d.reported = d.reported && next.digest == d.held.digest && sameError(next.err, d.held.err) // tried again in vain
 	d.held = next
@@ -140,14 +141,15 @@ func (d *document) receive(found Document, config *Config) {
 
 // parse reads a version of the document. Kinds of the program have a say in that: one that fails makes
 // it a version that cannot be put in force.
-func (d *document) parse(data []byte, config *Config) (set rules.Set, err error) {
+func (b *Book) parse(d *document, data []byte) (set rules.Set, err error) {
+	config := &b.config
 	if config.Try == nil {
 		return config.Table.Parse(d.name, data)
 	}
 	var replaced []rules.Replacement
 	failure := Guarded(func() {
 		if set, err = config.Table.Parse(d.name, data); err == nil {
-			replaced = config.Table.Replaced(d.group.given, set)
+			replaced = slices.Collect(b.replaced(&d.group, set))
 		}
 	})
 	if failure != nil {
@@ -213,12 +215,15 @@ func (d *document) obstacle() error {
 
 // apply makes what the source holds of a document the rules of its group.
 func (e *edit) apply(d *document, now instant) {
-	replaced := e.book.config.Table.Replaced(d.group.given, d.held.rules)
-	if len(replaced) > 0 {
-		e.origin.Documents = append(e.origin.Documents, d.versionName())
+	if !d.held.isApplied {
+		replaced := slices.Collect(e.book.replaced(&d.group, d.held.rules))
+		if len(replaced) > 0 {
+			e.origin.Documents = append(e.origin.Documents, d.versionName())
+		}
+		e.replace(&d.group, replaced)
+		d.group.beside = e.book.config.Table.WithRules(d.held.rules, none)
+		d.held.rules, d.held.isApplied = rules.Set{}, true
 	}
-	e.replace(&d.group, replaced)
-	d.group.given = d.held.rules
 	if created := cmp.Or(d.held.created, d.held.revision); d.group.created != created {
 		e.rank(&d.group, created)
 	}
@@ -321,5 +326,3 @@ func (b *Book) status(d *document) DocumentStatus {
 	}
 	return status
 }
-
-var _ rule.Key
