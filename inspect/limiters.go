@@ -87,13 +87,13 @@ type Selection struct {
 	Kind     rules.Kind
 	Rule     string // the name
 
-	changed bool // only those that are not in their first state
+	changed func(rules.Kind) bool // of these kinds, only those that are not in their first state; nil for all
 }
 
 // limitersOf returns limiters of an engine. It takes a time in proportion to the rules on
 // the resources that the engine knows.
 func limitersOf(engine *core.Engine, s Selection) Limiters {
-	c := limiterCollector{clock: engine.Clock(), changed: s.changed}
+	c := limiterCollector{clock: engine.Clock(), changed: s.changed != nil}
 	for resource, of := range engine.RuleStates(s.includes) {
 		if s.Resource == "" || s.Resource == resource {
 			c.add(resource, &of)
@@ -105,8 +105,11 @@ func limitersOf(engine *core.Engine, s Selection) Limiters {
 // includes says whether limiters of a rule may have something to show, and are selected.
 func (s Selection) includes(r rule.Rule) bool {
 	key, kind := r.Key(), r.Type()
+	if s.changed != nil {
+		return len(kind.States()) > 0 && s.changed(key.Kind)
+	}
 	return (s.Kind == "" || s.Kind == key.Kind) && (s.Rule == "" || s.Rule == key.Name) &&
-		(len(kind.States()) > 0 || !s.changed && (len(kind.Gauges()) > 0 || len(r.Attributes()) > 0))
+		(len(kind.States()) > 0 || len(kind.Gauges()) > 0 || len(r.Attributes()) > 0)
 }
 
 // parseSelection reads the limiters that a request asks about.
@@ -181,7 +184,7 @@ func (c *limiterCollector) add(resource string, of *core.RuleSnapshot) {
 // prune leaves out all but the limiters that matter most.
 func (c *limiterCollector) prune() {
 	slices.SortFunc(c.limiters, func(a, b collectedLimiter) int {
-		return cmp.Or(a.compareState(&b), a.compareCalls(&b), a.compareName(&b))
+		return cmp.Or(a.compareState(&b), a.compareCalls(&b), a.compareName(&b.Limiter))
 	})
 	if left := len(c.limiters) - maxLimiters; left > 0 {
 		clear(c.limiters[maxLimiters:])
@@ -192,7 +195,7 @@ func (c *limiterCollector) prune() {
 
 func (c *limiterCollector) result() Limiters {
 	c.prune()
-	slices.SortFunc(c.limiters, func(a, b collectedLimiter) int { return cmp.Or(a.compareCalls(&b), a.compareName(&b)) })
+	slices.SortFunc(c.limiters, func(a, b collectedLimiter) int { return cmp.Or(a.compareCalls(&b), a.compareName(&b.Limiter)) })
 	shown := 0
 	for i := range c.limiters {
 		l := &c.limiters[i]
@@ -203,7 +206,7 @@ func (c *limiterCollector) result() Limiters {
 			shown++
 		}
 	}
-	slices.SortFunc(c.limiters, func(a, b collectedLimiter) int { return cmp.Or(a.compareState(&b), a.compareName(&b)) })
+	slices.SortFunc(c.limiters, func(a, b collectedLimiter) int { return cmp.Or(a.compareState(&b), a.compareName(&b.Limiter)) })
 	found := Limiters{MoreLimiters: c.more, MoreValues: c.values - shown}
 	for i := range c.limiters {
 		found.Limiters = append(found.Limiters, c.limiters[i].Limiter)
@@ -228,7 +231,7 @@ func (l *collectedLimiter) compareCalls(m *collectedLimiter) int {
 	return cmp.Or(cmp.Compare(m.refused, l.refused), cmp.Compare(m.calls, l.calls))
 }
 
-func (l *collectedLimiter) compareName(m *collectedLimiter) int {
+func (l *Limiter) compareName(m *Limiter) int {
 	return cmp.Or(cmp.Compare(l.Resource, m.Resource), cmp.Compare(l.Kind, m.Kind), cmp.Compare(l.Rule, m.Rule))
 }
 
