@@ -50,7 +50,7 @@ function tileList(s) {
     tile("calls", number(last(all)), "/s", trend(all, "pass")),
     tile("refused", number(last(share)), "%", trend(share, "refuse")),
     tile("failed", number(last(failed)), "/s", trend(failed, "wait")),
-    tile("in flight", number(flight), slow ? `highest p99 ${duration(slow)}` : "", trend(s.sum.passed, "plain")),
+    tile("in flight", number(flight), slow ? `p99 ${duration(slow)}` : "", s.sum.inFlight && trend(s.sum.inFlight, "plain")),
   ];
 }
 
