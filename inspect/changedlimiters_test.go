@@ -34,7 +34,7 @@ func TestChangedLimitersAreKeptForATime(t *testing.T) {
 	}
 	fail()
 	var l changedLimiters
-	keep := func() { l.breakers.until = c.Now().Add(2 * time.Second) } // as if it had taken long
+	keep := func() { l.until = c.Now().Add(2 * time.Second) } // as if it had taken long
 	require.Len(t, l.limiters(engine).Limiters, 1)
 	keep()
 	c.Advance(1500 * time.Millisecond)
@@ -45,25 +45,8 @@ func TestChangedLimitersAreKeptForATime(t *testing.T) {
 	c.Advance(500 * time.Millisecond)
 	require.Empty(t, l.limiters(engine).Limiters, "found anew")
 
-	l.breakers.unchanged = c.Now().Add(time.Minute) // as if it had taken long
-	l.breakers.known.MoreLimiters = 7
-	c.Advance(59 * time.Second)
-	require.Equal(t, 7, l.limiters(engine).MoreLimiters, "no state has changed since")
-	c.Advance(time.Second)
-	require.Zero(t, l.limiters(engine).MoreLimiters, "it is kept no longer than a minute")
-	l.breakers.unchanged = c.Now().Add(time.Minute)
 	fail()
-	require.Len(t, l.limiters(engine).Limiters, 1, "a state has changed")
-
-	engine.Close()
-	engine = core.New(core.Config{Clock: c, MaxEvents: -1})
-	defer engine.Close()
-	load("1")
-	l = changedLimiters{}
-	require.Empty(t, l.limiters(engine).Limiters)
-	l.breakers.unchanged = c.Now().Add(time.Minute)
-	fail()
-	require.Len(t, l.limiters(engine).Limiters, 1, "this engine keeps no events")
+	require.Len(t, l.limiters(engine).Limiters, 1)
 
 	keep()
 	require.NoError(t, engine.Control(rule.Key{Kind: "breaker", Name: "b"}, "open"))
@@ -98,9 +81,7 @@ breaker: [{name: b, resource: orders, threshold: 0.5}]
 	banned, err := new(list.Builder).Build(t.Context())
 	require.NoError(t, err)
 	lists.Set("banned", banned)
-	for _, kept := range []*keptLimiters{&l.breakers, &l.others} { // as if it had taken long
-		kept.until, kept.unchanged = c.Now().Add(maxKept), c.Now().Add(maxUnchanged)
-	}
+	l.until = c.Now().Add(maxKept) // as if it had taken long
 	c.Advance(maxKept)
 	require.Empty(t, l.limiters(engine).Limiters, "the list is there")
 }

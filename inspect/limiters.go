@@ -87,13 +87,13 @@ type Selection struct {
 	Kind     rules.Kind
 	Rule     string // the name
 
-	changed func(rules.Kind) bool // of these kinds, only those that are not in their first state; nil for all
+	changed bool // only those that are not in their first state
 }
 
 // limitersOf returns limiters of an engine. It takes a time in proportion to the rules on
 // the resources that the engine knows.
 func limitersOf(engine *core.Engine, s Selection) Limiters {
-	c := limiterCollector{clock: engine.Clock(), changed: s.changed != nil}
+	c := limiterCollector{clock: engine.Clock(), changed: s.changed}
 	for resource, of := range engine.RuleStates(s.includes) {
 		if s.Resource == "" || s.Resource == resource {
 			c.add(resource, &of)
@@ -105,11 +105,8 @@ func limitersOf(engine *core.Engine, s Selection) Limiters {
 // includes says whether limiters of a rule may have something to show, and are selected.
 func (s Selection) includes(r rule.Rule) bool {
 	key, kind := r.Key(), r.Type()
-	if s.changed != nil {
-		return len(kind.States()) > 0 && s.changed(key.Kind)
-	}
 	return (s.Kind == "" || s.Kind == key.Kind) && (s.Rule == "" || s.Rule == key.Name) &&
-		(len(kind.States()) > 0 || len(kind.Gauges()) > 0 || len(r.Attributes()) > 0)
+		(len(kind.States()) > 0 || !s.changed && (len(kind.Gauges()) > 0 || len(r.Attributes()) > 0))
 }
 
 // parseSelection reads the limiters that a request asks about.
