@@ -290,8 +290,9 @@ func TestCustomKindLetsCallsWait(t *testing.T) {
 	var changes []core.StateChange
 	e, c := newGates(t, &changes)
 	require.NoError(t, e.Load(rules.Set{Custom: []rule.Rule{gateKind().Of(gate{Resource: "r", Capacity: 1, OpensAt: 102 * time.Second})}}))
-	first, second := e.Arrive(t.Context(), "r", func() {}), e.Arrive(t.Context(), "r", func() {})
+	first, second := new(core.Arrival), new(core.Arrival)
 	for _, a := range []*core.Arrival{first, second} {
+		a.Arrive(t.Context(), e, "r", func() {})
 		after, done := a.Proceed()
 		assert.False(t, done)
 		assert.Equal(t, 2*time.Second, after)

@@ -208,3 +208,39 @@ func TestInstancesThatTellHugeNumbersAreNamed(t *testing.T) {
 	}
 	assert.Greater(t, named, 10, "instances are named")
 }
+
+// Whoever may write to etcd may report thousands of instances. Those that were known stay, and the others are a number.
+func TestForgedReportsAreANumber(t *testing.T) {
+	h := consoleOf(inProcess{inspect.Handler(busyEngine(t))})
+	h.fleet.good = h.fleet.known.Instances
+	forged := store.Deployment{}
+	for n := range 5000 {
+		forged.Instances = append(forged.Instances, etcd.Report{
+			Instance: fmt.Sprintf("A%04d", n), Inspect: fmt.Sprintf("192.0.2.1:%d", n+1), Rejected: make([]etcd.Rejection, 150),
+		})
+	}
+	forged.Instances = append(forged.Instances, h.fleet.known.Instances...)
+	h.fleet.more = h.fleet.bound(&forged)
+	h.fleet.known = forged
+	all, err := h.fleet.list(t.Context())
+	require.NoError(t, err)
+	require.Len(t, all, maxInstances+1)
+	assert.Equal(t, "4802 more", all[maxInstances].name)
+	assert.Contains(t, all[maxInstances].problem, "200 instances")
+	assert.Equal(t, []string{"a", "b"}, []string{all[maxInstances-2].name, all[maxInstances-1].name})
+	reports := forged.Instances
+	assert.Len(t, reports[maxInstances-1].Rejected, maxRejected)
+	assert.Equal(t, 50, reports[maxInstances-1].MoreRejected)
+	for _, query := range screens() {
+		values, err := url.ParseQuery(query)
+		require.NoError(t, err)
+		of, err := h.open(values)
+		require.NoError(t, err)
+		data, err := of.read(t.Context())
+		text, broken := json.Marshal(shownScreen{data, textOf(err)})
+		require.NoError(t, broken)
+		assert.Less(t, len(text), 1<<20, query)
+		assert.NotContains(t, string(text), "A4999", query)
+	}
+	assert.Equal(t, 5002, h.strip(t.Context()).Instances)
+}

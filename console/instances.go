@@ -3,6 +3,7 @@ package console
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -16,8 +17,11 @@ import (
 )
 
 const (
-	// maxInstances is how many instances are asked.
+	// maxInstances is how many instances are asked and shown: whoever may write to etcd may report any number.
 	maxInstances = 200
+
+	// maxRejected is how many rejected documents of a report are kept.
+	maxRejected = 100
 
 	// etcdTimeout is how long etcd may take to answer.
 	etcdTimeout = 5 * time.Second
@@ -87,11 +91,14 @@ type instances struct {
 
 	mu      sync.Mutex // guards what follows
 	known   store.Deployment
+	more    int // instances that are left out of it
 	err     error
 	at      time.Time
 	reading chan struct{} // closed when etcd has answered, nil while it is not asked
 	good    []etcd.Report // that etcd had when it answered last
 	goodAt  time.Time
+
+	goodMore int // that are left out of good
 }
 
 func newInstances(o *Options) *instances {
@@ -109,22 +116,23 @@ func (of *instances) list(ctx context.Context) ([]instance, error) {
 	if of.local != nil {
 		return []instance{*of.local}, nil
 	}
-	reports, err := of.reports(ctx)
+	reports, more, err := of.reports(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var all []instance
 	for _, r := range reports {
 		i := instance{name: r.Instance, address: r.Inspect, base: "http://" + r.Inspect + "/", client: of.remote, token: of.token}
-		switch {
-		case r.Inspect == "":
+		if r.Inspect == "" {
 			i.problem = "it does not report where its inspect handler is: set Options.Inspect of its source"
-		case len(all) >= maxInstances:
-			i.problem = "there are too many instances to ask all of them"
 		}
 		all = append(all, i)
 	}
 	slices.SortFunc(all, func(a, b instance) int { return strings.Compare(a.name, b.name) })
+	if more > 0 {
+		problem := fmt.Sprintf("the console asks and shows %d instances, first of all those that it knew before: are all of these reports true?", maxInstances)
+		all = append(all, instance{name: fmt.Sprintf("%d more", more), problem: problem})
+	}
 	return all, nil
 }
 
@@ -172,26 +180,56 @@ func (of *instances) read(done chan struct{}) {
 	found, err := of.store.Deployment(ctx)
 	of.mu.Lock()
 	defer of.mu.Unlock()
+	of.more = of.bound(&found)
 	of.known, of.err, of.at, of.reading = found, err, time.Now(), nil
 	if err == nil {
-		of.good, of.goodAt = found.Instances, of.at
+		of.good, of.goodMore, of.goodAt = found.Instances, of.more, of.at
 	}
 	close(done)
 }
 
-// reports returns the reports of instances. While etcd is away they are those that it had last: rules have to
-// be switched off then, too.
-func (of *instances) reports(ctx context.Context) ([]etcd.Report, error) {
-	d, err := of.deployment(ctx)
-	if err == nil || ctx.Err() != nil {
-		return d.Instances, err
+// bound leaves out what is too much of the reports, and returns how many of them that are. Those of instances
+// that were known before stay, then those whose names come first.
+func (of *instances) bound(d *store.Deployment) (more int) {
+	before := make(map[string]bool, len(of.good))
+	for _, r := range of.good {
+		before[r.Instance] = true
 	}
+	slices.SortStableFunc(d.Instances, func(a, b etcd.Report) int {
+		switch {
+		case before[a.Instance] == before[b.Instance]:
+			return 0
+		case before[a.Instance]:
+			return -1
+		}
+		return 1
+	})
+	d.Unreadable = nil // they are not shown
+	if more = len(d.Instances) - maxInstances; more > 0 {
+		d.Instances = slices.Clone(d.Instances[:maxInstances])
+	}
+	for i := range d.Instances {
+		if r := &d.Instances[i]; len(r.Rejected) > maxRejected {
+			r.MoreRejected += len(r.Rejected) - maxRejected
+			r.Rejected = slices.Clone(r.Rejected[:maxRejected])
+		}
+	}
+	return max(0, more)
+}
+
+// reports returns the reports of instances, and how many more there are. While etcd is away they are those that
+// it had last: rules have to be switched off then, too.
+func (of *instances) reports(ctx context.Context) (reports []etcd.Report, more int, err error) {
+	d, err := of.deployment(ctx)
 	of.mu.Lock()
 	defer of.mu.Unlock()
-	if of.goodAt.IsZero() {
-		return nil, err
+	switch {
+	case err == nil || ctx.Err() != nil:
+		return d.Instances, of.more, err
+	case of.goodAt.IsZero():
+		return nil, 0, err
 	}
-	return of.good, nil
+	return of.good, of.goodMore, nil
 }
 
 // knownSince says when etcd had the reports by which instances are known while it is away.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/penstock-go/penstock/datasource/etcd"
+	"github.com/penstock-go/penstock/datasource/etcd/store"
 	"github.com/penstock-go/penstock/inspect"
 )
 
@@ -76,10 +77,20 @@ func (s instancesScreen) read(ctx context.Context) (any, error) {
 				members[i].Current = d.IsAt(d.Revision, r)
 				members[i].OtherLists = known && !r.HasLists(stored)
 				members[i].addReport(&r)
+				members[i].Revision = revisionOf(&d, r)
 			}
 		}
 	}
 	return members, err
+}
+
+// revisionOf returns the revision of the documents that an instance has: it may have read them at a later one,
+// as etcd counts whatever is written.
+func revisionOf(d *store.Deployment, r etcd.Report) int64 {
+	if d.IsAt(d.Revision, r) {
+		return d.Revision
+	}
+	return r.Revision
 }
 
 // addStatus adds what the instance itself says.

@@ -63,7 +63,7 @@ func (s rulesScreen) read(ctx context.Context) (any, error) {
 
 func progressOf(d *store.Deployment, r etcd.Report) progress {
 	return progress{
-		Instance: r.Instance, Revision: r.Revision, Current: d.IsAt(d.Revision, r), OnCopy: !r.CopiedAt.IsZero(),
+		Instance: r.Instance, Revision: revisionOf(d, r), Current: d.IsAt(d.Revision, r), OnCopy: !r.CopiedAt.IsZero(),
 		HeldBack: r.HeldBack, Rejected: len(r.Rejected) + r.MoreRejected,
 	}
 }

@@ -141,7 +141,8 @@ func (h *handler) addReports(ctx context.Context, s *strip) {
 	}
 	s.Revision = d.Revision
 	if h.Engine == nil {
-		s.Instances = len(d.Instances)
+		_, more, _ := h.fleet.reports(ctx)
+		s.Instances = len(d.Instances) + more
 	}
 	for _, r := range d.Instances {
 		if d.IsAt(d.Revision, r) {

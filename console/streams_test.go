@@ -83,6 +83,29 @@ func TestPageThatIsNotReadIsDropped(t *testing.T) {
 	})
 }
 
+// A request whose body does not come is given up, and its connection closed.
+func TestBodyThatDoesNotComeIsGivenUp(t *testing.T) {
+	for _, path := range []string{"check", "session", "nothing"} {
+		synctest.Test(t, func(t *testing.T) {
+			here, there := net.Pipe()
+			listener := &oneConn{conn: make(chan net.Conn, 1), closed: make(chan struct{})}
+			listener.conn <- there
+			server := &http.Server{Handler: console.Handler(console.Options{Engine: newEngine(t, ordersRule)}), ReadHeaderTimeout: time.Minute}
+			served := make(chan error, 1)
+			go func() { served <- server.Serve(listener) }()
+			require.NoError(t, here.SetReadDeadline(time.Now().Add(time.Minute)))
+			_, err := io.WriteString(here, "POST /api/"+path+" HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{")
+			require.NoError(t, err)
+			began := time.Now()
+			_, err = io.Copy(io.Discard, here)
+			require.NoError(t, err, "the server has closed the connection")
+			assert.LessOrEqual(t, time.Since(began), 40*time.Second)
+			require.NoError(t, server.Close())
+			require.ErrorIs(t, <-served, http.ErrServerClosed)
+		})
+	}
+}
+
 // oneConn is a listener that accepts the connections that it is given.
 type oneConn struct {
 	conn   chan net.Conn

@@ -3,7 +3,6 @@ package core
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/penstock-go/penstock/core/internal/call"
@@ -11,7 +10,7 @@ import (
 
 // Arrival is a call that does not wait in [Engine.Entry]: its caller decides when to go on.
 // It is for programs that move time themselves, such as simulations. The rules are the
-// same. It must not be used concurrently.
+// same. It must not be used concurrently, nor be copied.
 type Arrival struct {
 	opts      []Option
 	admission admission
@@ -21,25 +20,25 @@ type Arrival struct {
 	done      bool
 }
 
-// Arrive begins a call of the resource that arrives at the engine's present
-// instant. Wake is called when the call, waiting in a queue, should go on before
-// time demands it, by the goroutine that moved the queue, perhaps under its lock: it
-// must neither block nor call the engine.
-func (e *Engine) Arrive(ctx context.Context, resource string, wake func(), opts ...Option) *Arrival {
+// Arrive begins a call of a resource of the engine that arrives at its present instant. Wake
+// is called when the call, waiting in a queue, should go on before time demands it, by the
+// goroutine that moved the queue, perhaps under its lock: it must neither block nor call the
+// engine. It may be called for a while after the call is decided.
+//
+// The Arrival may have stood for another call before, which was refused or whose guard has
+// exited. That guard stands for the new call then.
+func (a *Arrival) Arrive(ctx context.Context, e *Engine, resource string, wake func(), opts ...Option) {
 	ctx = call.OrBackground(ctx)
-	a := &Arrival{ctx: ctx}
 	tokens, _, err := call.SizeOf(opts)
 	if ended := ctx.Err(); ended != nil {
 		err = ended
 	}
-	a.err, a.done = err, err != nil
-	a.opts = slices.Clone(opts)
+	*a = Arrival{opts: append(a.opts[:0], opts...), ctx: ctx, err: err, done: err != nil}
 	var q call.Request
 	q.Init(resource, e.clock.Now(), tokens)
 	q.Read(ctx, a.opts)
 	a.admission.begin(e.resources.get(resource), &q)
 	a.admission.wait.wake = wake
-	return a
 }
 
 // Proceed goes on with the call at the engine's present instant. It returns true

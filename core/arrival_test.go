@@ -95,3 +95,42 @@ func TestAnArrivalGivesUpWhenItsContextOrTheEngineEnds(t *testing.T) {
 		require.ErrorIs(t, err, core.ErrClosed)
 	}
 }
+
+// An arrival whose call has ended stands for another one as a new one would.
+func TestAnArrivalIsUsedAgain(t *testing.T) {
+	e, c := newEngine(t, flow.Rule{Resource: "r", Limit: 1, Origin: "mobile"}, throttle("queue", 1, time.Minute))
+	again := new(core.Arrival)
+	decide := func(of *core.Arrival, resource string, opts ...core.Option) (done bool, err error) {
+		of.Arrive(t.Context(), e, resource, func() {}, opts...)
+		_, done = of.Proceed()
+		guard, err := of.Result()
+		if done {
+			guard.Exit()
+		}
+		return done, err
+	}
+	_, err := decide(again, "r", core.Origin("mobile"))
+	require.NoError(t, err)
+	_, err = decide(again, "r", core.Origin("mobile"))
+	require.Error(t, err)
+	_, err = decide(again, "r")
+	require.NoError(t, err, "it is no longer the call of mobile, nor refused")
+	_, err = decide(again, "r", core.Tokens(0))
+	require.ErrorIs(t, err, core.ErrInvalid)
+	_, err = decide(again, "queue")
+	require.NoError(t, err)
+	done, _ := decide(again, "queue")
+	require.False(t, done, "it waits")
+	c.Advance(time.Second)
+	_, done = again.Proceed()
+	require.True(t, done)
+	guard, err := again.Result()
+	require.NoError(t, err)
+	guard.Exit()
+	for name, passed := range map[string]int{"r": 2, "queue": 2} {
+		s := e.Resource(name).Snapshot()
+		assert.EqualValues(t, passed, s.Passed, name)
+		assert.Zero(t, s.InFlight, name)
+		assert.Zero(t, s.Waiting, name)
+	}
+}

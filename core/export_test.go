@@ -1,6 +1,7 @@
 package core
 
 import (
+	"context"
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core/internal/call"
 	"github.com/penstock-go/penstock/core/internal/inforce"
@@ -60,3 +61,10 @@ func (e *Engine) PastNames() int {
 const (
 	MaxSwitches = maxSwitches
 )
+
+// Arrive returns an arrival of a call.
+func (e *Engine) Arrive(ctx context.Context, resource string, wake func(), opts ...Option) *Arrival {
+	a := new(Arrival)
+	a.Arrive(ctx, e, resource, wake, opts...)
+	return a
+}

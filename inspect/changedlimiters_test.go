@@ -7,8 +7,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/penstock-go/penstock/access"
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/list"
 	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
 )
@@ -43,25 +45,8 @@ func TestChangedLimitersAreKeptForATime(t *testing.T) {
 	c.Advance(500 * time.Millisecond)
 	require.Empty(t, l.limiters(engine).Limiters, "found anew")
 
-	l.unchanged = c.Now().Add(time.Minute) // as if it had taken long
-	l.known.MoreLimiters = 7
-	c.Advance(59 * time.Second)
-	require.Equal(t, 7, l.limiters(engine).MoreLimiters, "no state has changed since")
-	c.Advance(time.Second)
-	require.Zero(t, l.limiters(engine).MoreLimiters, "it is kept no longer than a minute")
-	l.unchanged = c.Now().Add(time.Minute)
 	fail()
-	require.Len(t, l.limiters(engine).Limiters, 1, "a state has changed")
-
-	engine.Close()
-	engine = core.New(core.Config{Clock: c, MaxEvents: -1})
-	defer engine.Close()
-	load("1")
-	l = changedLimiters{}
-	require.Empty(t, l.limiters(engine).Limiters)
-	l.unchanged = c.Now().Add(time.Minute)
-	fail()
-	require.Len(t, l.limiters(engine).Limiters, 1, "this engine keeps no events")
+	require.Len(t, l.limiters(engine).Limiters, 1)
 
 	keep()
 	require.NoError(t, engine.Control(rule.Key{Kind: "breaker", Name: "b"}, "open"))
@@ -70,6 +55,35 @@ func TestChangedLimitersAreKeptForATime(t *testing.T) {
 	require.NoError(t, engine.Control(rule.Key{Kind: "breaker", Name: "b"}, ""))
 	load("2")
 	require.Empty(t, l.limiters(engine).Limiters, "and so does who pushes")
+}
+
+// A list is missing, and no call has come since: the engine tells of that only once somebody looks.
+func TestWhatChangesWithoutBeingToldIsFound(t *testing.T) {
+	c, lists := clock.NewVirtual(time.Unix(1e9, 0)), list.NewRegistry()
+	engine := core.New(core.Config{Clock: c, Lists: lists})
+	defer engine.Close()
+	set, err := rules.Parse("", []byte(`
+access: [{name: a, resource: orders, attribute: origin, list: banned}]
+breaker: [{name: b, resource: orders, threshold: 0.5}]
+`))
+	require.NoError(t, err)
+	require.NoError(t, engine.Load(set))
+	enter := func() {
+		guard, err := engine.Entry(t.Context(), "orders")
+		require.NoError(t, err)
+		guard.Exit()
+	}
+	enter()
+	var l changedLimiters
+	found := l.limiters(engine).Limiters
+	require.Len(t, found, 1)
+	assert.Equal(t, access.ListMissing, found[0].State)
+	banned, err := new(list.Builder).Build(t.Context())
+	require.NoError(t, err)
+	lists.Set("banned", banned)
+	l.until = c.Now().Add(maxKept) // as if it had taken long
+	c.Advance(maxKept)
+	require.Empty(t, l.limiters(engine).Limiters, "the list is there")
 }
 
 func TestWhatIsFoundIsKeptInProportion(t *testing.T) {

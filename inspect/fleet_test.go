@@ -109,7 +109,9 @@ func TestStatusInAnOutageTellsWhatPasses(t *testing.T) {
 	for end := c.Now().Add(6 * time.Second); c.Now() < end; c.Advance(5 * time.Millisecond) {
 		isDown = end.Sub(c.Now()) < 3*time.Second
 		for _, r := range set.Flow {
-			arrivals = append(arrivals, e.Arrive(context.Background(), r.Resource, func() {}))
+			a := new(core.Arrival)
+			a.Arrive(context.Background(), e, r.Resource, func() {})
+			arrivals = append(arrivals, a)
 		}
 		arrivals = slices.DeleteFunc(arrivals, func(a *core.Arrival) bool {
 			_, done := a.Proceed()

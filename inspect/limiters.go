@@ -181,7 +181,7 @@ func (c *limiterCollector) add(resource string, of *core.RuleSnapshot) {
 // prune leaves out all but the limiters that matter most.
 func (c *limiterCollector) prune() {
 	slices.SortFunc(c.limiters, func(a, b collectedLimiter) int {
-		return cmp.Or(a.compareState(&b), a.compareCalls(&b), a.compareName(&b))
+		return cmp.Or(a.compareState(&b), a.compareCalls(&b), a.compareName(&b.Limiter))
 	})
 	if left := len(c.limiters) - maxLimiters; left > 0 {
 		clear(c.limiters[maxLimiters:])
@@ -192,7 +192,7 @@ func (c *limiterCollector) prune() {
 
 func (c *limiterCollector) result() Limiters {
 	c.prune()
-	slices.SortFunc(c.limiters, func(a, b collectedLimiter) int { return cmp.Or(a.compareCalls(&b), a.compareName(&b)) })
+	slices.SortFunc(c.limiters, func(a, b collectedLimiter) int { return cmp.Or(a.compareCalls(&b), a.compareName(&b.Limiter)) })
 	shown := 0
 	for i := range c.limiters {
 		l := &c.limiters[i]
@@ -203,7 +203,7 @@ func (c *limiterCollector) result() Limiters {
 			shown++
 		}
 	}
-	slices.SortFunc(c.limiters, func(a, b collectedLimiter) int { return cmp.Or(a.compareState(&b), a.compareName(&b)) })
+	slices.SortFunc(c.limiters, func(a, b collectedLimiter) int { return cmp.Or(a.compareState(&b), a.compareName(&b.Limiter)) })
 	found := Limiters{MoreLimiters: c.more, MoreValues: c.values - shown}
 	for i := range c.limiters {
 		found.Limiters = append(found.Limiters, c.limiters[i].Limiter)
@@ -228,7 +228,7 @@ func (l *collectedLimiter) compareCalls(m *collectedLimiter) int {
 	return cmp.Or(cmp.Compare(m.refused, l.refused), cmp.Compare(m.calls, l.calls))
 }
 
-func (l *collectedLimiter) compareName(m *collectedLimiter) int {
+func (l *Limiter) compareName(m *Limiter) int {
 	return cmp.Or(cmp.Compare(l.Resource, m.Resource), cmp.Compare(l.Kind, m.Kind), cmp.Compare(l.Rule, m.Rule))
 }
 

@@ -9,6 +9,7 @@ import (
 	"hash/crc32"
 	"io"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
@@ -356,7 +357,7 @@ func (r *reader) below(what string, bound int) uint64 {
 }
 
 func (r *reader) count(what string, most int) int {
-	n := r.number("how many " + what + " there are")
+	n := r.number(what)
 	if r.err == nil && n > uint64(most) {
 		r.wrong("there are %d %s: the most is %d", n, what, most)
 	}
@@ -430,15 +431,17 @@ func (r *reader) calls(out *Recording) {
 	if r.err != nil {
 		return
 	}
-	out.Calls = make([]Call, 0, min(count, 1<<16)) // the file may promise more than it has
 	before := clock.Instant(0)
-	for range count {
-		c := Call{Duration: Unknown, SettledAfter: Unknown, Tokens: 1}
-		r.call(&c, before, out)
+	for i := range count {
+		if i == cap(out.Calls) { // the file may promise more than it has
+			out.Calls = slices.Grow(out.Calls, min(count-i, max(1<<16, i)))
+		}
+		out.Calls = append(out.Calls, Call{Duration: Unknown, SettledAfter: Unknown, Tokens: 1})
+		c := &out.Calls[i]
+		r.call(c, before, out)
 		if r.err != nil {
 			return
 		}
-		out.Calls = append(out.Calls, c)
 		before = c.At
 	}
 }

@@ -80,7 +80,8 @@ func (s *simulation) arrive(c *call) error {
 		return fmt.Errorf("more than %d calls wait or are served: lower the rates, maxWait or serviceTime", maxPending)
 	}
 	// Its own context: the deadline of the run is one of another time.
-	c.arrival = c.instance.engine.Arrive(context.Background(), c.stream.resource, func() { s.wake(c) }, c.options...)
+	c.arrival = new(core.Arrival)
+	c.arrival.Arrive(context.Background(), c.instance.engine, c.stream.resource, func() { s.wake(c) }, c.options...)
 	return s.proceed(c)
 }
 
@@ -166,7 +167,8 @@ func (s *simulation) comeTo(c *call) error {
 	if c.guard != nil {
 		ctx = c.guard.Context(ctx)
 	}
-	c.arrival = c.instance.engine.Arrive(ctx, c.server.of.Guard, func() { s.wake(c) }, c.stream.nested...)
+	c.arrival = new(core.Arrival)
+	c.arrival.Arrive(ctx, c.instance.engine, c.server.of.Guard, func() { s.wake(c) }, c.stream.nested...)
 	return s.proceed(c)
 }
 

@@ -10,14 +10,16 @@ func (h *heap[T]) len() int { return len(h.items) }
 
 func (h *heap[T]) push(item T) {
 	h.items = append(h.items, item)
-	for i := len(h.items) - 1; i > 0; {
+	i := len(h.items) - 1
+	for i > 0 {
 		parent := (i - 1) / 2
-		if !h.before(h.items[i], h.items[parent]) {
-			return
+		if !h.before(item, h.items[parent]) {
+			break
 		}
-		h.items[i], h.items[parent] = h.items[parent], h.items[i]
+		h.items[i] = h.items[parent]
 		i = parent
 	}
+	h.items[i] = item
 }
 
 func (h *heap[T]) top() T { return h.items[0] }
@@ -33,18 +35,23 @@ func (h *heap[T]) pop() T {
 
 // sink puts the top into its place after it changed.
 func (h *heap[T]) sink() {
-	for i := 0; ; {
+	if len(h.items) == 0 {
+		return
+	}
+	item, i := h.items[0], 0
+	for {
 		child := 2*i + 1
 		if child >= len(h.items) {
-			return
+			break
 		}
 		if right := child + 1; right < len(h.items) && h.before(h.items[right], h.items[child]) {
 			child = right
 		}
-		if !h.before(h.items[child], h.items[i]) {
-			return
+		if !h.before(h.items[child], item) {
+			break
 		}
-		h.items[i], h.items[child] = h.items[child], h.items[i]
+		h.items[i] = h.items[child]
 		i = child
 	}
+	h.items[i] = item
 }

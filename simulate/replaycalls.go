@@ -20,7 +20,7 @@ type replayCalls struct {
 	lasting  [][]int32     // of each resource, the calls whose length is known
 	warm     clock.Instant // calls that arrive before it only warm the engines up
 	seed     uint64
-	texts    map[uint64]string // of hashes
+	texts    map[uint64]any // of hashes
 
 	ownOrigins bool // some calls have an attribute in place of a caller
 
@@ -30,7 +30,7 @@ type replayCalls struct {
 func newReplayCalls(of *recording.Recording, options ReplayOptions) *replayCalls {
 	c := &replayCalls{
 		Recording: of, arrivals: make([]int32, len(of.Calls)), lasting: make([][]int32, len(of.Resources)),
-		seed: options.Seed, texts: make(map[uint64]string), ownOrigins: of.Hashed && haveOwnOrigins(of),
+		seed: options.Seed, texts: make(map[uint64]any), ownOrigins: of.Hashed && haveOwnOrigins(of),
 	}
 	from, until := of.Span()
 	switch warmUp := options.WarmUp; {

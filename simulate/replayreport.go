@@ -234,26 +234,23 @@ func (r *reporter) countInFlight() {
 // recordedInFlight counts the calls that were under way at a time when they were recorded.
 func recordedInFlight(of *recording.Recording) inFlightCounts {
 	type ended struct {
-		at    clock.Instant
-		index int
+		at       clock.Instant
+		resource uint16
 	}
-	var ends []ended
-	for i := range of.Calls {
-		if c := &of.Calls[i]; c.Outcome == recording.Passed && c.Duration >= 0 {
-			ends = append(ends, ended{c.At.Add(min(c.Duration, MaxDuration)), i})
-		}
-	}
-	slices.SortFunc(ends, func(a, b ended) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.index, b.index)) })
-	counts, next := newInFlightCounts(len(of.Resources)), 0
+	ends := heap[ended]{before: func(a, b ended) bool { return a.at < b.at }}
+	counts := newInFlightCounts(len(of.Resources))
 	for i := range of.Calls {
 		c := &of.Calls[i]
 		if c.Outcome != recording.Passed {
 			continue
 		}
-		for ; next < len(ends) && ends[next].at <= c.At && ends[next].index < i; next++ {
-			counts.end(of.Calls[ends[next].index].Resource)
+		for ends.len() > 0 && ends.top().at <= c.At {
+			counts.end(ends.pop().resource)
 		}
 		counts.begin(c.Resource)
+		if c.Duration >= 0 {
+			ends.push(ended{c.At.Add(min(c.Duration, MaxDuration)), c.Resource})
+		}
 	}
 	return counts
 }

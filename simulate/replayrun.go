@@ -27,6 +27,7 @@ type replay struct {
 	waiting int
 
 	woken []*replayCall
+	spare []*replayCall // that have ended, for others
 
 	unjudged unjudged
 	rules    []rule.Key // that have refused calls
@@ -44,11 +45,12 @@ type replayOutcome struct {
 	what recording.Outcome
 }
 
-// replayCall is a call that is waiting or under way.
+// replayCall is a call that is waiting or under way. When it has ended, another one takes its place.
 type replayCall struct {
-	index   int32
-	arrival *core.Arrival
-	guard   *core.Guard
+	index   int32 // -1 once it has ended
+	arrival core.Arrival
+	wake    func()
+	guard   *core.Guard    // once it has passed
 	context *replayContext // nil if nothing ends its wait
 	timer   uint64         // the number of the event that ends its wait
 	woken   bool
@@ -72,6 +74,7 @@ type replayEvent struct {
 	kind   replayEventKind
 	number uint64
 	call   *replayCall
+	index  int32 // of the call: if call has another one, this one has ended
 	tokens int32 // of a settlement
 	flags  recording.Flags
 }
@@ -214,24 +217,27 @@ func (r *replay) runUntil(until clock.Instant) error {
 
 func (r *replay) add(e replayEvent) uint64 {
 	r.added++
-	e.number = r.added
+	e.number, e.index = r.added, e.call.index
 	r.events.push(e)
 	return e.number
 }
 
 func (r *replay) process(e replayEvent) error {
 	c := e.call
+	if c.index != e.index {
+		return nil
+	}
 	switch e.kind {
 	case replaySettles:
 		c.guard.Settle(int(e.tokens))
 	case replayEnds:
 		r.end(c, e.flags)
 	case replayWaitOver:
-		if e.number == c.timer && c.arrival != nil {
+		if e.number == c.timer {
 			return r.proceed(c)
 		}
 	case replayGivesUp:
-		if c.arrival != nil {
+		if c.guard == nil {
 			c.context.err = context.DeadlineExceeded
 			return r.proceed(c)
 		}
@@ -251,7 +257,7 @@ func (r *replay) arrive(index int32) error {
 	if r.waiting++; r.waiting > maxPending {
 		return fmt.Errorf("simulate: more than %d calls wait or are under way", maxPending)
 	}
-	c := &replayCall{index: index}
+	c := r.newCall(index)
 	ctx := context.Background()
 	if at, cancelled, ok := deadlineOf(call); ok {
 		c.context = &replayContext{Context: ctx}
@@ -264,8 +270,30 @@ func (r *replay) arrive(index int32) error {
 	if len(r.engines) > 1 {
 		e = r.engines[call.Instance]
 	}
-	c.arrival = e.Arrive(ctx, r.calls.Resources[call.Resource], func() { r.wake(c) }, r.calls.optionsOf(call)...)
+	c.arrival.Arrive(ctx, e, r.calls.Resources[call.Resource], c.wake, r.calls.optionsOf(call)...)
 	return r.proceed(c)
+}
+
+// newCall returns a call, in the place of one that has ended if there is one.
+func (r *replay) newCall(index int32) (c *replayCall) {
+	if last := len(r.spare) - 1; last >= 0 {
+		c, r.spare = r.spare[last], r.spare[:last]
+		c.context, c.timer = nil, 0
+	} else {
+		c = new(replayCall)
+		c.wake = func() { r.wake(c) }
+	}
+	c.index = index
+	return c
+}
+
+// ended says that a call needs its place no more.
+func (r *replay) ended(c *replayCall) {
+	r.waiting--
+	c.index, c.guard = -1, nil
+	if !c.woken {
+		r.spare = append(r.spare, c)
+	}
 }
 
 func (r *replay) wake(c *replayCall) {
@@ -277,8 +305,8 @@ func (r *replay) wake(c *replayCall) {
 
 // proceed goes on with a call that is not decided yet.
 func (r *replay) proceed(c *replayCall) error {
-	if c.arrival == nil {
-		return nil
+	if c.index < 0 || c.guard != nil {
+		return nil // it is decided
 	}
 	c.timer = 0
 	after, done := c.arrival.Proceed()
@@ -294,12 +322,11 @@ func (r *replay) proceed(c *replayCall) error {
 // decided notes what became of a call, and has it end if it has passed.
 func (r *replay) decided(c *replayCall) error {
 	guard, err := c.arrival.Result()
-	c.arrival = nil
 	call := &r.calls.Calls[c.index]
 	o := &r.outcomes[c.index]
 	*o = replayOutcome{wait: r.now.Sub(call.Arrived()), rule: -1}
 	if err != nil {
-		r.waiting--
+		defer r.ended(c)
 		return r.notPassed(c, o, err)
 	}
 	c.guard = guard
@@ -353,7 +380,7 @@ func (r *replay) keep(index int32) {
 
 // end ends a call that has passed.
 func (r *replay) end(c *replayCall, flags recording.Flags) {
-	r.waiting--
+	defer r.ended(c)
 	r.inFlight.end(r.calls.Calls[c.index].Resource)
 	switch {
 	case flags&recording.Cancelled != 0:
@@ -365,7 +392,6 @@ func (r *replay) end(c *replayCall, flags recording.Flags) {
 		c.guard.MarkIgnored()
 	}
 	c.guard.Exit()
-	c.guard = nil
 }
 
 // replayed returns what became of a call.

@@ -42,7 +42,8 @@ func testQueueOrder(ctx context.Context, t *target, random *rand.Rand) {
 func (t *target) enqueue() *waiter {
 	w := &waiter{call: &call{name: t.name, tokens: 1, group: groupOf(""), before: t.engine.clock.Now()}}
 	w.ctx, w.cancel = context.WithCancel(context.Background())
-	w.arrival = t.engine.Arrive(w.ctx, w.name, func() {})
+	w.arrival = new(core.Arrival)
+	w.arrival.Arrive(w.ctx, t.engine.Engine, w.name, func() {})
 	t.poll(w)
 	return w
 }

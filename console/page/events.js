@@ -22,7 +22,7 @@ const words = {
   recharge: (e) => [rule(e), by(e), why(e)],
   warning: (e) => [e.rule || e.kind ? rule(e) : "", e.resource ? [" on ", linkTo(e.resource, 60)] : "", why(e)],
   list: (e) => ["list ", h("b", null, name(e.resource ?? "")), ` ${plain(e.to ?? "")}${why(e)}`],
-  fleet: (e) => [`backend of the fleet${why(e)}`],
+  fleet: (e) => [e.error ? `backend of the fleet: ${plain(e.error.replace(/^fleet: /, ""), 300)}` : plain(e.text ?? "", 300)],
 };
 
 const released = (e) => (e.ended ? " released: its time is over" : " released");

@@ -50,11 +50,11 @@ function tileList(s) {
     tile("calls", number(last(all)), "/s", trend(all, "pass")),
     tile("refused", number(last(share)), "%", trend(share, "refuse")),
     tile("failed", number(last(failed)), "/s", trend(failed, "wait")),
-    tile("in flight", number(flight), slow ? `highest p99 ${duration(slow)}` : "", trend(s.sum.passed, "plain")),
+    tile("in flight", number(flight), slow ? `p99 ${duration(slow)}` : ""),
   ];
 }
 
-const tile = (title, value, unit, chart) => h("div", { class: "card tile" }, h("div", { class: "l" }, h("span", null, title), h("span", null, "60 s")),
+const tile = (title, value, unit, chart) => h("div", { class: "card tile" }, h("div", { class: "l" }, h("span", null, title), h("span", null, chart ? "60 s" : "now")),
   h("div", { class: "v n" }, value, h("small", { class: "dim n" }, ` ${unit}`)), chart);
 
 function resourceTable(s, sort, match) {

@@ -71,7 +71,8 @@ func fromOutside(engine *core.Engine) Try {
 // overload has calls arrive, which stay under way or wait, until one is refused.
 func overload(engine *core.Engine, opts []core.Option) error {
 	for range callsUnderWay {
-		arrival := engine.Arrive(context.Background(), resource, func() {}, opts...)
+		var arrival core.Arrival
+		arrival.Arrive(context.Background(), engine, resource, func() {}, opts...)
 		if _, decided := arrival.Proceed(); !decided {
 			continue // it waits
 		}
