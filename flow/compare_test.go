@@ -1,4 +1,4 @@
-package rule_test
+package flow_test
 
 import (
 	"slices"
