@@ -2,6 +2,7 @@ package core
 
 import (
 	"context"
+
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core/internal/call"
 	"github.com/penstock-go/penstock/core/internal/inforce"
