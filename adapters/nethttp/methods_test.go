@@ -23,17 +23,15 @@ func TestRuleForOneMethodOfARouteForAllIsWarnedOf(t *testing.T) {
 		pattern string
 		rules   []flow.Rule
 		warns   bool
-		inner   bool // the mux is within another handler
 	}{
-		"one method":            {"/login", []flow.Rule{{Resource: "POST:/login", Limit: 5}}, true, false},
-		"of a host":             {"example.com/login", []flow.Rule{{Resource: "POST:example.com/login", Limit: 5}}, true, false},
-		"another method":        {"/login", []flow.Rule{{Resource: "PUT:/login", Limit: 5}}, true, false},
-		"two methods":           {"/login", []flow.Rule{{Resource: "POST:/login", Limit: 5}, {Resource: "PUT:/login", Limit: 5}}, true, false},
-		"the route has one":     {"POST /login", []flow.Rule{{Resource: "POST:/login", Limit: 5}}, false, false},
-		"all by a pattern":      {"/login", []flow.Rule{{Match: "*:/login", Shared: true, Limit: 5}}, false, false},
-		"the rest by a pattern": {"/login", []flow.Rule{{Match: "*", Limit: 50}, {Resource: "POST:/login", Limit: 5}}, false, false},
-		"another route":         {"/login", []flow.Rule{{Resource: "POST:/logins", Limit: 5}}, false, false},
-		"of an inner mux":       {"/login", []flow.Rule{{Resource: "POST:/login", Limit: 5}}, true, true},
+		"one method":            {"/login", []flow.Rule{{Resource: "POST:/login", Limit: 5}}, true},
+		"of a host":             {"example.com/login", []flow.Rule{{Resource: "POST:example.com/login", Limit: 5}}, true},
+		"another method":        {"/login", []flow.Rule{{Resource: "PUT:/login", Limit: 5}}, true},
+		"two methods":           {"/login", []flow.Rule{{Resource: "POST:/login", Limit: 5}, {Resource: "PUT:/login", Limit: 5}}, true},
+		"the route has one":     {"POST /login", []flow.Rule{{Resource: "POST:/login", Limit: 5}}, false},
+		"all by a pattern":      {"/login", []flow.Rule{{Match: "*:/login", Shared: true, Limit: 5}}, false},
+		"the rest by a pattern": {"/login", []flow.Rule{{Match: "*", Limit: 50}, {Resource: "POST:/login", Limit: 5}}, false},
+		"another route":         {"/login", []flow.Rule{{Resource: "POST:/logins", Limit: 5}}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var log bytes.Buffer
@@ -43,11 +41,6 @@ func TestRuleForOneMethodOfARouteForAllIsWarnedOf(t *testing.T) {
 			mux.HandleFunc(test.pattern, ok)
 			mux.HandleFunc("/", ok)
 			guarded := nethttp.Middleware(engine, nethttp.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})(mux)
-			if test.inner {
-				guarded = nethttp.Middleware(engine, nethttp.Options{
-					Logger: slog.New(slog.NewTextHandler(&log, nil)), Resource: nethttp.MuxResource(mux),
-				})(http.HandlerFunc(mux.ServeHTTP))
-			}
 			post := func() {
 				guarded.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/login", http.NoBody))
 			}

@@ -158,17 +158,18 @@ func (h *handler) serve(recorder *recorder, watched http.ResponseWriter, r *http
 	}()
 	h.next.ServeHTTP(watched, r)
 	returned = true
-	h.checkMethods(r, resource)
+	if h.byDefault {
+		h.checkMethods(r)
+	}
 	if h.byDefault && h.wasServedByAnother(r, resource, pattern, recorder.status) {
 		h.warnOfRoutes(r, resource)
 	}
 }
 
 // checkMethods warns of rules for one method of the route that has served the request, if that
-// serves all and resources are named after routes.
-func (h *handler) checkMethods(r *http.Request, resource string) {
-	method, route := splitPattern(r.Pattern)
-	if method == "" && route != "" && (h.byDefault || isNamedAfter(resource, r.Pattern)) {
+// serves all.
+func (h *handler) checkMethods(r *http.Request) {
+	if method, route := splitPattern(r.Pattern); method == "" && route != "" {
 		h.methods.Check(route)
 	}
 }
