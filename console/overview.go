@@ -83,8 +83,7 @@ type resourceRow struct {
 type refuser struct {
 	Kind   rule.Kind `json:"kind"`
 	Rule   string    `json:"rule"`
-	Second uint64    `json:"second"`
-	Minute uint64    `json:"minute"`
+	Minute uint64    `json:"minute"`        // refused in it
 	Off    bool      `json:"off,omitempty"` // it is switched off, on an instance at least
 }
 
@@ -181,7 +180,7 @@ func (row *resourceRow) add(r *inspect.Resource) {
 	for i := range r.Rules {
 		of := &r.Rules[i]
 		row.Off = row.Off || of.Off
-		addRefuser(row.rules, refuser{of.Kind, of.Rule, valueOf(of.Second), valueOf(of.Minute), of.Off})
+		addRefuser(row.rules, refuser{of.Kind, of.Rule, valueOf(of.Minute), of.Off})
 	}
 }
 
@@ -195,7 +194,6 @@ func addRefuser(to map[rule.Key]*refuser, r refuser) {
 		of = &refuser{Kind: r.Kind, Rule: r.Rule}
 		to[key] = of
 	}
-	of.Second += r.Second
 	of.Minute += r.Minute
 	of.Off = of.Off || r.Off
 }

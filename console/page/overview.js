@@ -75,5 +75,5 @@ function refusers(list) {
   if (!list.length) return none("Nothing was refused in the last minute.");
   const most = list[0].minute;
   return h("ul", { class: "list" }, list.map((r) => h("li", { "data-key": `${r.kind}/${r.rule}`.slice(0, 300) }, h("span", { class: "grow" }, h("b", null, name(r.rule, 60)), " ", h("span", { class: "dim" }, plain(r.kind)), r.off && tag("off", "wait")),
-    bar(r.minute / most, "full"), h("span", { class: "n" }, `${number(r.second)}/s`))));
+    bar(r.minute / most, "full"), h("span", { class: "n" }, `${number(r.minute)}/min`))));
 }
