@@ -30,7 +30,7 @@ function draw(body, form, s, sort, match) {
   show(chart, legend(["pass", "passed"], ["wait", "passed after a wait"], ["refuse", "refused"], [null, "▾ events"]),
     stacked(s.sum, { width: widthOf(chart), height: 130, events, label: "calls a second in the last minute" }));
   show(two.querySelector("#rows"), s.resources.length ? resourceTable(s, sort, match) : none(match ? "No resource matches." : "No calls yet, and no rule names a resource."));
-  show(two.lastChild, card("What refuses", refusers(s.refusers)), card("Events", h("div", { class: "scroll", tabindex: 0 }, s.events.length ? eventList(s.events) : none("Nothing has happened yet."))));
+  show(two.lastChild, card("What refuses, last minute", refusers(s.refusers)), card("Events", h("div", { class: "scroll", tabindex: 0 }, s.events.length ? eventList(s.events) : none("Nothing has happened yet."))));
 }
 
 // absent names the instances whose calls are missing.
@@ -75,5 +75,5 @@ function refusers(list) {
   if (!list.length) return none("Nothing was refused in the last minute.");
   const most = list[0].minute;
   return h("ul", { class: "list" }, list.map((r) => h("li", { "data-key": `${r.kind}/${r.rule}`.slice(0, 300) }, h("span", { class: "grow" }, h("b", null, name(r.rule, 60)), " ", h("span", { class: "dim" }, plain(r.kind)), r.off && tag("off", "wait")),
-    bar(r.minute / most, "full"), h("span", { class: "n" }, `${number(r.minute)}/min`))));
+    bar(r.minute / most, "full"), h("span", { class: "n" }, number(r.minute)))));
 }
