@@ -194,14 +194,7 @@ func TestInstancesThatTellHugeNumbersAreNamed(t *testing.T) {
 			_ = json.NewEncoder(w).Encode(enlarged(value, name))
 		})})
 		for _, query := range screens() {
-			values, err := url.ParseQuery(query)
-			require.NoError(t, err)
-			of, err := h.open(values)
-			require.NoError(t, err)
-			data, err := of.read(t.Context())
-			text, broken := json.Marshal(shownScreen{data, textOf(err)})
-			require.NoError(t, broken, "%s: %s", name, query)
-			if strings.Contains(string(text), errNotTrue.Error()) {
+			if text := screenText(t, h, query); strings.Contains(text, errNotTrue.Error()) {
 				named++
 			}
 		}
@@ -232,15 +225,21 @@ func TestForgedReportsAreANumber(t *testing.T) {
 	assert.Len(t, reports[maxInstances-1].Rejected, maxRejected)
 	assert.Equal(t, 50, reports[maxInstances-1].MoreRejected)
 	for _, query := range screens() {
-		values, err := url.ParseQuery(query)
-		require.NoError(t, err)
-		of, err := h.open(values)
-		require.NoError(t, err)
-		data, err := of.read(t.Context())
-		text, broken := json.Marshal(shownScreen{data, textOf(err)})
-		require.NoError(t, broken)
+		text := screenText(t, h, query)
 		assert.Less(t, len(text), 1<<20, query)
-		assert.NotContains(t, string(text), "A4999", query)
+		assert.NotContains(t, text, "A4999", query)
 	}
 	assert.Equal(t, 5002, h.strip(t.Context()).Instances)
+}
+
+// screenText returns what a page is told of a screen.
+func screenText(t *testing.T, h *handler, query string) string {
+	values, err := url.ParseQuery(query)
+	require.NoError(t, err)
+	of, err := h.open(values)
+	require.NoError(t, err)
+	data, err := of.read(t.Context())
+	text, broken := json.Marshal(shownScreen{data, textOf(err)})
+	require.NoError(t, broken, query)
+	return string(text)
 }
