@@ -213,15 +213,14 @@ func TestForgedReportsAreANumber(t *testing.T) {
 		})
 	}
 	forged.Instances = append(forged.Instances, h.fleet.known.Instances...)
-	h.fleet.more = h.fleet.bound(&forged)
-	h.fleet.known = forged
+	h.fleet.heard(forged, nil)
 	all, err := h.fleet.list(t.Context())
 	require.NoError(t, err)
 	require.Len(t, all, maxInstances+1)
 	assert.Equal(t, "4802 more", all[maxInstances].name)
 	assert.Contains(t, all[maxInstances].problem, "200 instances")
 	assert.Equal(t, []string{"a", "b"}, []string{all[maxInstances-2].name, all[maxInstances-1].name})
-	reports := forged.Instances
+	reports := h.fleet.known.Instances
 	assert.Len(t, reports[maxInstances-1].Rejected, maxRejected)
 	assert.Equal(t, 50, reports[maxInstances-1].MoreRejected)
 	for _, query := range screens() {

@@ -180,12 +180,18 @@ func (of *instances) read(done chan struct{}) {
 	found, err := of.store.Deployment(ctx)
 	of.mu.Lock()
 	defer of.mu.Unlock()
+	of.heard(found, err)
+	of.reading = nil
+	close(done)
+}
+
+// heard notes what etcd has answered. The caller holds of.mu.
+func (of *instances) heard(found store.Deployment, err error) {
 	of.more = of.bound(&found)
-	of.known, of.err, of.at, of.reading = found, err, time.Now(), nil
+	of.known, of.err, of.at = found, err, time.Now()
 	if err == nil {
 		of.good, of.goodMore, of.goodAt = found.Instances, of.more, of.at
 	}
-	close(done)
 }
 
 // bound leaves out what is too much of the reports, and returns how many of them that are. Those of instances
