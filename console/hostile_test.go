@@ -213,7 +213,7 @@ func TestForgedReportsAreANumber(t *testing.T) {
 		})
 	}
 	forged.Instances = append(forged.Instances, h.fleet.known.Instances...)
-	h.fleet.heard(forged, nil)
+	h.fleet.heard(forged, nil, h.fleet.at)
 	all, err := h.fleet.list(t.Context())
 	require.NoError(t, err)
 	require.Len(t, all, maxInstances+1)

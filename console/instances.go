@@ -180,15 +180,15 @@ func (of *instances) read(done chan struct{}) {
 	found, err := of.store.Deployment(ctx)
 	of.mu.Lock()
 	defer of.mu.Unlock()
-	of.heard(found, err)
+	of.heard(found, err, time.Now())
 	of.reading = nil
 	close(done)
 }
 
-// heard notes what etcd has answered. The caller holds of.mu.
-func (of *instances) heard(found store.Deployment, err error) {
+// heard notes what etcd has answered, and when. The caller holds of.mu.
+func (of *instances) heard(found store.Deployment, err error, at time.Time) {
 	of.more = of.bound(&found)
-	of.known, of.err, of.at = found, err, time.Now()
+	of.known, of.err, of.at = found, err, at
 	if err == nil {
 		of.good, of.goodMore, of.goodAt = found.Instances, of.more, of.at
 	}
