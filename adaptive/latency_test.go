@@ -324,6 +324,9 @@ func TestMaxDelayBelowTheBaselineStillLetsTheServiceWork(t *testing.T) {
 }
 
 func TestLimitFindsTheCapacityOfTheService(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine, and long")
+	}
 	t.Parallel()
 	for _, workers := range []int{1, 3, 8, 40} {
 		s := newGateScene(t, adaptive.Rule{})

@@ -94,6 +94,9 @@ func TestMeanResponseTimeFollowsTheService(t *testing.T) {
 // With calls of one priority, of which it is not known who makes them or which are all of one
 // caller, nothing is refused while a limit is not reached.
 func TestLimitRefusesNothingWhilePlacesAreFree(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine, and long")
+	}
 	t.Parallel()
 	for _, r := range []adaptive.Rule{
 		{Concurrency: 1}, {Concurrency: 4}, {Concurrency: 20}, {QPS: 3}, {QPS: 20}, {QPS: 200}, {Concurrency: 4, QPS: 30},
@@ -118,6 +121,9 @@ func TestLimitRefusesNothingWhilePlacesAreFree(t *testing.T) {
 
 // Important calls need a part of a limit and come at random. Others want the rest many times.
 func TestImportantCallsAreServedAtSmallLimits(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine, and long")
+	}
 	t.Parallel()
 	const service = 50 * time.Millisecond
 	limits := []adaptive.Rule{{QPS: 20}, {Concurrency: 20}, {QPS: 50}, {Concurrency: 50}, {QPS: 200}, {Concurrency: 200}}

@@ -44,6 +44,9 @@ func paced(t *testing.T, passes []clock.Instant, distance, behind time.Duration,
 
 // Each queue lets calls go on at its distance; the last one decides when they pass.
 func TestEveryQueueSpacesTheCallsThatItLetsGoOn(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine, and long")
+	}
 	own := flow.Rule{Name: "own", Match: "*", Limit: 10, Algorithm: flow.Throttle, MaxWait: time.Second}
 	shared := flow.Rule{Name: "shared", Match: "*", Shared: true, Limit: 100, Algorithm: flow.Throttle, MaxWait: time.Second}
 	half := flow.Rule{Name: "half", Match: "[a-e]*", Shared: true, Limit: 40, Algorithm: flow.Throttle, MaxWait: time.Second}

@@ -142,6 +142,9 @@ func TestWhatCountsAsGone(t *testing.T) {
 }
 
 func TestManyDocumentsThatClash(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine, and long")
+	}
 	source := newMemory("memory")
 	e, rejected := guarded(t, source)
 	var change core.Change

@@ -146,6 +146,9 @@ func TestQuietOriginsPassWhileTheWindowOfAnotherIsFull(t *testing.T) {
 // them, one whose own window lets a twentieth of a percent of its calls through costs
 // them no more than what it passes itself.
 func TestManyQuietOriginsLoseLittleToALoudOne(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine, and long")
+	}
 	shared := throttle("", 100, 50*time.Millisecond)
 	shared.Name, shared.Match, shared.Shared = "shared", "*", true
 	pass := func(loud bool) (passed int) {

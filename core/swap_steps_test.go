@@ -130,6 +130,9 @@ func TestNoStepOfASwapHoldsTheLockThatNewNamesTake(t *testing.T) {
 // However many resources there are, one call looks at a few of them, and all are
 // forgotten in the end.
 func TestASweepIsDoneInSmallSlices(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine, and long")
+	}
 	const names, ruled = 20_000, 3
 	var set []flow.Rule
 	for i := range ruled {
@@ -164,6 +167,9 @@ func TestASweepIsDoneInSmallSlices(t *testing.T) {
 
 // A full engine frees slots slice by slice, as new names come.
 func TestAFullEngineForgetsIdleNamesAsNewOnesCome(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine, and long")
+	}
 	const names = 5000
 	e, refusedBy := stepEngine(t, names)
 	for i := range names + 10 {

@@ -22,7 +22,7 @@ func TestEvictionNeverLetsMorePassThanTheLimit(t *testing.T) {
 	const names, callers = 4, 2
 	rounds := longtest.Of(300, 1500)
 	if raceEnabled {
-		rounds = 100 // which take as long
+		rounds = 30 // which take as long
 	}
 	c := clock.NewVirtual(begin)
 	e := core.New(core.Config{Clock: c, Logger: quiet})

@@ -269,6 +269,9 @@ func TestRuleIsSwitchedByItsNameAlone(t *testing.T) {
 }
 
 func TestSwitchesAreBounded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine, and long")
+	}
 	e, _ := newEngine(t, flow.Rule{Name: "p", Match: "p:*"})
 	name := func(i int) core.Scope { return core.Scope{Resource: fmt.Sprint("p:", i)} }
 	for i := range core.MaxSwitches {

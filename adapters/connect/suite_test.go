@@ -24,6 +24,9 @@ import (
 func TestConformance(t *testing.T) {
 	for _, w := range wires() {
 		t.Run(w.name, func(t *testing.T) {
+			if testing.Short() && w.http2 && w.protocol != connect.ProtocolGRPC {
+				t.Skip("long: its calls go over HTTP/1.1, too, and gRPC has calls of all shapes")
+			}
 			switch {
 			case w.http2:
 				adaptertest.RPC(t, harness(w, nil, allShapes()...))
