@@ -148,10 +148,6 @@ var sameLayer = map[string][]string{
 var thirdParties = map[string][]string{
 	"rules":         {"go.yaml.in/yaml/v4"},
 	"soak/overload": {"go.yaml.in/yaml/v4"}, // scenes are files
-
-	// suites of tests
-	"adapters/adaptertest":  {"github.com/stretchr/testify/", "go.uber.org/goleak"},
-	"datasource/sourcetest": {"github.com/stretchr/testify/", "go.uber.org/goleak"},
 }
 
 // testParties is what tests of the root module may import. The parser of YAML is one that package
