@@ -40,6 +40,8 @@ var layers = map[string]int{
 	"internal/valuehash":  2, // hashes of the values of attributes
 	"internal/tenants":    2, // whose calls wait, of rules that share fairly between tenants
 	"internal/standalone": 2, // what limiters of several kinds need without an engine
+	"internal/optional":   2, // what the engine asks limiters for beyond the contract for all kinds
+	"internal/settings":   2, // fields that rules of several kinds have
 	"rules":               4,
 	"core":                5,
 	".":                   5, // the root package, the thin facade of core
@@ -115,6 +117,8 @@ var sameLayer = map[string][]string{
 	"metrics/prometheus": {"adapters/outgoing"},
 
 	"internal/standalone": {"rule"},
+	"internal/optional":   {"rule"},
+	"internal/settings":   {"rule"},
 	"internal/prepaid":    {"rule"},
 	"internal/valuehash":  {"rule"},
 	"internal/tenants":    {"rule", "internal/valuehash"},
@@ -148,10 +152,6 @@ var sameLayer = map[string][]string{
 var thirdParties = map[string][]string{
 	"rules":         {"go.yaml.in/yaml/v4"},
 	"soak/overload": {"go.yaml.in/yaml/v4"}, // scenes are files
-
-	// suites of tests
-	"adapters/adaptertest":  {"github.com/stretchr/testify/", "go.uber.org/goleak"},
-	"datasource/sourcetest": {"github.com/stretchr/testify/", "go.uber.org/goleak"},
 }
 
 // testParties is what tests of the root module may import. The parser of YAML is one that package

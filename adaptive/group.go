@@ -8,6 +8,7 @@ import (
 	"github.com/penstock-go/penstock/adaptive/internal/limit"
 	"github.com/penstock-go/penstock/adaptive/internal/shed"
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/internal/optional"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -281,7 +282,7 @@ func (g *group) acquireFull(of *class, c *rule.Call, word uint64) rule.Decision 
 		g.shed.Refuse(c.Priority(), false)
 		return rule.Block
 	case verdict&refuseBelow != 0 && g.shed.Load().Active():
-		return rule.NeedsAttribute
+		return optional.NeedsAttribute
 	}
 	g.goOn(c.Now)
 	return rule.Wait

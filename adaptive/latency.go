@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/internal/optional"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -19,14 +20,14 @@ type latencyLimiter struct {
 }
 
 var (
-	_ rule.Queue      = (*latencyLimiter)(nil)
-	_ rule.Suspender  = (*latencyLimiter)(nil)
-	_ rule.Finisher   = (*latencyLimiter)(nil)
-	_ rule.LateReader = (*latencyLimiter)(nil)
-	_ rule.Activator  = (*latencyLimiter)(nil)
-	_ rule.Retirer    = (*latencyLimiter)(nil)
-	_ rule.Inheritor  = (*latencyLimiter)(nil)
-	_ rule.Divided    = (*latencyLimiter)(nil)
+	_ rule.Queue          = (*latencyLimiter)(nil)
+	_ optional.Suspender  = (*latencyLimiter)(nil)
+	_ rule.Finisher       = (*latencyLimiter)(nil)
+	_ optional.LateReader = (*latencyLimiter)(nil)
+	_ rule.Activator      = (*latencyLimiter)(nil)
+	_ rule.Retirer        = (*latencyLimiter)(nil)
+	_ optional.Inheritor  = (*latencyLimiter)(nil)
+	_ rule.Divided        = (*latencyLimiter)(nil)
 )
 
 func newLatency(r Rule, env rule.Env) rule.Limiter {
@@ -58,7 +59,7 @@ const (
 // Acquire decides on a call whose caller is known.
 func (l *latencyLimiter) Acquire(c rule.Call) (rule.Ticket, rule.Decision) {
 	t, decision := l.AcquireUnread(c)
-	if decision == rule.NeedsAttribute {
+	if decision == optional.NeedsAttribute {
 		decision = l.class.group.Load().shedOrWait(&c)
 	}
 	return t, decision

@@ -11,6 +11,7 @@ import (
 	"github.com/penstock-go/penstock/adaptive"
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/internal/longtest"
+	"github.com/penstock-go/penstock/internal/optional"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -357,6 +358,6 @@ func TestNameThatGetsALimiterOfItsOwnBeginsWithTheSharedLimit(t *testing.T) {
 	shared := newGateScene(t, adaptive.Rule{})
 	shared.run(1600, 8, 10*time.Millisecond, 5*time.Second)
 	own := newGateScene(t, adaptive.Rule{})
-	own.limiter.(rule.Inheritor).Inherit(shared.limiter, own.now)
+	own.limiter.(optional.Inheritor).Inherit(shared.limiter, own.now)
 	assert.Equal(t, shared.gauges().limit, own.gauges().limit)
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/penstock-go/penstock/adaptive/internal/shed"
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/internal/optional"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -23,10 +24,10 @@ type shedLimiter struct {
 const countedLesser = uncounted + 1
 
 var (
-	_ rule.Finisher   = (*shedLimiter)(nil)
-	_ rule.LateReader = (*shedLimiter)(nil)
-	_ rule.Activator  = (*shedLimiter)(nil)
-	_ rule.Inheritor  = (*shedLimiter)(nil)
+	_ rule.Finisher       = (*shedLimiter)(nil)
+	_ optional.LateReader = (*shedLimiter)(nil)
+	_ rule.Activator      = (*shedLimiter)(nil)
+	_ optional.Inheritor  = (*shedLimiter)(nil)
 )
 
 func newShedLimiter(r Rule, env rule.Env, control shedControl) rule.Limiter {
@@ -54,7 +55,7 @@ func (l *shedLimiter) adopt(r Rule, env rule.Env) rule.Limiter {
 // Acquire decides on a call whose caller is known.
 func (l *shedLimiter) Acquire(c rule.Call) (rule.Ticket, rule.Decision) {
 	t, decision := l.AcquireUnread(c)
-	if decision != rule.NeedsAttribute {
+	if decision != optional.NeedsAttribute {
 		return t, decision
 	}
 	standing, seen := l.state.standing(&c)
@@ -77,7 +78,7 @@ func (l *shedLimiter) AcquireUnread(c rule.Call) (rule.Ticket, rule.Decision) {
 	}
 	if s.shed.Load().Active() {
 		if !s.isFull() && (l.qps == nil || !l.qps.isFull(c.Now, c.Tokens)) {
-			return counted, rule.NeedsAttribute
+			return counted, optional.NeedsAttribute
 		}
 		s.refuse(&c, shed.Above, false)
 		return rule.RetryUnknown, rule.Block

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/penstock-go/penstock/adaptive"
+	"github.com/penstock-go/penstock/internal/optional"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -241,7 +242,7 @@ func TestCallsDoNotAllocate(t *testing.T) {
 func TestCallerCountsOnlyWhileCallsAreShed(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, adaptive.Rule{Strategy: adaptive.Threshold, Concurrency: 2})
-	late := s.limiter.(rule.LateReader)
+	late := s.limiter.(optional.LateReader)
 	tickets := make([]rule.Ticket, 2)
 	for i := range tickets {
 		ticket, decision := late.AcquireUnread(s.request(rule.PriorityNormal, ""))
@@ -256,7 +257,7 @@ func TestCallerCountsOnlyWhileCallsAreShed(t *testing.T) {
 		s.limiter.Done(ticket, rule.Exit{Start: s.now, Now: s.now})
 	}
 	_, decision := late.AcquireUnread(s.request(rule.PriorityNormal, ""))
-	require.Equal(t, rule.NeedsAttribute, decision)
+	require.Equal(t, optional.NeedsAttribute, decision)
 	assert.Zero(t, s.gauge("in_flight"), "nothing is taken")
 	_, decision = s.limiter.Acquire(s.request(rule.PriorityNormal, "app"))
 	assert.Equal(t, rule.Pass, decision)

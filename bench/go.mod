@@ -113,6 +113,7 @@ require (
 
 replace (
 	github.com/penstock-go/penstock => ..
+	github.com/penstock-go/penstock/adapters/adaptertest => ../adapters/adaptertest
 	github.com/penstock-go/penstock/adapters/echo => ../adapters/echo
 	github.com/penstock-go/penstock/adapters/fiber => ../adapters/fiber
 	github.com/penstock-go/penstock/adapters/gin => ../adapters/gin

@@ -13,6 +13,7 @@ import (
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/internal/optional"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -249,7 +250,7 @@ type lateReader struct {
 func (l *lateReader) AcquireUnread(c rule.Call) (rule.Ticket, rule.Decision) {
 	l.unread = append(l.unread, c)
 	if l.needs {
-		return 0, rule.NeedsAttribute
+		return 0, optional.NeedsAttribute
 	}
 	return l.Acquire(c)
 }
@@ -292,7 +293,7 @@ func TestAttributeIsReadOnlyWhenTheLimiterNeedsIt(t *testing.T) {
 func TestCallIsRefusedIfTheLimiterAsksForAnAttributeThatWasRead(t *testing.T) {
 	e, _ := newEngine(t)
 	l := &lateReader{needs: true}
-	l.become(always(rule.NeedsAttribute))
+	l.become(always(optional.NeedsAttribute))
 	e.Impose("r", imposed(rule.PhaseValue, rule.RateLimited, toyConfig{Name: "late", Attributes: "user"}, l))
 	assert.Zero(t, enter(e, "r", 1, core.String("user", "u1")))
 }

@@ -3,11 +3,12 @@ package core
 import (
 	"time"
 
+	"github.com/penstock-go/penstock/internal/optional"
 	"github.com/penstock-go/penstock/rule"
 )
 
 // MaxAge returns after how long the rules that count the call as under way take it for ended if nobody
-// says so: the longest time of these, 0 if there are no such rules, see [rule.Aged]. It is for who
+// says so: the longest time of these, 0 if there are no such rules. It is for who
 // decides for others, and may never learn how a call has ended. It must not run at the same time as
 // Exit.
 func (g *Guard) MaxAge() (longest time.Duration) {
@@ -29,7 +30,7 @@ func (e *Engine) MaxAge(resource string, opts ...Option) (longest time.Duration)
 }
 
 func maxAgeOf(limiter rule.Limiter) time.Duration {
-	if aged, ok := limiter.(rule.Aged); ok {
+	if aged, ok := limiter.(optional.Aged); ok {
 		return aged.MaxAge()
 	}
 	return 0

@@ -9,6 +9,7 @@ import (
 	"github.com/penstock-go/penstock/core/internal/call"
 	"github.com/penstock-go/penstock/core/internal/inforce"
 	"github.com/penstock-go/penstock/core/internal/lines"
+	"github.com/penstock-go/penstock/internal/optional"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -107,7 +108,7 @@ func (g *registry) inherit(r *resource, patterns *inforce.Patterns, now clock.In
 		for patterns.Rules[i].Rule != state.Rule {
 			i++
 		}
-		if own, ok := state.Limiter.Limiter.(rule.Inheritor); ok && state.IsOwn() {
+		if own, ok := state.Limiter.Limiter.(optional.Inheritor); ok && state.IsOwn() {
 			own.Inherit(patterns.Rules[i].Limiter.Limiter, now)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core/internal/inforce"
+	"github.com/penstock-go/penstock/internal/optional"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -53,12 +54,12 @@ func (e *Engine) Recharge(ctx context.Context, key rule.Key, resource string, to
 }
 
 // balanceOf returns a rule, and the limiter that has its balance of a resource.
-func (e *Engine) balanceOf(key rule.Key, resource string) (of *inforce.Planned, limiter rule.Recharger, err error) {
+func (e *Engine) balanceOf(key rule.Key, resource string) (of *inforce.Planned, limiter optional.Recharger, err error) {
 	of, err = e.plannedFor(key, resource)
 	if err != nil {
 		return nil, nil, err
 	}
-	limiter, ok := of.Limiter.(rule.Recharger)
+	limiter, ok := of.Limiter.(optional.Recharger)
 	if !ok {
 		return nil, nil, fmt.Errorf("core: rule %v: %w", key, rule.ErrNoBalance)
 	}
@@ -142,7 +143,7 @@ func valueCall(p *inforce.Planned, now clock.Instant, opts []Option) (rule.Call,
 }
 
 // recharge changes a balance, and waits for what is left.
-func recharge(ctx context.Context, limiter rule.Recharger, call rule.Call, tokens int64) (int64, error) {
+func recharge(ctx context.Context, limiter optional.Recharger, call rule.Call, tokens int64) (int64, error) {
 	type answer struct {
 		left int64
 		err  error
@@ -163,9 +164,9 @@ func recharge(ctx context.Context, limiter rule.Recharger, call rule.Call, token
 }
 
 // tellRecharge tells that a balance was changed.
-func (e *Engine) tellRecharge(of *inforce.Planned, limiter rule.Recharger, call rule.Call, tokens, left int64, order Order) {
+func (e *Engine) tellRecharge(of *inforce.Planned, limiter optional.Recharger, call rule.Call, tokens, left int64, order Order) {
 	var value string
-	if keeper, ok := limiter.(rule.ValueKeeper); ok {
+	if keeper, ok := limiter.(optional.ValueKeeper); ok {
 		value = keeper.ValueOf(call).Value
 	}
 	key, target := of.Rule.Key(), of.Rule.Target()

@@ -9,6 +9,7 @@ import (
 	"github.com/penstock-go/penstock/core/internal/inforce"
 	"github.com/penstock-go/penstock/core/internal/names"
 	"github.com/penstock-go/penstock/core/internal/ruleset"
+	"github.com/penstock-go/penstock/internal/optional"
 	"github.com/penstock-go/penstock/match"
 	"github.com/penstock-go/penstock/rule"
 )
@@ -303,7 +304,7 @@ func (s *swap) plan(r *resource) *inforce.Plan {
 	}
 	if r.attached != nil {
 		for _, a := range r.attached.counts {
-			p.Count(a.Shared.Limiter.(rule.PassCounter))
+			p.Count(a.Shared.Limiter.(optional.PassCounter))
 		}
 	}
 	s.retireStates(states)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core/internal/inforce"
+	"github.com/penstock-go/penstock/internal/optional"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -82,7 +83,7 @@ func (e *Engine) ControlValue(key rule.Key, action ValueAction, opts ...Option) 
 // valueKeeper is a limiter of a rule with a limit for each value.
 type valueKeeper struct {
 	resource string
-	limiter  rule.ValueKeeper
+	limiter  optional.ValueKeeper
 }
 
 // valueKeepers returns the limiters of a rule, and a call with the value that they are asked about.
@@ -92,7 +93,7 @@ func (e *Engine) valueKeepers(key rule.Key, opts []Option) (kept []valueKeeper, 
 		return nil, call, err
 	}
 	for _, l := range limiters {
-		if keeper, ok := l.limiter.(rule.ValueKeeper); ok {
+		if keeper, ok := l.limiter.(optional.ValueKeeper); ok {
 			kept = append(kept, valueKeeper{l.resource, keeper})
 		}
 	}

@@ -4,10 +4,11 @@ import (
 	"math"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/internal/optional"
 	"github.com/penstock-go/penstock/rule"
 )
 
-var _ rule.Balancer = (*ruleLimiter)(nil)
+var _ optional.Balancer = (*ruleLimiter)(nil)
 
 // Balance returns how many tokens are left. A throttle has no quota, and a rule with related
 // counts the calls of others: of these it is not known.

@@ -3,13 +3,14 @@ package flow
 import (
 	"math"
 
+	"github.com/penstock-go/penstock/internal/settings"
 	"github.com/penstock-go/penstock/rule"
 )
 
 // validateCalendar judges a window of the calendar, and what goes with it. It says whether the
 // rule has one.
 func (r *Rule) validateCalendar(f *rule.Faults) (has bool) {
-	if !f.ValidateCalendar(r.Window, r.Calendar) {
+	if !settings.ValidateCalendar(f, r.Window, r.Calendar) {
 		return false
 	}
 	if r.Algorithm != FixedWindow {

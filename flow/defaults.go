@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/penstock-go/penstock/fleet"
+	"github.com/penstock-go/penstock/internal/settings"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -48,7 +49,7 @@ func defaults(r Rule) Rule {
 		rule.SetDefault(&r.WeightBy, ByTokens)
 		rule.SetDefault(&r.Newcomers, r.defaultNewcomers())
 	}
-	rule.SetFleetDefaults(&r.Scope, &r.Fleet, r.defaultMode())
+	settings.SetFleetDefaults(&r.Scope, &r.Fleet, r.defaultMode())
 	return r
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/fleet"
+	"github.com/penstock-go/penstock/internal/optional"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -30,9 +31,9 @@ type askedLimit struct {
 }
 
 var (
-	_ fleetLimiter = (*askLimiter)(nil)
-	_ rule.Queue   = (*askLimiter)(nil)
-	_ rule.Decider = (*askLimiter)(nil)
+	_ fleetLimiter     = (*askLimiter)(nil)
+	_ rule.Queue       = (*askLimiter)(nil)
+	_ optional.Decider = (*askLimiter)(nil)
 )
 
 func newAskLimiter(v *fleetVersion, env *rule.Env) *askLimiter {
@@ -58,7 +59,7 @@ func (l *askLimiter) RetryAfter(c rule.Call) time.Duration {
 	return l.version.retryAfter(l.asker.DeniedFor(c.Now, c.Tokens))
 }
 
-// DecidesWithin implements [rule.Decider].
+// DecidesWithin implements [optional.Decider].
 func (l *askLimiter) DecidesWithin() time.Duration { return l.within }
 
 // Join asks the backend.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/penstock-go/penstock/fleet"
+	"github.com/penstock-go/penstock/internal/settings"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -30,7 +31,7 @@ func newFleetVersion(r Rule, env *rule.Env) *fleetVersion {
 	v := &fleetVersion{rule: r, number: env.Version, mode: r.decisionMode()}
 	v.warning = newWarning(&v.rule, env.Warn)
 	v.terms = fleet.Terms{
-		Key:    env.FleetKey(rule.Key{Kind: kindName, Name: r.Name}, r.Match != ""),
+		Key:    settings.FleetKey(env, rule.Key{Kind: kindName, Name: r.Name}, r.Match != ""),
 		Limit:  r.Limit,
 		Window: r.Calendar.Length(r.Window),
 		Burst:  r.fleetBurst(v.mode),

@@ -7,6 +7,7 @@ import (
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/fleet"
+	"github.com/penstock-go/penstock/internal/optional"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -34,11 +35,11 @@ type sharedLimit struct {
 }
 
 var (
-	_ fleetLimiter     = (*shareLimiter)(nil)
-	_ rule.PassCounter = (*shareLimiter)(nil)
-	_ rule.Inheritor   = (*shareLimiter)(nil)
-	_ fleetLimiter     = (*shareQueue)(nil)
-	_ rule.Queue       = (*shareQueue)(nil)
+	_ fleetLimiter         = (*shareLimiter)(nil)
+	_ optional.PassCounter = (*shareLimiter)(nil)
+	_ optional.Inheritor   = (*shareLimiter)(nil)
+	_ fleetLimiter         = (*shareQueue)(nil)
+	_ rule.Queue           = (*shareQueue)(nil)
 )
 
 // shareSource is the limit of a rule of which the instance has a share. What a signal makes of

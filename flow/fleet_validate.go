@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/penstock-go/penstock/fleet"
+	"github.com/penstock-go/penstock/internal/settings"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -20,15 +21,15 @@ func (r *Rule) defaultMode() fleet.Mode {
 
 // validateFleet judges how instances share the limit.
 func (r *Rule) validateFleet(f *rule.Faults) {
-	if !f.ValidateFleet(r.Scope, r.Fleet) {
+	if !settings.ValidateFleet(f, r.Scope, r.Fleet) {
 		return
 	}
 	switch {
 	case r.Algorithm == Prepaid:
-		f.ValidateAskedBalance(r.Fleet, r.Shadow)
+		settings.ValidateAskedBalance(f, r.Fleet, r.Shadow)
 		return
 	case r.Calendar.IsSet():
-		f.ValidateAsked(r.Fleet, r.Shadow)
+		settings.ValidateAsked(f, r.Fleet, r.Shadow)
 	case r.Fleet.Mode == fleet.ModeShare:
 		return
 	default:

@@ -9,6 +9,7 @@ import (
 	"github.com/penstock-go/penstock/calendar"
 	"github.com/penstock-go/penstock/fleet"
 	"github.com/penstock-go/penstock/internal/openwindow"
+	"github.com/penstock-go/penstock/internal/settings"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -147,10 +148,10 @@ func fields() []rule.Field[Rule] {
 			Says("from which number of the signal on the limit is the least"),
 		rule.NumberField("follow.least", func(r *Rule) *float64 { return &r.Follow.Least }).Given("limit", "follow.signal").
 			Says("the limit from there on; in between it falls linearly"),
-		rule.OnExceedField(func(r *Rule) *OnExceed { return &r.OnExceed }),
-		rule.CountsField(func(r *Rule) *Counts { return &r.Counts }),
-		rule.WarnAtField(func(r *Rule) *float64 { return &r.WarnAt }),
-	}, rule.FleetFields(func(r *Rule) *Scope { return &r.Scope }, func(r *Rule) *Fleet { return &r.Fleet }),
+		settings.OnExceedField(func(r *Rule) *OnExceed { return &r.OnExceed }),
+		settings.CountsField(func(r *Rule) *Counts { return &r.Counts }),
+		settings.WarnAtField(func(r *Rule) *float64 { return &r.WarnAt }),
+	}, settings.FleetFields(func(r *Rule) *Scope { return &r.Scope }, func(r *Rule) *Fleet { return &r.Fleet }),
 		slices.Insert(rule.ScopeFields(common), 1, rule.TextField("related", func(r *Rule) *string { return &r.Related }).Given("resource", "algorithm").
 			Says("windows: count the passes of that resource instead").Otherwise("none")))
 }

@@ -8,15 +8,16 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/internal/optional"
 	"github.com/penstock-go/penstock/rule"
 )
 
 var ( // a limiter does all that the engine can ask of one
-	_ rule.Settler     = (*flow.RuleLimiter)(nil)
-	_ rule.Activator   = (*flow.RuleLimiter)(nil)
-	_ rule.Retirer     = (*flow.RuleLimiter)(nil)
-	_ rule.Inheritor   = (*flow.RuleLimiter)(nil)
-	_ rule.PassCounter = (*flow.RuleLimiter)(nil)
+	_ rule.Settler         = (*flow.RuleLimiter)(nil)
+	_ rule.Activator       = (*flow.RuleLimiter)(nil)
+	_ rule.Retirer         = (*flow.RuleLimiter)(nil)
+	_ optional.Inheritor   = (*flow.RuleLimiter)(nil)
+	_ optional.PassCounter = (*flow.RuleLimiter)(nil)
 )
 
 func TestExamplesOfTheKindShowEveryField(t *testing.T) {

@@ -5,7 +5,9 @@ import (
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/internal/optional"
 	"github.com/penstock-go/penstock/internal/prepaid"
+	"github.com/penstock-go/penstock/internal/settings"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -18,7 +20,7 @@ func (r *Rule) validatePrepaid(f *rule.Faults) (is bool) {
 		f.Add("window", "has no effect with algorithm %q, of which nothing flows back: remove one of them", Prepaid)
 	}
 	if !r.Calendar.IsSet() {
-		f.ValidateCalendar(0, r.Calendar)
+		settings.ValidateCalendar(f, 0, r.Calendar)
 	}
 	if r.Limit != math.Trunc(r.Limit) {
 		f.Add("limit", "is %v: must be a whole number of tokens with algorithm %q", r.Limit, Prepaid)
@@ -40,10 +42,10 @@ type prepaidLimiter struct {
 }
 
 var (
-	_ rule.Balancer  = (*prepaidLimiter)(nil)
-	_ rule.Recharger = (*prepaidLimiter)(nil)
-	_ rule.Inheritor = (*prepaidLimiter)(nil)
-	_ rule.Activator = (*prepaidLimiter)(nil)
+	_ optional.Balancer  = (*prepaidLimiter)(nil)
+	_ optional.Recharger = (*prepaidLimiter)(nil)
+	_ optional.Inheritor = (*prepaidLimiter)(nil)
+	_ rule.Activator     = (*prepaidLimiter)(nil)
 )
 
 // newPrepaid returns a limiter whose balance is as at first.

@@ -25,7 +25,7 @@ const (
 	// a queue. With MaxWait a call waits until it may pass.
 	Throttle Algorithm = "throttle"
 	// Prepaid is a balance, of which calls take and nothing flows back: Limit is what it has at
-	// first, and whoever may recharges it, see [rule.Recharger]. It has no window.
+	// first, and whoever may recharges it, see core.Engine.Recharge. It has no window.
 	Prepaid Algorithm = "prepaid"
 )
 

@@ -3,6 +3,7 @@ package flow
 import (
 	"time"
 
+	"github.com/penstock-go/penstock/internal/settings"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -33,9 +34,9 @@ func validate(r Rule) []rule.Fault {
 	}
 	r.validateRelated(&f)
 	r.validateFleet(&f)
-	f.ValidateOnExceed(r.OnExceed, r.waits())
-	f.ValidateCounts(r.Counts, r.keepsTokens())
-	f.ValidateWarnAt(r.WarnAt, r.hidesUse())
+	settings.ValidateOnExceed(&f, r.OnExceed, r.waits())
+	settings.ValidateCounts(&f, r.Counts, r.keepsTokens())
+	settings.ValidateWarnAt(&f, r.WarnAt, r.hidesUse())
 	return f
 }
 

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/penstock-go/penstock/fleet"
+	"github.com/penstock-go/penstock/internal/settings"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -51,9 +52,9 @@ func (r *Rule) waits() string {
 	case r.limiterKind() == bucketLimiter && r.MaxWait != 0:
 		return "remove maxWait"
 	case isOfFleet(*r) && (r.Calendar.IsSet() || r.Algorithm == Prepaid):
-		return r.Fleet.InsteadOfAsking("")
+		return settings.InsteadOfAsking(r.Fleet, "")
 	case isOfFleet(*r):
-		return r.Fleet.InsteadOfAsking(r.defaultMode())
+		return settings.InsteadOfAsking(r.Fleet, r.defaultMode())
 	}
 	return ""
 }

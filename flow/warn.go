@@ -5,8 +5,8 @@ import (
 	"sync/atomic"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/internal/settings"
 	"github.com/penstock-go/penstock/internal/warnonce"
-	"github.com/penstock-go/penstock/rule"
 )
 
 // warning is the warning of a version of a rule that has one.
@@ -21,7 +21,7 @@ func newWarning(r *Rule, warn func(string)) *warning {
 	if r.WarnAt == 0 || warn == nil {
 		return nil
 	}
-	return &warning{rule: r, from: rule.WarnFrom(r.WarnAt, r.Limit), warn: warn}
+	return &warning{rule: r, from: settings.WarnFrom(r.WarnAt, r.Limit), warn: warn}
 }
 
 // tell warns of a window of which so many tokens are used, if those are as many as the rule says and

@@ -4,12 +4,13 @@ import (
 	"math"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/internal/optional"
 	"github.com/penstock-go/penstock/rule"
 )
 
 var (
-	_ rule.Balancer = (*limiter)(nil)
-	_ rule.Balancer = (*fleetLimiter)(nil)
+	_ optional.Balancer = (*limiter)(nil)
+	_ optional.Balancer = (*fleetLimiter)(nil)
 )
 
 // Balance returns how many tokens are left of the limit of a call's value, if it is known which

@@ -5,14 +5,15 @@ import (
 	"math"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/internal/optional"
 	"github.com/penstock-go/penstock/rule"
 )
 
 var (
-	_ rule.ValueKeeper = (*limiter)(nil)
-	_ rule.ValueKeeper = (*throttle)(nil)
-	_ rule.ValueKeeper = (*concurrencyLimiter)(nil)
-	_ rule.ValueKeeper = (*fleetLimiter)(nil)
+	_ optional.ValueKeeper = (*limiter)(nil)
+	_ optional.ValueKeeper = (*throttle)(nil)
+	_ optional.ValueKeeper = (*concurrencyLimiter)(nil)
+	_ optional.ValueKeeper = (*fleetLimiter)(nil)
 )
 
 // The errors of operators that cannot be done.

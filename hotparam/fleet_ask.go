@@ -5,6 +5,7 @@ import (
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/fleet"
+	"github.com/penstock-go/penstock/internal/optional"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -13,8 +14,8 @@ import (
 type askLimiter struct{ fleetLimiter }
 
 var (
-	_ rule.Queue   = (*askLimiter)(nil)
-	_ rule.Decider = (*askLimiter)(nil)
+	_ rule.Queue       = (*askLimiter)(nil)
+	_ optional.Decider = (*askLimiter)(nil)
 )
 
 // Acquire refuses a call while a denial of the backend holds for its value: nobody asks again.
@@ -35,7 +36,7 @@ func (l *askLimiter) Acquire(c rule.Call) (rule.Ticket, rule.Decision) {
 	return 0, rule.Wait
 }
 
-// DecidesWithin implements [rule.Decider].
+// DecidesWithin implements [optional.Decider].
 func (l *askLimiter) DecidesWithin() time.Duration { return l.fleet.member.Timeout() }
 
 // Join asks the backend.

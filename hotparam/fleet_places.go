@@ -9,6 +9,8 @@ import (
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/fleet"
+	"github.com/penstock-go/penstock/internal/optional"
+	"github.com/penstock-go/penstock/internal/settings"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -44,14 +46,14 @@ type placesResource struct {
 }
 
 var (
-	_ rule.Queue       = (*placesLimiter)(nil)
-	_ rule.Decider     = (*placesLimiter)(nil)
-	_ rule.Finisher    = (*placesLimiter)(nil)
-	_ rule.Activator   = (*placesLimiter)(nil)
-	_ rule.Retirer     = (*placesLimiter)(nil)
-	_ rule.QuotaReader = (*placesLimiter)(nil)
-	_ rule.ValueKeeper = (*placesLimiter)(nil)
-	_ rule.Placed      = (*placesLimiter)(nil)
+	_ rule.Queue           = (*placesLimiter)(nil)
+	_ optional.Decider     = (*placesLimiter)(nil)
+	_ rule.Finisher        = (*placesLimiter)(nil)
+	_ rule.Activator       = (*placesLimiter)(nil)
+	_ rule.Retirer         = (*placesLimiter)(nil)
+	_ rule.QuotaReader     = (*placesLimiter)(nil)
+	_ optional.ValueKeeper = (*placesLimiter)(nil)
+	_ optional.Placed      = (*placesLimiter)(nil)
 )
 
 // newPlacesLimiter returns a limiter of which no call is under way.
@@ -59,7 +61,7 @@ func newPlacesLimiter(env rule.Env) rule.Limiter {
 	c := env.Compiled.(*compiled)
 	r := &placesResource{
 		member: env.Fleet, latest: c.version,
-		key: env.FleetKey(rule.Key{Kind: kindName, Name: c.rule.Name}, c.rule.Match != ""),
+		key: settings.FleetKey(&env, rule.Key{Kind: kindName, Name: c.rule.Name}, c.rule.Match != ""),
 	}
 	r.inForce.Store(c.version)
 	states := c.statesFor(nil, env)
@@ -72,7 +74,7 @@ func (s *states) placesFor(c *compiled, env *rule.Env) *placesStates {
 	s.fleetMu.Lock()
 	defer s.fleetMu.Unlock()
 	if s.places == nil {
-		key := env.FleetKey(rule.Key{Kind: kindName, Name: c.rule.Name}, false)
+		key := settings.FleetKey(env, rule.Key{Kind: kindName, Name: c.rule.Name}, false)
 		s.places = &placesStates{
 			ValuePlaces: env.Fleet.ValuePlaces(c.placesTerms(key), c.rule.MaxValues, c.rule.Fleet.OnOutage, env.Now),
 			key:         key, version: c.version,
@@ -190,7 +192,7 @@ func (l *placesLimiter) Acquire(c rule.Call) (rule.Ticket, rule.Decision) {
 	return l.refuse(s, c, 0, false)
 }
 
-// DecidesWithin implements [rule.Decider].
+// DecidesWithin implements [optional.Decider].
 func (l *placesLimiter) DecidesWithin() time.Duration { return l.fleet.member.Timeout() }
 
 // Join asks the backend.
@@ -270,7 +272,7 @@ func (l *placesLimiter) GiveBack(now clock.Instant, ticket rule.Ticket, _ int32)
 // Done ends a call.
 func (l *placesLimiter) Done(ticket rule.Ticket, e rule.Exit) { l.GiveBack(e.Now, ticket, 1) }
 
-// PlaceNumber implements [rule.Placed].
+// PlaceNumber implements [optional.Placed].
 func (l *placesLimiter) PlaceNumber(_ clock.Instant, ticket rule.Ticket) (uint64, bool) {
 	if ticket == 0 {
 		return 0, false

@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/penstock-go/penstock/fleet"
+	"github.com/penstock-go/penstock/internal/settings"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -15,7 +16,7 @@ func isOfFleet(r Rule) bool { return r.Scope == ScopeFleet }
 
 // validateFleet judges how instances share the limits of values.
 func (r *Rule) validateFleet(f *rule.Faults) {
-	if !f.ValidateFleet(r.Scope, r.Fleet) {
+	if !settings.ValidateFleet(f, r.Scope, r.Fleet) {
 		return
 	}
 	const onlyInstance = "remove scope, and each instance has the limit"
@@ -29,10 +30,10 @@ func (r *Rule) validateFleet(f *rule.Faults) {
 	}
 	switch r.Algorithm {
 	case FixedWindow:
-		f.ValidateAsked(r.Fleet, r.Shadow)
+		settings.ValidateAsked(f, r.Fleet, r.Shadow)
 		return
 	case Prepaid:
-		f.ValidateAskedBalance(r.Fleet, r.Shadow)
+		settings.ValidateAskedBalance(f, r.Fleet, r.Shadow)
 		return
 	}
 	if r.Fleet.Mode != fleet.ModeLease && r.Fleet.Mode != fleet.ModeAsk {

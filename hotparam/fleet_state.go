@@ -10,6 +10,7 @@ import (
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/fleet"
+	"github.com/penstock-go/penstock/internal/settings"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -57,7 +58,7 @@ func (s *states) fleetStatesFor(c *compiled, env *rule.Env) *fleetStates {
 	s.fleetMu.Lock()
 	defer s.fleetMu.Unlock()
 	if s.fleet == nil {
-		key := env.FleetKey(rule.Key{Kind: kindName, Name: c.rule.Name}, false)
+		key := settings.FleetKey(env, rule.Key{Kind: kindName, Name: c.rule.Name}, false)
 		s.fleet = &fleetStates{member: env.Fleet, key: key, byKey: make(map[cellKey]*sharedValue)}
 		s.fleet.table.Store(newValueTable(c.rule.MaxValues, 0))
 		s.fleet.cells.Store(new([]*sharedValue))
@@ -69,7 +70,7 @@ func (s *states) fleetStatesFor(c *compiled, env *rule.Env) *fleetStates {
 func (s *fleetStates) newResource(c *compiled, env *rule.Env) *fleetResource {
 	r := &fleetResource{
 		fleetStates: s, latest: c.version,
-		limitKey: env.FleetKey(rule.Key{Kind: kindName, Name: c.rule.Name}, c.rule.Match != ""),
+		limitKey: settings.FleetKey(env, rule.Key{Kind: kindName, Name: c.rule.Name}, c.rule.Match != ""),
 	}
 	r.inForce.Store(c.version)
 	r.keepFor(c)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/penstock-go/penstock/calendar"
 	"github.com/penstock-go/penstock/fleet"
+	"github.com/penstock-go/penstock/internal/settings"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -101,13 +102,13 @@ func fields() []rule.Field[Rule] {
 			Says("for so long").Otherwise("required with penalty"),
 		rule.ChoiceField("missing", func(r *Rule) *Missing { return &r.Missing }, MissingPass, MissingShare, MissingBlock, MissingUnauthenticated).
 			Says("a call without the attribute: pass, share (all of them one limit), block (403) or unauthenticated (401)"),
-		rule.OnExceedField(func(r *Rule) *OnExceed { return &r.OnExceed }),
-		rule.CountsField(func(r *Rule) *Counts { return &r.Counts }),
-		rule.WarnAtField(func(r *Rule) *float64 { return &r.WarnAt }),
+		settings.OnExceedField(func(r *Rule) *OnExceed { return &r.OnExceed }),
+		settings.CountsField(func(r *Rule) *Counts { return &r.Counts }),
+		settings.WarnAtField(func(r *Rule) *float64 { return &r.WarnAt }),
 		rule.ChoiceField("mask", func(r *Rule) *Mask { return &r.Mask }, MaskHash).
 			Says("hash: status shows a hash in place of each value").Otherwise("values are shown"),
 	}
-	shared := rule.FleetFields(func(r *Rule) *Scope { return &r.Scope }, func(r *Rule) *Fleet { return &r.Fleet })
+	shared := settings.FleetFields(func(r *Rule) *Scope { return &r.Scope }, func(r *Rule) *Fleet { return &r.Fleet })
 	return slices.Concat(rule.TargetFields(common), own, window, rest, shared, rule.ScopeFields(common))
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/penstock-go/penstock/hotparam"
+	"github.com/penstock-go/penstock/internal/optional"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -534,7 +535,7 @@ func TestPrefetchingChangesNothing(t *testing.T) {
 			want := passes(func(rule.Limiter) {})
 			assert.Equal(t, want, passes(func(l rule.Limiter) {
 				for i := range 60 {
-					l.(rule.Prefetcher).Prefetch(user(fmt.Sprint(i)))
+					l.(optional.Prefetcher).Prefetch(user(fmt.Sprint(i)))
 				}
 			}))
 		})
@@ -545,6 +546,6 @@ func TestOnlyLargeTablesArePrefetched(t *testing.T) {
 	t.Parallel()
 	for maxValues, want := range map[int]bool{0: false, 100_000: false, 1_000_000: true} {
 		s := newService(t, perUser(func(r *hotparam.Rule) { r.MaxValues, r.Window = maxValues, time.Hour }))
-		assert.Equal(t, want, s.limiter.(rule.Prefetcher).Prefetches(), maxValues)
+		assert.Equal(t, want, s.limiter.(optional.Prefetcher).Prefetches(), maxValues)
 	}
 }

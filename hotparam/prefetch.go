@@ -1,18 +1,21 @@
 package hotparam
 
-import "github.com/penstock-go/penstock/rule"
+import (
+	"github.com/penstock-go/penstock/internal/optional"
+	"github.com/penstock-go/penstock/rule"
+)
 
 // prefetchFrom is from how many values on it is worth while to prefetch: a table for as many has
 // 1 MiB or more. Of a smaller one most is in the near caches.
 const prefetchFrom = 1 << 17
 
 var (
-	_ rule.Prefetcher = (*limiter)(nil)
-	_ rule.Prefetcher = (*throttle)(nil)
-	_ rule.Prefetcher = (*concurrencyLimiter)(nil)
+	_ optional.Prefetcher = (*limiter)(nil)
+	_ optional.Prefetcher = (*throttle)(nil)
+	_ optional.Prefetcher = (*concurrencyLimiter)(nil)
 )
 
-// Prefetches implements [rule.Prefetcher]. A rule that does not say how many values it has mostly
+// Prefetches implements [optional.Prefetcher]. A rule that does not say how many values it has mostly
 // has few: its table is small until somebody makes values up.
 func (l *limiter) Prefetches() bool {
 	return l.rule.MaxValues >= prefetchFrom && !l.rule.hasDefaultSize()

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/internal/optional"
 	"github.com/penstock-go/penstock/internal/prepaid"
 	"github.com/penstock-go/penstock/rule"
 )
@@ -16,13 +17,13 @@ import (
 type prepaidLimiter struct{ limiter }
 
 var (
-	_ rule.Balancer    = (*prepaidLimiter)(nil)
-	_ rule.Recharger   = (*prepaidLimiter)(nil)
-	_ rule.QuotaReader = (*prepaidLimiter)(nil)
-	_ rule.ValueKeeper = (*prepaidLimiter)(nil)
-	_ rule.Activator   = (*prepaidLimiter)(nil)
-	_ rule.Retirer     = (*prepaidLimiter)(nil)
-	_ rule.Recharger   = (*askLimiter)(nil)
+	_ optional.Balancer    = (*prepaidLimiter)(nil)
+	_ optional.Recharger   = (*prepaidLimiter)(nil)
+	_ rule.QuotaReader     = (*prepaidLimiter)(nil)
+	_ optional.ValueKeeper = (*prepaidLimiter)(nil)
+	_ rule.Activator       = (*prepaidLimiter)(nil)
+	_ rule.Retirer         = (*prepaidLimiter)(nil)
+	_ optional.Recharger   = (*askLimiter)(nil)
 )
 
 // prepaidState is what all versions of a prepaidLimiter have in common.

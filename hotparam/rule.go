@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/penstock-go/penstock/fleet"
+	"github.com/penstock-go/penstock/internal/settings"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -24,7 +25,7 @@ const (
 	// may pass.
 	Throttle Algorithm = "throttle"
 	// Prepaid is a balance of each value, of which calls take and nothing flows back: the limit is
-	// what it has at first, and whoever may recharges it, see [rule.Recharger]. It has no window.
+	// what it has at first, and whoever may recharges it, see core.Engine.Recharge. It has no window.
 	// With a limit of 0, only values whose balance was recharged take space.
 	Prepaid Algorithm = "prepaid"
 )
@@ -300,7 +301,7 @@ func withDefaults(r Rule) Rule {
 	if r.Counts == CountsCalls {
 		r.Counts = ""
 	}
-	rule.SetFleetDefaults(&r.Scope, &r.Fleet, r.defaultMode())
+	settings.SetFleetDefaults(&r.Scope, &r.Fleet, r.defaultMode())
 	if r.Concurrency != 0 {
 		rule.SetDefault(&r.MaxValues, DefaultMaxValues)
 		return r

@@ -9,12 +9,13 @@ import (
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/hotparam/internal/table"
+	"github.com/penstock-go/penstock/internal/optional"
 	"github.com/penstock-go/penstock/rule"
 )
 
 var (
-	_ rule.SourceReader = (*limiter)(nil)
-	_ rule.SourceReader = (*throttle)(nil)
+	_ optional.SourceReader = (*limiter)(nil)
+	_ optional.SourceReader = (*throttle)(nil)
 )
 
 // The part of an address that says from which source a call comes: what one owner mostly has.
@@ -66,7 +67,7 @@ func (l *limiter) decide(
 	case table.Stale:
 		return 0, rule.Stale
 	case table.NoSlot:
-		return 0, rule.NeedsSource
+		return 0, optional.NeedsSource
 	}
 	return l.refuse(s, c, wait, place.IsShared())
 }

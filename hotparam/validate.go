@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/penstock-go/penstock/fleet"
+	"github.com/penstock-go/penstock/internal/settings"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -24,9 +25,9 @@ func validate(r Rule) []rule.Fault {
 	r.validateValues(&f)
 	r.validatePenalty(&f)
 	r.validateFleet(&f)
-	f.ValidateOnExceed(r.OnExceed, r.waits())
-	f.ValidateCounts(r.Counts, r.keepsTokens())
-	f.ValidateWarnAt(r.WarnAt, r.hidesUse())
+	settings.ValidateOnExceed(&f, r.OnExceed, r.waits())
+	settings.ValidateCounts(&f, r.Counts, r.keepsTokens())
+	settings.ValidateWarnAt(&f, r.WarnAt, r.hidesUse())
 	switch r.Missing {
 	case MissingPass, MissingShare, MissingBlock, MissingUnauthenticated:
 	default:
@@ -44,9 +45,9 @@ func (r *Rule) waits() string {
 	case r.Algorithm == Throttle:
 		return "set algorithm to " + string(TokenBucket)
 	case isOfFleet(*r) && (r.Algorithm == FixedWindow || r.Algorithm == Prepaid || r.Concurrency != 0):
-		return r.Fleet.InsteadOfAsking("")
+		return settings.InsteadOfAsking(r.Fleet, "")
 	case isOfFleet(*r):
-		return r.Fleet.InsteadOfAsking(fleet.ModeLease)
+		return settings.InsteadOfAsking(r.Fleet, fleet.ModeLease)
 	}
 	return ""
 }
@@ -135,7 +136,7 @@ func (r *Rule) validateRate(f *rule.Faults) {
 	if fault := r.limitFault(r.Limit); fault != "" {
 		f.Add("limit", "is %v: %s", r.Limit, fault)
 	}
-	f.ValidateCalendar(r.Window, r.Calendar)
+	settings.ValidateCalendar(f, r.Window, r.Calendar)
 	switch r.Algorithm {
 	case TokenBucket, SlidingWindow, FixedWindow, Throttle, Prepaid:
 		r.validateWindow(f)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/internal/settings"
 	"github.com/penstock-go/penstock/internal/warnonce"
 	"github.com/penstock-go/penstock/rule"
 )
@@ -21,7 +22,7 @@ func (l *limiter) noteUse(s subject, now clock.Instant, value rule.Attribute) {
 
 // hasToWarn says whether so many tokens are as many as the rule says to warn of.
 func (l *limiter) hasToWarn(s subject, used int64) bool {
-	return used >= rule.WarnFrom(l.rule.WarnAt, l.limits[s.class])
+	return used >= settings.WarnFrom(l.rule.WarnAt, l.limits[s.class])
 }
 
 // warnOf warns of a value, once in a window.

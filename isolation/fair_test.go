@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/internal/optional"
 	"github.com/penstock-go/penstock/isolation"
 	"github.com/penstock-go/penstock/rule"
 )
@@ -51,11 +52,11 @@ func newShared(t *testing.T, r isolation.Rule) *shared {
 func (s *shared) call(tenant string, p rule.Priority) rule.Decision {
 	call := rule.Call{Now: s.now, Tokens: 1}
 	call.SetCaller(p, false)
-	ticket, decision := s.l.(rule.LateReader).AcquireUnread(call)
+	ticket, decision := s.l.(optional.LateReader).AcquireUnread(call)
 	if tenant != "" {
 		call.Attribute = rule.String(tenant)
 	}
-	if decision == rule.NeedsAttribute {
+	if decision == optional.NeedsAttribute {
 		ticket, decision = s.l.Acquire(call)
 	}
 	if decision == rule.Wait {

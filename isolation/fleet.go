@@ -6,6 +6,7 @@ import (
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/fleet"
 	"github.com/penstock-go/penstock/fleet/places"
+	"github.com/penstock-go/penstock/internal/settings"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -27,12 +28,12 @@ func isOfFleet(r Rule) bool { return r.Scope == ScopeFleet }
 
 // fleetFields are the fields of limits of the whole fleet.
 func fleetFields() []rule.Field[Rule] {
-	return rule.FleetFields(func(r *Rule) *Scope { return &r.Scope }, func(r *Rule) *Fleet { return &r.Fleet })
+	return settings.FleetFields(func(r *Rule) *Scope { return &r.Scope }, func(r *Rule) *Fleet { return &r.Fleet })
 }
 
 // validateFleet adds the mistakes in how instances share the limit.
 func (r Rule) validateFleet(f *rule.Faults) {
-	if !f.ValidateFleet(r.Scope, r.Fleet) || r.Fleet.Mode == fleet.ModeLease {
+	if !settings.ValidateFleet(f, r.Scope, r.Fleet) || r.Fleet.Mode == fleet.ModeLease {
 		return
 	}
 	f.Add("fleet.mode", "is %q: instances share places by %q: remove it, or set it to that", r.Fleet.Mode, fleet.ModeLease)
@@ -44,7 +45,7 @@ const top = placesMask
 
 // newLease returns the places of a rule of the whole fleet.
 func newLease(r Rule, env *rule.Env, p *pool) *fleet.Places {
-	key := env.FleetKey(rule.Key{Kind: kindName, Name: r.Name}, r.Match != "")
+	key := settings.FleetKey(env, rule.Key{Kind: kindName, Name: r.Name}, r.Match != "")
 	return env.Fleet.Places(key, int64(r.Limit), keepsPlace(r), r.Fleet.OnOutage, p, env.Now)
 }
 
@@ -168,7 +169,7 @@ func (p *pool) resumeLease(l *limiter, now clock.Instant) {
 
 const never = clock.Instant(1<<63 - 1)
 
-// PlaceNumber implements [rule.Placed].
+// PlaceNumber implements optional.Placed.
 func (l *limiter) PlaceNumber(start clock.Instant, _ rule.Ticket) (uint64, bool) {
 	p := l.pool
 	if p.lease == nil {

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/penstock-go/penstock/internal/optional"
 	"github.com/penstock-go/penstock/isolation"
 	"github.com/penstock-go/penstock/rule"
 )
@@ -53,14 +54,14 @@ func BenchmarkFairPassAndDone(b *testing.B) {
 	for name, r := range map[string]isolation.Rule{"no tenants": r, "newcomers half": fair, "newcomers equal": equal} {
 		b.Run(name, func(b *testing.B) {
 			l := newLimiter(b, r)
-			late := l.(rule.LateReader)
+			late := l.(optional.LateReader)
 			now := epoch
 			b.ReportAllocs()
 			for i := 0; b.Loop(); i++ {
 				now += 137
 				call := rule.Call{Now: now, Tokens: 1}
 				ticket, decision := late.AcquireUnread(call)
-				if decision == rule.NeedsAttribute {
+				if decision == optional.NeedsAttribute {
 					call.Attribute = names[i%len(names)]
 					ticket, _ = l.Acquire(call)
 				}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/internal/optional"
 	"github.com/penstock-go/penstock/internal/tenants"
 	"github.com/penstock-go/penstock/internal/valuehash"
 	"github.com/penstock-go/penstock/rule"
@@ -34,7 +35,7 @@ var (
 	_ rule.Activator = (*limiter)(nil)
 	_ rule.Retirer   = (*limiter)(nil)
 
-	_ rule.LateReader = (*limiter)(nil)
+	_ optional.LateReader = (*limiter)(nil)
 )
 
 func compile(r Rule, env rule.Env, p *pool) *limiter {
@@ -150,13 +151,13 @@ func (l *limiter) refusesTenant(c rule.Call, level int) bool {
 // queue is full, perhaps for some tenants, and to learn now and then which tenants there are.
 func (l *limiter) AcquireUnread(c rule.Call) (rule.Ticket, rule.Decision) {
 	if l.learns && l.pool.acquaintances.LooksAt(c.Now) {
-		return 0, rule.NeedsAttribute
+		return 0, optional.NeedsAttribute
 	}
 	ticket, decision := l.Acquire(c)
 	switch {
 	case !l.isFair:
 	case decision == rule.Block, decision == rule.Wait && l.pool.full.refusesAny():
-		return 0, rule.NeedsAttribute
+		return 0, optional.NeedsAttribute
 	}
 	return ticket, decision
 }

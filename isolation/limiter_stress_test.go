@@ -16,6 +16,7 @@ import (
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/internal/longtest"
+	"github.com/penstock-go/penstock/internal/optional"
 	"github.com/penstock-go/penstock/isolation"
 	"github.com/penstock-go/penstock/rule"
 )
@@ -73,9 +74,9 @@ func (d *load) callBy(by limiter, p rule.Priority, patience time.Duration, work 
 	epoch := d.epoch.Load()
 	call := rule.Call{Now: d.clock.Now(), Tokens: 1}
 	call.SetCaller(p, false)
-	ticket, decision := by.(rule.LateReader).AcquireUnread(call)
+	ticket, decision := by.(optional.LateReader).AcquireUnread(call)
 	call.Attribute = rule.Int(rand.Int64N(6) * rand.Int64N(6)) // a tenant, for rules with shares
-	if decision == rule.NeedsAttribute {
+	if decision == optional.NeedsAttribute {
 		ticket, decision = by.Acquire(call)
 	}
 	if decision == rule.Wait {

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/penstock-go/penstock/fleet"
+	"github.com/penstock-go/penstock/internal/settings"
 	"github.com/penstock-go/penstock/internal/tenants"
 	"github.com/penstock-go/penstock/rule"
 )
@@ -183,7 +184,7 @@ func withDefaults(r Rule) Rule {
 		rule.SetDefault(&r.WeightBy, ByTime)
 		rule.SetDefault(&r.Newcomers, r.defaultNewcomers())
 	}
-	rule.SetFleetDefaults(&r.Scope, &r.Fleet, fleet.ModeLease)
+	settings.SetFleetDefaults(&r.Scope, &r.Fleet, fleet.ModeLease)
 	return r
 }
 

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/penstock-go/penstock/calendar"
-	"github.com/penstock-go/penstock/fleet"
 )
 
 // Calendar says that the window of a limit is one of the calendar: a day, a week, a month, or
@@ -70,55 +69,6 @@ func CalendarFields[R any](window func(*R) *time.Duration, at func(*R) *Calendar
 		TextField("startsAt", func(r *R) *string { return &at(r).StartsAt }).Given("window").
 			Says("such windows: when one begins by the clocks of the time zone, such as 2026-01-17 or 2026-01-17T06:00").
 			Otherwise("midnight; of weeks, on Monday; of months, on the first"),
-	}
-}
-
-// ValidateCalendar judges the calendar of a rule that has the given duration for a window. It says
-// whether the window is one of the calendar.
-func (f *Faults) ValidateCalendar(window time.Duration, c Calendar) (is bool) {
-	if !c.IsSet() {
-		const noEffect = "has no effect on a window that is a duration: remove it, or set window to days, weeks or months, such as 1d"
-		if c.TimeZone != "" {
-			f.Add("timeZone", noEffect)
-		}
-		if c.StartsAt != "" {
-			f.Add("startsAt", noEffect)
-		}
-		return false
-	}
-	if window != 0 {
-		f.Add("window", "is %v and %v: set one of them", window, c.Period)
-	}
-	if fault := c.Period.Fault(); fault != "" {
-		f.Add("window", "%s", fault)
-	}
-	if _, err := calendar.LoadZone(c.TimeZone); err != nil {
-		f.Add("timeZone", "is %v", err)
-	}
-	if err := calendar.CheckStart(c.StartsAt); err != nil {
-		f.Add("startsAt", "is %v", err)
-	}
-	return true
-}
-
-// ValidateAsked judges a rule of the whole fleet whose instances can only ask for each call, since they
-// lease nothing of its window.
-func (f *Faults) ValidateAsked(of Fleet, shadow bool) {
-	if of.Mode != fleet.ModeAsk {
-		f.Add("fleet.mode", "is %q: instances share such a limit by %q; remove fleet.mode, or set it to that", of.Mode, fleet.ModeAsk)
-	}
-	if shadow {
-		f.Add("shadow", "is true, but a shadow rule does not wait for answers, and only the fleet knows what is left of such "+
-			"a limit: set scope to %q meanwhile", ScopeInstance)
-	}
-}
-
-// ValidateAskedBalance is ValidateAsked for a balance, of which no instance has a part in an outage.
-func (f *Faults) ValidateAskedBalance(of Fleet, shadow bool) {
-	f.ValidateAsked(of, shadow)
-	if of.OnOutage == fleet.OutageLast || of.OnOutage == fleet.OutageShare {
-		f.Add("fleet.onOutage", "is %q, but no instance has a part of a balance: remove it, or set it to %q or %q",
-			of.OnOutage, fleet.OutageClosed, fleet.OutageOpen)
 	}
 }
 

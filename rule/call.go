@@ -127,12 +127,6 @@ const (
 	// time it is. A limiter that has seen a later instant returns that as the ticket, else
 	// 0: the call goes on at no earlier one, whatever the clock shows.
 	Stale
-	// NeedsAttribute says that the limiter cannot decide without the attribute of the
-	// call, see [LateReader]. It may only be returned by AcquireUnread.
-	NeedsAttribute
-	// NeedsSource says that the limiter cannot decide without knowing where the call comes
-	// from, and has taken nothing: see [SourceReader].
-	NeedsSource
 )
 
 // Ticket is what a limiter gives to a call that passes, and gets back when the call
@@ -175,7 +169,7 @@ type Exit struct {
 	LongLived bool
 
 	// Waited is for how long calls within this one waited for rules, as far as they are linked
-	// to it. Limiters other than a [Suspender] may find it 0.
+	// to it. Limiters of other kinds than adaptive may find it 0.
 	Waited time.Duration
 }
 

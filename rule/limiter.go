@@ -14,9 +14,8 @@ import (
 // goroutine, the call gives back what it has taken of all other limiters, and the panic goes
 // on; Done of the others is called too.
 //
-// A limiter that can do more has the methods of [Queue], [Decider], [Forecaster], [Finisher],
-// [Watcher], [Aged], [Placed], [Settler], [Balancer], [Refunder], [Suspender], [LateReader], [SourceReader], [Prefetcher],
-// [Activator], [Retirer], [Inheritor], [PassCounter], [Divided] or [Controllable] too.
+// A limiter that can do more has the methods of [Queue], [Forecaster], [Finisher], [Watcher], [Settler],
+// [Refunder], [QuotaReader], [LoadReporter], [Activator], [Retirer], [Divided] or [Controllable] too.
 type Limiter interface {
 	// Acquire decides on a call. On Pass it has taken what the call needs, in one atomic
 	// step with the decision: two calls must never both get the last token. Otherwise it
@@ -80,30 +79,6 @@ type Waiter interface {
 	Leave(now clock.Instant)
 }
 
-// Suspender is a queue that limits the calls under way. A call that waits for a later rule
-// keeps its ticket, but is not under way meanwhile; neither is one within which another call
-// waits for a rule, as far as they are linked. The engine calls the methods in turn, and
-// never gives back or ends a call that is suspended.
-type Suspender interface {
-	Queue
-
-	// Suspend is called when the call that has the ticket begins to wait for another rule, or a
-	// call within it.
-	Suspend(now clock.Instant, t Ticket)
-
-	// Resume is called when it goes on. It has been let pass already: this cannot fail.
-	Resume(now clock.Instant, t Ticket)
-}
-
-// Decider is a queue that needs some time to decide, as when it asks another machine. Calls
-// with NoWait wait for the decision too, as long as DecidesWithin.
-type Decider interface {
-	Queue
-
-	// DecidesWithin returns how long a decision takes at most.
-	DecidesWithin() time.Duration
-}
-
 // Forecaster is a limiter of how much passes in a time, which knows how that goes on. Its rule looks
 // at no attribute. Its tickets are the instants at which calls took what these stand for: the call's own,
 // unless it is a [Queue] too; with Wait that at which the call would pass, 0 if that is unknown. It is asked after all of its phase that are none, and queues come first.
@@ -127,25 +102,6 @@ type Finisher interface {
 	// Done is called once for every call that passed all of its rules, when it ends,
 	// with the ticket that it got here.
 	Done(Ticket, Exit)
-}
-
-// Aged is a limiter of calls under way that takes a call for ended after a time, though nobody has said
-// so.
-type Aged interface {
-	Finisher
-
-	// MaxAge returns that time, 0 if it waits for the end however long that takes.
-	MaxAge() time.Duration
-}
-
-// Placed is a limiter of calls under way whose places may be those of the whole fleet.
-type Placed interface {
-	Limiter
-
-	// PlaceNumber returns the fencing number of a call under way that passed at an instant and has a
-	// ticket: higher than those of calls that had its place before; false if the limit is none of the
-	// fleet, or the call has no place.
-	PlaceNumber(start clock.Instant, t Ticket) (uint64, bool)
 }
 
 // Watcher is a Finisher that looks at calls while they are under way, such as one that counts a slow
@@ -178,56 +134,6 @@ type Refunder interface {
 	Refund(Call)
 }
 
-// Balancer is a [Settler] that knows what is left of the limit from which a call took.
-type Balancer interface {
-	Settler
-
-	// Balance returns how many tokens are left at now of what a call took from that passed at
-	// start; below 0 if more were taken than the limit lets pass. known is false if that is not
-	// known. It takes nothing and must not allocate.
-	Balance(now, start clock.Instant, t Ticket) (left int64, known bool)
-}
-
-// LateReader is a limiter that can decide on most calls without the attribute that its
-// rule looks at. The engine then reads the attribute only if the limiter needs it.
-type LateReader interface {
-	Limiter
-
-	// AcquireUnread is Acquire for a call whose attribute was not read. NeedsAttribute
-	// means that it cannot decide without, and has taken nothing: then the engine reads
-	// the attribute, which the call may not have, and asks Acquire. RetryAfter is asked
-	// without the attribute.
-	AcquireUnread(Call) (Ticket, Decision)
-}
-
-// SourceReader is a limiter that judges some calls by where they come from, such as those of which
-// it has no state of their own. So who invents what such a limiter looks at shares its counters
-// with himself, and not with everybody.
-type SourceReader interface {
-	Limiter
-
-	// AcquireFrom is Acquire for a call to which Acquire said NeedsSource, which it may only do
-	// if [Env.Sources] is set. The source is what identifies the client among others, see
-	// [KeyIPPrefix], else the name of the caller; nothing if the call has neither. It must not
-	// answer NeedsSource.
-	AcquireFrom(c Call, source Attribute) (Ticket, Decision)
-}
-
-// Prefetcher is a limiter that looks up the attribute of a call in memory that is too large for
-// the near caches of a processor.
-type Prefetcher interface {
-	Limiter
-
-	// Prefetches says whether Prefetch is worth its time, which is so or not for as long as
-	// the limiter lives.
-	Prefetches() bool
-
-	// Prefetch begins to load what Acquire will look at for an attribute that is set, and does
-	// not wait for it. The engine calls it before it reads the clock, unless it would have to
-	// read the attribute from a request first. Neither need be followed by the other.
-	Prefetch(Attribute)
-}
-
 // Activator is a limiter that has something to do when its version of the rule comes
 // into force. Calls may reach it shortly before.
 type Activator interface {
@@ -244,23 +150,6 @@ type Retirer interface {
 	Limiter
 
 	Retire(now clock.Instant)
-}
-
-// Inheritor is a limiter that begins with what another one of the same rule has
-// counted. Names beyond core.Config.MaxResources share one limiter for each pattern rule; a
-// name that gets a resource of its own later inherits from that.
-type Inheritor interface {
-	Limiter
-
-	Inherit(shared Limiter, now clock.Instant)
-}
-
-// PassCounter is a limiter that counts the calls that pass on another resource, see
-// [Target.Related].
-type PassCounter interface {
-	Limiter
-
-	CountPass(now clock.Instant, tokens int32)
 }
 
 // Divided is a limiter that several resources share, and that tells them apart.

@@ -6,24 +6,6 @@ import (
 	"github.com/penstock-go/penstock/clock"
 )
 
-// ValueKeeper is a limiter that keeps a state for each value of what its rule looks at, which
-// operators can look at and change. Its methods are not on the way of calls. The call has the
-// value; without one they do nothing.
-type ValueKeeper interface {
-	Limiter
-
-	// ValueOf returns the state of the value of a call. It changes nothing.
-	ValueOf(Call) ValueState
-
-	// ResetValue makes the value as new: it has used nothing and has no penalty. Calls under way
-	// stay under way. The error says why that is not possible, and nothing has changed then.
-	ResetValue(Call) error
-
-	// LiftPenalty ends the penalty of the value, whose refusals are counted anew. What the value
-	// has used stays used.
-	LiftPenalty(Call) error
-}
-
 // ValueState is the state of a value at an instant.
 type ValueState struct {
 	Value string // for people, perhaps cut or masked

@@ -5,6 +5,7 @@ go 1.26.0 // go-control-plane needs it
 require (
 	github.com/envoyproxy/go-control-plane/envoy v1.40.0
 	github.com/penstock-go/penstock v0.2.0
+	github.com/penstock-go/penstock/adapters/adaptertest v0.2.0
 	github.com/stretchr/testify v1.8.4
 	go.uber.org/goleak v1.2.0
 	google.golang.org/grpc v1.84.0

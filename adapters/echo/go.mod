@@ -5,6 +5,7 @@ go 1.25.0
 require (
 	github.com/labstack/echo/v5 v5.3.1
 	github.com/penstock-go/penstock v0.2.0
+	github.com/penstock-go/penstock/adapters/adaptertest v0.2.0
 	github.com/stretchr/testify v1.11.1
 	go.uber.org/goleak v1.2.0
 )

@@ -6,6 +6,7 @@ require (
 	github.com/gofiber/fiber/v3 v3.0.0
 	github.com/gofiber/utils/v2 v2.0.0
 	github.com/penstock-go/penstock v0.2.0
+	github.com/penstock-go/penstock/adapters/adaptertest v0.2.0
 	github.com/stretchr/testify v1.11.1
 	github.com/valyala/fasthttp v1.69.0
 	go.uber.org/goleak v1.2.0

@@ -5,6 +5,7 @@ go 1.25.0
 require (
 	github.com/gin-gonic/gin v1.9.1
 	github.com/penstock-go/penstock v0.2.0
+	github.com/penstock-go/penstock/adapters/adaptertest v0.2.0
 	github.com/stretchr/testify v1.8.3
 	go.uber.org/goleak v1.2.0
 )

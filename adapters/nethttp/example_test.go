@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -25,7 +26,7 @@ import (
 // exampleEngine lets two calls of a resource a second pass. Its clock stands
 // still, as the output of an example must not depend on time.
 func exampleEngine(resource string) *core.Engine {
-	engine := core.New(core.Config{Clock: clock.NewVirtual(time.Unix(0, 0)), Logger: discardLogger()})
+	engine := core.New(core.Config{Clock: clock.NewVirtual(time.Unix(0, 0)), Logger: slog.New(slog.DiscardHandler)})
 	err := engine.Load(rules.Set{Flow: []flow.Rule{{Name: "two-a-second", Resource: resource, Limit: 2}}})
 	if err != nil {
 		panic(err)
@@ -100,7 +101,7 @@ func ExampleOptions() {
 // Behind a proxy, the client is the one that the proxy names. What the client itself
 // has written into X-Forwarded-For stands to the left of that, and is not looked at.
 func ExampleOptions_trustedProxies() {
-	engine := core.New(core.Config{Clock: clock.NewVirtual(time.Unix(0, 0)), Logger: discardLogger()})
+	engine := core.New(core.Config{Clock: clock.NewVirtual(time.Unix(0, 0)), Logger: slog.New(slog.DiscardHandler)})
 	defer engine.Close()
 	_ = engine.Load(rules.Set{HotParam: []hotparam.Rule{
 		{Name: "per-address", Resource: "GET:/search", Param: rule.StringsOf("ip"), Limit: 1},
@@ -297,3 +298,6 @@ func ExampleOptions_priority() {
 	// 198.51.100.7:4000 normal
 	// 198.51.100.7:4000 low
 }
+
+// ok answers 200.
+func ok(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") }

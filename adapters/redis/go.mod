@@ -5,6 +5,7 @@ go 1.25.0
 require (
 	github.com/alicebob/miniredis/v2 v2.31.0
 	github.com/penstock-go/penstock v0.2.0
+	github.com/penstock-go/penstock/adapters/adaptertest v0.2.0
 	github.com/redis/go-redis/v9 v9.0.0
 	github.com/stretchr/testify v1.8.1
 	go.uber.org/goleak v1.2.0

@@ -3,8 +3,10 @@ package penstocksql_test
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 
 	penstocksql "github.com/penstock-go/penstock/adapters/sql"
@@ -20,7 +22,7 @@ func Example() {
 		panic(err)
 	}
 
-	connector := plainConnector{&fake{}} // stands for that of a real driver
+	connector := database{} // stands for the connector of a real driver
 	db := sql.OpenDB(penstocksql.WrapConnector(connector, engine, penstocksql.Options{}))
 	defer func() { _ = db.Close() }()
 
@@ -34,4 +36,31 @@ func Example() {
 	// Output:
 	// <nil>
 	// true penstock: "reports:yearly" blocked by flow "reports", cannot pass under the present rules
+}
+
+// database has one row for every query.
+type database struct{}
+
+func (d database) Connect(context.Context) (driver.Conn, error) { return d, nil }
+func (database) Driver() driver.Driver                          { return nil }
+func (database) Prepare(string) (driver.Stmt, error)            { return nil, driver.ErrSkip }
+func (database) Close() error                                   { return nil }
+func (database) Begin() (driver.Tx, error)                      { return nil, driver.ErrSkip }
+
+func (database) QueryContext(context.Context, string, []driver.NamedValue) (driver.Rows, error) {
+	return &oneRow{}, nil
+}
+
+// oneRow is what a query returns.
+type oneRow struct{ read bool }
+
+func (*oneRow) Columns() []string { return []string{"count"} }
+func (*oneRow) Close() error      { return nil }
+
+func (r *oneRow) Next(values []driver.Value) error {
+	if r.read {
+		return io.EOF
+	}
+	r.read, values[0] = true, int64(7)
+	return nil
 }

@@ -5,13 +5,11 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/penstock-go/penstock/datasource/file"
-	"github.com/penstock-go/penstock/datasource/sourcetest"
 )
 
 // mapFile maps a file into memory and writes to it once. From then on, until the system
@@ -58,16 +56,4 @@ func TestChangeThatTheFileSystemHidesIsSeenWithinTheCompareInterval(t *testing.T
 		b.poll(100)
 		assert.Len(t, b.changes, 2)
 	})
-}
-
-var _ sourcetest.Hider = (*directory)(nil)
-
-// PutHidden implements [sourcetest.Hider]. It waits until the source relies on the times
-// of the file.
-func (d *directory) PutHidden(name, content string) {
-	path := filepath.Join(d.at, name)
-	mapped := mapFile(d.t, path)
-	start := time.Now()
-	require.Eventually(d.t, func() bool { return time.Since(start) > 2500*time.Millisecond }, sourcetest.Patience, 10*time.Millisecond)
-	writeHidden(d.t, path, mapped, content)
 }

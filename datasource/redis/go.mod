@@ -4,6 +4,7 @@ go 1.25.0
 
 require (
 	github.com/penstock-go/penstock v0.2.0
+	github.com/penstock-go/penstock/datasource/sourcetest v0.2.0
 	github.com/penstock-go/penstock/fleet/redis v0.2.0
 	github.com/redis/rueidis v1.0.77
 	github.com/stretchr/testify v1.8.1

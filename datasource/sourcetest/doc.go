@@ -26,5 +26,8 @@
 // connections for Stop, makes them work again for Start, and counts them. [Follow] and
 // [Recorder] serve a source's own tests.
 //
+// It is a module of its own, so that a service that follows sources needs no test tools. For
+// the same reason the tests of those sources of the root module are here, in internal.
+//
 // The suite waits for what has to happen, up to [Patience], and never sleeps.
 package sourcetest

@@ -7,6 +7,7 @@ import (
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core/internal/recorder"
+	"github.com/penstock-go/penstock/internal/optional"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -34,9 +35,9 @@ type Chain struct {
 // Details is what few chains have: it is apart, since ten thousand resources may have a chain each.
 type Details struct {
 	shadows      []Step
-	counters     []rule.PassCounter // of rules on other resources that count the passes
-	recordedKeys []*recorder.Key    // attributes of calls that are recorded
-	Named        *NamedOrigin       // nil unless the chain is for one origin
+	counters     []optional.PassCounter // of rules on other resources that count the passes
+	recordedKeys []*recorder.Key        // attributes of calls that are recorded
+	Named        *NamedOrigin           // nil unless the chain is for one origin
 }
 
 // HasShadows says whether there are shadow rules.
@@ -71,7 +72,7 @@ func (c *Chain) AddShadow(s Step) {
 }
 
 // CountBy has rules on other resources count the calls that pass, before the chain is finished.
-func (c *Chain) CountBy(counters []rule.PassCounter) {
+func (c *Chain) CountBy(counters []optional.PassCounter) {
 	if len(counters) > 0 {
 		c.ensureDetails().counters = counters
 	}

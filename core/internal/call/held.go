@@ -2,6 +2,7 @@ package call
 
 import (
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/internal/optional"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -17,10 +18,10 @@ type HeldTickets struct {
 type heldTicket struct {
 	limiter     rule.Limiter
 	ticket      rule.Ticket
-	suspends    rule.Suspender // the limiter, see PassedRule
-	isSuspended bool           // it was told that the call waits
-	demotes     bool           // it is of a step that demotes calls
-	pending     *PendingCalls  // that the call has begun, see step; else nil
+	suspends    optional.Suspender // the limiter, see PassedRule
+	isSuspended bool               // it was told that the call waits
+	demotes     bool               // it is of a step that demotes calls
+	pending     *PendingCalls      // that the call has begun, see step; else nil
 }
 
 // Follow goes over to the chain that is in force. It gives back the tickets of rules that are
@@ -101,7 +102,7 @@ func (h *HeldTickets) Ticket(i int) rule.Ticket { return h.slots[i].ticket }
 // Has reports whether the call holds the ticket of the step with an index.
 func (h *HeldTickets) Has(i int) bool { return i < len(h.slots) && h.slots[i].limiter != nil }
 
-// Suspend tells each rule.Suspender that gave the call a ticket that the call waits.
+// Suspend tells each optional.Suspender that gave the call a ticket that the call waits.
 func (h *HeldTickets) Suspend(now clock.Instant) {
 	for i := range h.slots {
 		if slot := &h.slots[i]; slot.suspends != nil && !slot.isSuspended {

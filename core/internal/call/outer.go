@@ -7,6 +7,7 @@ import (
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core/internal/each"
+	"github.com/penstock-go/penstock/internal/optional"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -35,7 +36,7 @@ type linkedCall struct {
 
 // heldByOuter is the ticket of a limiter that has to know that its call waits.
 type heldByOuter struct {
-	limiter rule.Suspender
+	limiter optional.Suspender
 	ticket  rule.Ticket
 }
 

@@ -2,6 +2,7 @@ package call
 
 import (
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/internal/optional"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -30,12 +31,12 @@ func (p *PassedRules) Forecasts() int { return int(p.forecasts) }
 // looked up once, when the chain is made.
 type PassedRule struct {
 	Limiter   rule.Limiter
-	finisher  rule.Finisher  // nil if it need not learn how calls end
-	settler   rule.Settler   // nil if it counts no tokens
-	Suspends  rule.Suspender // nil if it need not know that the call waits for another rule
-	forecasts bool           // it is a rule.Forecaster, whose tickets are instants
-	counts    countedCalls   // that keep the tokens which they took
-	demotes   bool           // it demotes calls: what it has left says nothing of which calls pass
+	finisher  rule.Finisher      // nil if it need not learn how calls end
+	settler   rule.Settler       // nil if it counts no tokens
+	Suspends  optional.Suspender // nil if it need not know that the call waits for another rule
+	forecasts bool               // it is a rule.Forecaster, whose tickets are instants
+	counts    countedCalls       // that keep the tokens which they took
+	demotes   bool               // it demotes calls: what it has left says nothing of which calls pass
 }
 
 // countedCalls are which calls take tokens of a rule: a [rule.Counts] in a byte, as each resource with a
@@ -73,7 +74,7 @@ func (p *PassedRules) add(s *Step) {
 	if of.settler != nil {
 		of.counts = s.counts
 	}
-	of.Suspends, _ = limiter.(rule.Suspender)
+	of.Suspends, _ = limiter.(optional.Suspender)
 	p.Rules = append(p.Rules, of)
 	p.Suspends = p.Suspends || of.Suspends != nil && of.finisher != nil
 }

@@ -2,6 +2,7 @@ package call
 
 import (
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/internal/optional"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -9,7 +10,7 @@ import (
 // instant; false if it has none.
 func (p *PassedRules) Place(record *Record, word, rest uint32, start clock.Instant) (number uint64, ok bool) {
 	for i, of := range p.Rules[:p.Asked()] {
-		placed, isPlaced := of.Limiter.(rule.Placed)
+		placed, isPlaced := of.Limiter.(optional.Placed)
 		if !isPlaced {
 			continue
 		}

@@ -2,6 +2,7 @@ package call
 
 import (
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/internal/optional"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -66,7 +67,7 @@ func (of *PassedRule) settle(s *Settlement, now, start clock.Instant, t rule.Tic
 	if tokens != 0 {
 		of.settler.Settle(now, start, t, tokens)
 	}
-	if balancer, ok := of.Limiter.(rule.Balancer); ok && !of.demotes {
+	if balancer, ok := of.Limiter.(optional.Balancer); ok && !of.demotes {
 		if left, known := balancer.Balance(now, start, t); known {
 			s.add(left)
 		}

@@ -7,6 +7,7 @@ import (
 	"unsafe"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/internal/optional"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -20,7 +21,7 @@ type Step struct {
 	Keyed       *KeyedStep      // nil if the rule looks at no attribute
 	Pending     *PendingCalls   // of a forecaster's limit that several resources take from; else nil
 	promised    *atomic.Int64   // tokens that calls which wait will take, see Chain.Promise; nil if none are
-	Decides     time.Duration   // how long calls with NoWait wait for its decision, see rule.Decider
+	Decides     time.Duration   // how long calls with NoWait wait for its decision, see optional.Decider
 	mayGiveBack bool            // it has pending, and rules are asked after it
 	Denies      bool            // its reason is Denied: a call that it refuses cannot pass later either
 	demotes     bool            // it demotes calls in place of refusing them
@@ -31,13 +32,13 @@ type Step struct {
 
 // KeyedStep is what only a step has whose rule looks at attributes of calls.
 type KeyedStep struct {
-	keys       []string          // of the attributes
-	late       rule.LateReader   // nil if it cannot decide without the attribute
-	seenKey    unsafe.Pointer    // to the bytes of an option's key that is the rule's, see attribute; atomic
-	evidence   *Evidence         // whether calls have them; nil if nobody wants to know
-	sources    rule.SourceReader // nil if it does not judge calls by where they come from
-	prefetcher rule.Prefetcher   // nil if it has nothing to prefetch
-	composites *sync.Pool        // of *[rule.MaxKeys]rule.Attribute, if there are several keys
+	keys       []string              // of the attributes
+	late       optional.LateReader   // nil if it cannot decide without the attribute
+	seenKey    unsafe.Pointer        // to the bytes of an option's key that is the rule's, see attribute; atomic
+	evidence   *Evidence             // whether calls have them; nil if nobody wants to know
+	sources    optional.SourceReader // nil if it does not judge calls by where they come from
+	prefetcher optional.Prefetcher   // nil if it has nothing to prefetch
+	composites *sync.Pool            // of *[rule.MaxKeys]rule.Attribute, if there are several keys
 }
 
 // keys returns the keys of the attributes that the rule looks at.
@@ -57,7 +58,7 @@ func (s *Step) Ask(call rule.Call, q *Request, opts []Option) (rule.Ticket, rule
 		ticket, decision := s.Limiter.Acquire(call)
 		return ticket, s.Allowed(decision)
 	case k.late != nil:
-		if ticket, decision := k.late.AcquireUnread(call); decision != rule.NeedsAttribute {
+		if ticket, decision := k.late.AcquireUnread(call); decision != optional.NeedsAttribute {
 			return ticket, s.Allowed(decision)
 		}
 	}
@@ -73,7 +74,7 @@ func (s *Step) Ask(call rule.Call, q *Request, opts []Option) (rule.Ticket, rule
 		call.Attribute = k.attribute(q, opts)
 	}
 	ticket, decision := s.Limiter.Acquire(call)
-	if decision == rule.NeedsSource {
+	if decision == optional.NeedsSource {
 		return s.askFrom(call, q, opts)
 	}
 	return ticket, s.Allowed(decision)
@@ -122,7 +123,7 @@ func (k *KeyedStep) Prefetch(opts []Option) {
 
 func (s *Step) askComposite(q *Request, opts []Option) (ticket rule.Ticket, decision rule.Decision) {
 	s.withAttribute(q, opts, func(call rule.Call) {
-		if ticket, decision = s.Limiter.Acquire(call); decision == rule.NeedsSource {
+		if ticket, decision = s.Limiter.Acquire(call); decision == optional.NeedsSource {
 			ticket, decision = s.askFrom(call, q, opts)
 		}
 	})

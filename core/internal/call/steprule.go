@@ -4,6 +4,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/penstock-go/penstock/internal/optional"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -41,7 +42,7 @@ func (of *StepRule) Step() Step {
 	if !s.demotes { // else no call waits for it
 		s.queue, _ = limiter.(rule.Queue)
 	}
-	if decider, ok := limiter.(rule.Decider); ok && s.queue != nil {
+	if decider, ok := limiter.(optional.Decider); ok && s.queue != nil {
 		s.Decides = decider.DecidesWithin()
 	}
 	if s.demotes { // it is asked before those that know of later calls
@@ -66,9 +67,9 @@ func (of *StepRule) keyed(limiter rule.Limiter) *KeyedStep {
 	if len(keys) > 1 {
 		s.composites = &sync.Pool{New: func() any { return new([rule.MaxKeys]rule.Attribute) }}
 	}
-	s.late, _ = limiter.(rule.LateReader)
-	s.sources, _ = limiter.(rule.SourceReader)
-	if p, ok := limiter.(rule.Prefetcher); ok && len(keys) == 1 && p.Prefetches() {
+	s.late, _ = limiter.(optional.LateReader)
+	s.sources, _ = limiter.(optional.SourceReader)
+	if p, ok := limiter.(optional.Prefetcher); ok && len(keys) == 1 && p.Prefetches() {
 		s.prefetcher = p
 	}
 	return s

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/penstock-go/penstock/core/internal/call"
+	"github.com/penstock-go/penstock/internal/optional"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -19,7 +20,7 @@ type Planner struct {
 	shadows  []entry   // and those that are switched off
 	unasked  []entry   // that are switched off, and for the whole fleet
 
-	counters []rule.PassCounter // of other resources' rules, that count this one's passes
+	counters []optional.PassCounter // of other resources' rules, that count this one's passes
 }
 
 // entry is a planned rule with what decides its place in the order.
@@ -78,7 +79,7 @@ func (p *Planner) Add(version rule.Rule, state *State, limiter call.VersionedLim
 }
 
 // Count adds a rule that guards another resource and counts the passes of this one.
-func (p *Planner) Count(counter rule.PassCounter) { p.counters = append(p.counters, counter) }
+func (p *Planner) Count(counter optional.PassCounter) { p.counters = append(p.counters, counter) }
 
 // compare orders the rules of a call: by phase; then as waitOrder says; then narrower
 // rules before broader ones. So when a broader rule refuses, the tokens that the call held

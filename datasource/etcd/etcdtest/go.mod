@@ -16,7 +16,10 @@ require (
 	pgregory.net/rapid v1.2.0
 )
 
-require github.com/penstock-go/penstock/fleet/etcd v0.2.0
+require (
+	github.com/penstock-go/penstock/datasource/sourcetest v0.2.0
+	github.com/penstock-go/penstock/fleet/etcd v0.2.0
+)
 
 require (
 	github.com/beorn7/perks v1.0.1 // indirect

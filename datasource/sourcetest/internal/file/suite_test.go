@@ -8,11 +8,14 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/datasource/file"
 	"github.com/penstock-go/penstock/datasource/sourcetest"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestSourceKeepsThePromisesOfSources(t *testing.T) {
 	lacks := map[sourcetest.Feature]string{
@@ -54,10 +57,16 @@ type directory struct {
 	at   string // where it is
 }
 
-func (d *directory) Put(name, content string) { replace(d.t, filepath.Join(d.at, name), content) }
-func (d *directory) Delete(name string)       { remove(d.t, filepath.Join(d.at, name)) }
-func (d *directory) Stop()                    { d.move(d.path + "-away") }
-func (d *directory) Start()                   { d.move(d.path) }
+// Put writes another file and renames it, so that nobody reads half of it.
+func (d *directory) Put(name, content string) {
+	hidden := filepath.Join(d.at, ".new")
+	require.NoError(d.t, os.WriteFile(hidden, []byte(content), 0o600))
+	require.NoError(d.t, os.Rename(hidden, filepath.Join(d.at, name)))
+}
+
+func (d *directory) Delete(name string) { require.NoError(d.t, os.Remove(filepath.Join(d.at, name))) }
+func (d *directory) Stop()              { d.move(d.path + "-away") }
+func (d *directory) Start()             { d.move(d.path) }
 
 func (d *directory) move(to string) {
 	require.NoError(d.t, os.Rename(d.at, to))

@@ -2,9 +2,7 @@ package httpsource_test
 
 import (
 	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
-	"io/fs"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -14,7 +12,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	httpsource "github.com/penstock-go/penstock/datasource/http"
 	"github.com/penstock-go/penstock/datasource/sourcetest"
 )
 
@@ -206,24 +203,4 @@ func TestNamesAreRelativeToWhereTheIndexIs(t *testing.T) {
 	}))
 	sourcetest.Follow(t, openIndex(t, s.URL+"/rules", quick())).
 		AwaitDocuments(t, map[string]string{"a.yaml": one, "deep/b c.yaml": two})
-}
-
-func FuzzIndex(f *testing.F) {
-	f.Add([]byte(`{"documents": [{"name": "a.yaml", "sha256": "` + strings.Repeat("0", 64) + `"}]}`))
-	f.Add([]byte(`{"documents": []}`))
-	f.Add([]byte(`{"documents": [{"name": "../a"}, {"name": "a"}, {"name": "a"}]}`))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		names, digests, err := httpsource.ParseIndex(data)
-		if err != nil {
-			return
-		}
-		seen := map[string]bool{}
-		for i, name := range names {
-			assert.True(t, fs.ValidPath(name) && !seen[name], "%q", name)
-			seen[name] = true
-			if digests[i] != "" {
-				assert.Len(t, digests[i], hex.EncodedLen(sha256.Size))
-			}
-		}
-	})
 }
