@@ -34,19 +34,19 @@ func denyKind() *rule.Type[denyRule] {
 			rule.TextField("user", func(r *denyRule) *string { return &r.User }).
 				Required("is missing: write who may not call").Says("who may not call"),
 		}, rule.ScopeFields(common)),
-		Validate: func(r denyRule) (faults []rule.Fault) {
+		Validate: func(r *denyRule) (faults []rule.Fault) {
 			if r.User == "" { // Required is for documents; this is for rules from code
 				faults = append(faults, rule.Fault{Field: "user", Message: "is missing: set who may not call"})
 			}
 			return faults
 		},
-		Attributes: func(denyRule) []string { return []string{"user"} },
-		New:        func(r denyRule, _ rule.Env) rule.Limiter { return denyLimiter{r} },
+		Attributes: func(*denyRule) []string { return []string{"user"} },
+		New:        func(r *denyRule, _ rule.Env) rule.Limiter { return denyLimiter{r} },
 	})
 }
 
 // denyLimiter enforces one rule on one resource. It keeps no state.
-type denyLimiter struct{ rule denyRule }
+type denyLimiter struct{ rule *denyRule }
 
 func (l denyLimiter) Acquire(call rule.Call) (rule.Ticket, rule.Decision) {
 	if user, _ := call.Attribute.Text(); user == l.rule.User {

@@ -51,17 +51,17 @@ func gateKind() *rule.Type[gate] {
 				Says("calls wait until then, a time since the epoch"),
 			rule.TextField("banned", func(g *gate) *string { return &g.Banned }).Says("a user who may not pass").Otherwise("nobody"),
 		}, rule.ScopeFields(common)),
-		Validate: func(g gate) (faults []rule.Fault) {
+		Validate: func(g *gate) (faults []rule.Fault) {
 			if g.Capacity < 0 {
 				faults = append(faults, rule.Fault{Field: "capacity", Message: fmt.Sprintf("is %d: must be at least 0", g.Capacity)})
 			}
 			return faults
 		},
-		Attributes: func(gate) []string { return []string{"user"} },
-		New: func(g gate, env rule.Env) rule.Limiter {
+		Attributes: func(*gate) []string { return []string{"user"} },
+		New: func(g *gate, env rule.Env) rule.Limiter {
 			return &gateLimiter{rule: g, env: env, gateState: new(gateState)}
 		},
-		Adopt: func(present rule.Limiter, g gate, env rule.Env) rule.Limiter {
+		Adopt: func(present rule.Limiter, g *gate, env rule.Env) rule.Limiter {
 			return &gateLimiter{rule: g, env: env, gateState: present.(*gateLimiter).gateState}
 		},
 		Gauges:   []rule.Gauge{{Name: "passed", Help: "Calls that passed."}, {Name: "ended", Help: "Calls that ended."}},
@@ -79,7 +79,7 @@ type gateState struct {
 
 type gateLimiter struct {
 	*gateState
-	rule gate
+	rule *gate
 	env  rule.Env
 }
 

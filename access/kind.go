@@ -20,10 +20,10 @@ func Kind() *rule.Type[Rule] {
 		Examples:   examples(),
 		Defaults:   withDefaults,
 		Validate:   validate,
-		Attributes: func(r Rule) []string { return []string{r.Attribute} },
+		Attributes: func(r *Rule) []string { return []string{r.Attribute} },
 		Lists:      lists,
 		// A rule without entries is none.
-		NamesValues: func(Rule) bool { return true },
+		NamesValues: func(*Rule) bool { return true },
 		Compile:     func(r *Rule, version uint64) any { return compile(*r, version) },
 		New:         newLimiter,
 		Adopt:       adopt,
@@ -41,7 +41,7 @@ func common(r *Rule) rule.Common {
 }
 
 // lists returns the name of the list that a rule refers to.
-func lists(r Rule) []string {
+func lists(r *Rule) []string {
 	if r.List == "" {
 		return nil
 	}
@@ -91,7 +91,7 @@ func examples() []rule.Example[Rule] {
 	}}
 }
 
-func withDefaults(r Rule) Rule {
+func withDefaults(r *Rule) {
 	rule.SetDefault(&r.Attribute, IP)
 	if r.List != "" {
 		rule.SetDefault(&r.ListAction, Deny)
@@ -100,10 +100,9 @@ func withDefaults(r Rule) Rule {
 		rule.SetDefault(&r.Missing, MissingBlock)
 	}
 	rule.SetDefault(&r.Missing, MissingPass)
-	return r
 }
 
-func validate(r Rule) []rule.Fault {
+func validate(r *Rule) []rule.Fault {
 	var f rule.Faults
 	if (r.Allow == rule.Strings{} && r.Deny == rule.Strings{} && r.List == "") {
 		f.Add("deny", "is missing, and so are allow and list: write who may not call, or who may")
@@ -127,7 +126,7 @@ func validate(r Rule) []rule.Fault {
 	return f
 }
 
-func validateEntries(f *rule.Faults, field string, r Rule, entries rule.Strings) {
+func validateEntries(f *rule.Faults, field string, r *Rule, entries rule.Strings) {
 	if count := entries.Len(); count > maxEntries {
 		f.Add(field, "has %d entries: must have at most %d; put them in a list and name that in list", count, maxEntries)
 		return

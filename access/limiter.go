@@ -18,11 +18,11 @@ type limiter struct {
 	until   func(time.Time) time.Duration // on the wall clock; nil if there is none but that of calls
 }
 
-func newLimiter(_ Rule, env rule.Env) rule.Limiter { return makeLimiter(env, new(monitor)) }
+func newLimiter(_ *Rule, env rule.Env) rule.Limiter { return makeLimiter(env, new(monitor)) }
 
 // adopt returns a limiter of another version, which goes on from the state that was
 // reported last.
-func adopt(present rule.Limiter, _ Rule, env rule.Env) rule.Limiter {
+func adopt(present rule.Limiter, _ *Rule, env rule.Env) rule.Limiter {
 	old, ok := present.(*limiter)
 	if !ok {
 		return nil

@@ -26,11 +26,11 @@ type bbrControl struct {
 	until    clock.Instant // when calls stop being limited
 }
 
-func newBBR(r Rule, env rule.Env) rule.Limiter {
-	return newShedLimiter(r, env, &bbrControl{rule: r, baseline: math.NaN(), until: env.Now, inForce: noLimit})
+func newBBR(r *Rule, env rule.Env) rule.Limiter {
+	return newShedLimiter(r, env, &bbrControl{rule: *r, baseline: math.NaN(), until: env.Now, inForce: noLimit})
 }
 
-func (b *bbrControl) adopt(r Rule) { b.rule = r }
+func (b *bbrControl) adopt(r *Rule) { b.rule = *r }
 
 func (b *bbrControl) update(now clock.Instant, l *shedLimiter, i *interval) verdict {
 	b.capacity.add(now, i)

@@ -19,7 +19,7 @@ func Kind() *rule.Type[Rule] {
 		Examples:   examples(),
 		Defaults:   withDefaults,
 		Validate:   validate,
-		Attributes: func(r Rule) []string { return []string{r.FairBy} },
+		Attributes: func(r *Rule) []string { return []string{r.FairBy} },
 		New:        newLimiter,
 		Adopt:      adopt,
 		Signals:    signalsOf,
@@ -139,7 +139,7 @@ func gauges() []rule.Gauge {
 }
 
 // newLimiter returns the limiter of a rule on a resource that it did not apply to before.
-func newLimiter(r Rule, env rule.Env) rule.Limiter {
+func newLimiter(r *Rule, env rule.Env) rule.Limiter {
 	switch r.Strategy {
 	case BBR:
 		return newBBR(r, env)
@@ -152,14 +152,14 @@ func newLimiter(r Rule, env rule.Env) rule.Limiter {
 // adopter is a limiter that a changed rule of the same strategy can go on from.
 type adopter interface {
 	// adopt returns the limiter of the changed rule.
-	adopt(r Rule, env rule.Env) rule.Limiter
+	adopt(r *Rule, env rule.Env) rule.Limiter
 
 	strategy() Strategy
 }
 
 // adopt returns the limiter of a changed rule, which goes on from the present one if the
 // strategy is the same; nil if it is not.
-func adopt(present rule.Limiter, r Rule, env rule.Env) rule.Limiter {
+func adopt(present rule.Limiter, r *Rule, env rule.Env) rule.Limiter {
 	if former, ok := present.(adopter); ok && former.strategy() == r.Strategy {
 		return former.adopt(r, env)
 	}

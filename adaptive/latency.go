@@ -30,8 +30,8 @@ var (
 	_ rule.Divided        = (*latencyLimiter)(nil)
 )
 
-func newLatency(r Rule, env rule.Env) rule.Limiter {
-	l := &latencyLimiter{rule: r, version: env.Version, inbound: r.Inbound}
+func newLatency(r *Rule, env rule.Env) rule.Limiter {
+	l := &latencyLimiter{rule: *r, version: env.Version, inbound: r.Inbound}
 	l.overload = newOverload(l, env)
 	l.class = l.others
 	return l
@@ -39,8 +39,8 @@ func newLatency(r Rule, env rule.Env) rule.Limiter {
 
 func (l *latencyLimiter) strategy() Strategy { return Latency }
 
-func (l *latencyLimiter) adopt(r Rule, env rule.Env) rule.Limiter {
-	return &latencyLimiter{overload: l.overload, class: l.class, rule: r, version: env.Version, inbound: r.Inbound}
+func (l *latencyLimiter) adopt(r *Rule, env rule.Env) rule.Limiter {
+	return &latencyLimiter{overload: l.overload, class: l.class, rule: *r, version: env.Version, inbound: r.Inbound}
 }
 
 // For returns the limiter for the calls of one of the resources that share the rule.

@@ -147,7 +147,7 @@ func (r Rule) WithDefaults() Rule { return Kind().WithDefaults(r) }
 // too.
 func (r Rule) Validate() []rule.Fault { return Kind().Faults(r) }
 
-func withDefaults(r Rule) Rule {
+func withDefaults(r *Rule) {
 	if r.Resource == "" && r.Match == "" {
 		r.Match, r.Shared, r.Inbound = inboundMatch, true, true
 	}
@@ -159,13 +159,12 @@ func withDefaults(r Rule) Rule {
 	switch r.Strategy {
 	case Latency:
 		rule.SetDefault(&r.MaxDelay, defaultMaxDelay)
-		setLimits(&r, defaultMinLimit, defaultMaxLimit)
-		setInitialLimit(&r)
+		setLimits(r, defaultMinLimit, defaultMaxLimit)
+		setInitialLimit(r)
 	case BBR:
-		setLimits(&r, defaultMinLimit, defaultMaxLimit)
+		setLimits(r, defaultMinLimit, defaultMaxLimit)
 		rule.SetDefault(&r.CPU, defaultCPU)
 	}
-	return r
 }
 
 // setLimits fills in bounds of the limit. Of two that contradict each other the one that

@@ -30,8 +30,8 @@ var (
 	_ optional.Inheritor  = (*shedLimiter)(nil)
 )
 
-func newShedLimiter(r Rule, env rule.Env, control shedControl) rule.Limiter {
-	l := &shedLimiter{version: env.Version, rule: r, signals: signalThresholds(r, env)}
+func newShedLimiter(r *Rule, env rule.Env, control shedControl) rule.Limiter {
+	l := &shedLimiter{version: env.Version, rule: *r, signals: signalThresholds(r, env)}
 	if r.QPS > 0 {
 		l.qps = newSecondWindow(r.QPS, env.Now)
 	}
@@ -42,8 +42,8 @@ func newShedLimiter(r Rule, env rule.Env, control shedControl) rule.Limiter {
 func (l *shedLimiter) strategy() Strategy { return l.rule.Strategy }
 
 // adopt returns a newer version with the state of this one.
-func (l *shedLimiter) adopt(r Rule, env rule.Env) rule.Limiter {
-	next := &shedLimiter{state: l.state, version: env.Version, rule: r, signals: signalThresholds(r, env)}
+func (l *shedLimiter) adopt(r *Rule, env rule.Env) rule.Limiter {
+	next := &shedLimiter{state: l.state, version: env.Version, rule: *r, signals: signalThresholds(r, env)}
 	if r.QPS > 0 {
 		if next.qps = l.qps; l.qps == nil {
 			next.qps = newSecondWindow(r.QPS, env.Now)

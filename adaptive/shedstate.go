@@ -26,7 +26,7 @@ type shedControl interface {
 	update(now clock.Instant, l *shedLimiter, i *interval) verdict
 
 	// adopt goes on with another version of the rule.
-	adopt(r Rule)
+	adopt(r *Rule)
 
 	// gauges returns the limit on calls under way and the mean response time of the service
 	// when it is not busy; NaN for what is not known.
@@ -164,7 +164,7 @@ func (s *shedState) activate(l *shedLimiter, now clock.Instant) bool {
 	if present.version >= l.version {
 		return present == l
 	}
-	s.control.adopt(l.rule)
+	s.control.adopt(&l.rule)
 	if l.qps != nil {
 		l.qps.setLimit(l.rule.QPS)
 	}

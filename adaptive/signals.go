@@ -10,7 +10,7 @@ type signalThreshold struct {
 }
 
 // signalsOf returns the signals that a rule reads.
-func signalsOf(r Rule) (signals []rule.Signal) {
+func signalsOf(r *Rule) (signals []rule.Signal) {
 	for _, s := range thresholdsOf(r) {
 		signals = append(signals, s.signal)
 	}
@@ -18,7 +18,7 @@ func signalsOf(r Rule) (signals []rule.Signal) {
 }
 
 // hintsOf returns the signals that a rule reads if they are to be had.
-func hintsOf(r Rule) []rule.Signal {
+func hintsOf(r *Rule) []rule.Signal {
 	if r.Strategy != Latency {
 		return nil
 	}
@@ -26,7 +26,7 @@ func hintsOf(r Rule) []rule.Signal {
 }
 
 // signalThresholds returns the signals that a rule reads, with their readings.
-func signalThresholds(r Rule, env rule.Env) []signalThreshold {
+func signalThresholds(r *Rule, env rule.Env) []signalThreshold {
 	list := thresholdsOf(r)
 	for i := range list {
 		list[i].reading = env.Signals.Reading(list[i].signal)
@@ -35,7 +35,7 @@ func signalThresholds(r Rule, env rule.Env) []signalThreshold {
 }
 
 // thresholdsOf returns the signals that a rule reads, without readings.
-func thresholdsOf(r Rule) (list []signalThreshold) {
+func thresholdsOf(r *Rule) (list []signalThreshold) {
 	for _, s := range []signalThreshold{
 		{signal: rule.SignalCPU, limit: r.CPU},
 		{signal: rule.SignalLoad, limit: r.Load},

@@ -25,14 +25,14 @@ type thresholdControl struct {
 	limit    uint32 // that is in force, or noLimit
 }
 
-func newThreshold(r Rule, env rule.Env) rule.Limiter {
+func newThreshold(r *Rule, env rule.Env) rule.Limiter {
 	return newShedLimiter(r, env, &thresholdControl{
-		rule: r, limit: noLimit, response: responseLimit{limit: math.Inf(1)},
+		rule: *r, limit: noLimit, response: responseLimit{limit: math.Inf(1)},
 		rate: shedRate{rate: math.Inf(1), moved: env.Now},
 	})
 }
 
-func (t *thresholdControl) adopt(r Rule) { t.rule = r }
+func (t *thresholdControl) adopt(r *Rule) { t.rule = *r }
 
 func (t *thresholdControl) update(now clock.Instant, l *shedLimiter, i *interval) verdict {
 	s := l.state

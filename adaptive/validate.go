@@ -13,8 +13,8 @@ import (
 type ownField struct {
 	path  string
 	of    []Strategy
-	given func(Rule) bool
-	check func(Rule) string // what is wrong with a value that was given; "" if nothing is
+	given func(*Rule) bool
+	check func(*Rule) string // what is wrong with a value that was given; "" if nothing is
 }
 
 // ownFields are the fields that belong to some strategies only.
@@ -22,40 +22,40 @@ func ownFields() []ownField {
 	limited := []Strategy{Latency, BBR}
 	threshold := []Strategy{Threshold}
 	return []ownField{
-		{"maxDelay", []Strategy{Latency}, func(r Rule) bool { return r.MaxDelay != 0 }, func(r Rule) string {
+		{"maxDelay", []Strategy{Latency}, func(r *Rule) bool { return r.MaxDelay != 0 }, func(r *Rule) string {
 			return durationFault(r.MaxDelay, minMaxDelay, maxMaxDelay)
 		}},
-		{"minLimit", limited, func(r Rule) bool { return r.MinLimit != 0 }, func(r Rule) string {
+		{"minLimit", limited, func(r *Rule) bool { return r.MinLimit != 0 }, func(r *Rule) string {
 			return callsFault(r.MinLimit)
 		}},
-		{"maxLimit", limited, func(r Rule) bool { return r.MaxLimit != 0 }, maxLimitFault},
-		{"initialLimit", []Strategy{Latency}, func(r Rule) bool { return r.InitialLimit != 0 }, initialLimitFault},
-		{"cpu", []Strategy{BBR, Threshold}, func(r Rule) bool { return r.CPU != 0 }, func(r Rule) string {
+		{"maxLimit", limited, func(r *Rule) bool { return r.MaxLimit != 0 }, maxLimitFault},
+		{"initialLimit", []Strategy{Latency}, func(r *Rule) bool { return r.InitialLimit != 0 }, initialLimitFault},
+		{"cpu", []Strategy{BBR, Threshold}, func(r *Rule) bool { return r.CPU != 0 }, func(r *Rule) string {
 			return shareFault(r.CPU)
 		}},
-		{"load", threshold, func(r Rule) bool { return r.Load != 0 }, func(r Rule) string {
+		{"load", threshold, func(r *Rule) bool { return r.Load != 0 }, func(r *Rule) string {
 			return positiveFault(r.Load, maxLoad)
 		}},
-		{"memory", threshold, func(r Rule) bool { return r.Memory != 0 }, func(r Rule) string {
+		{"memory", threshold, func(r *Rule) bool { return r.Memory != 0 }, func(r *Rule) string {
 			return shareFault(r.Memory)
 		}},
-		{"schedulerDelay", threshold, func(r Rule) bool { return r.SchedulerDelay != 0 }, func(r Rule) string {
+		{"schedulerDelay", threshold, func(r *Rule) bool { return r.SchedulerDelay != 0 }, func(r *Rule) string {
 			return durationFault(r.SchedulerDelay, minSchedulerDelay, MaxDuration)
 		}},
-		{"concurrency", threshold, func(r Rule) bool { return r.Concurrency != 0 }, func(r Rule) string {
+		{"concurrency", threshold, func(r *Rule) bool { return r.Concurrency != 0 }, func(r *Rule) string {
 			return callsFault(r.Concurrency)
 		}},
-		{"qps", threshold, func(r Rule) bool { return r.QPS != 0 }, func(r Rule) string {
+		{"qps", threshold, func(r *Rule) bool { return r.QPS != 0 }, func(r *Rule) string {
 			return qpsFault(r.QPS)
 		}},
-		{"avgRT", threshold, func(r Rule) bool { return r.AvgRT != 0 }, func(r Rule) string {
+		{"avgRT", threshold, func(r *Rule) bool { return r.AvgRT != 0 }, func(r *Rule) string {
 			return durationFault(r.AvgRT, minAvgRT, MaxDuration)
 		}},
 	}
 }
 
 // validate returns the mistakes in the fields that only this kind has.
-func validate(r Rule) []rule.Fault {
+func validate(r *Rule) []rule.Fault {
 	var f rule.Faults
 	if !slices.Contains(strategies(), r.Strategy) {
 		f.Add("strategy", "is %q: must be %s", r.Strategy, oneOf(strategies()))
@@ -97,7 +97,7 @@ func oneOf(list []Strategy) string {
 	return strings.Join(texts[:last], ", ") + " or " + texts[last]
 }
 
-func maxLimitFault(r Rule) string {
+func maxLimitFault(r *Rule) string {
 	if fault := callsFault(r.MaxLimit); fault != "" {
 		return fault
 	}
@@ -107,7 +107,7 @@ func maxLimitFault(r Rule) string {
 	return ""
 }
 
-func initialLimitFault(r Rule) string {
+func initialLimitFault(r *Rule) string {
 	if fault := callsFault(r.InitialLimit); fault != "" {
 		return fault
 	}

@@ -92,7 +92,7 @@ func examples() []rule.Example[Rule] {
 	}}
 }
 
-func withDefaults(r Rule) Rule {
+func withDefaults(r *Rule) {
 	rule.SetDefault(&r.Strategy, ErrorRatio)
 	if r.Strategy != Consecutive {
 		if r.WindowCalls == 0 {
@@ -105,10 +105,9 @@ func withDefaults(r Rule) Rule {
 	rule.SetDefault(&r.Probes, defaultProbes)
 	rule.SetDefault(&r.ProbeTimeout, r.Window)
 	rule.SetDefault(&r.ProbeTimeout, defaultWindow)
-	return r
 }
 
-func defaultMinCalls(r Rule) int {
+func defaultMinCalls(r *Rule) int {
 	switch {
 	case r.Strategy == ErrorCount:
 		return 1
@@ -118,7 +117,7 @@ func defaultMinCalls(r Rule) int {
 	return usualMinCalls
 }
 
-func validate(r Rule) []rule.Fault {
+func validate(r *Rule) []rule.Fault {
 	var f rule.Faults
 	switch r.Strategy {
 	case SlowRatio, ErrorRatio, ErrorCount, Consecutive:
@@ -147,7 +146,7 @@ func validate(r Rule) []rule.Fault {
 }
 
 // validateWindow judges the calls that count, and how many there must be.
-func validateWindow(f *rule.Faults, r Rule) {
+func validateWindow(f *rule.Faults, r *Rule) {
 	switch {
 	case r.Strategy == Consecutive:
 		if r.Window != 0 || r.WindowCalls != 0 {
@@ -174,7 +173,7 @@ func validateWindow(f *rule.Faults, r Rule) {
 	validateNumber(f, "minCalls", r.MinCalls, maxCalls)
 }
 
-func validateThreshold(f *rule.Faults, r Rule) {
+func validateThreshold(f *rule.Faults, r *Rule) {
 	most := maxCalls
 	switch r.Strategy {
 	case SlowRatio, ErrorRatio:
@@ -193,7 +192,7 @@ func validateThreshold(f *rule.Faults, r Rule) {
 	}
 }
 
-func validateSlowAfter(f *rule.Faults, r Rule) {
+func validateSlowAfter(f *rule.Faults, r *Rule) {
 	switch {
 	case r.Strategy != SlowRatio:
 		if r.SlowAfter != 0 {

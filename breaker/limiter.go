@@ -38,7 +38,7 @@ type limiter struct {
 	spare []probePlace
 }
 
-func newLimiter(r Rule, env rule.Env) rule.Limiter {
+func newLimiter(r *Rule, env rule.Env) rule.Limiter {
 	l := compile(r, env)
 	l.breaker = newBreaker(l, env.Now, env.Forced)
 	return l
@@ -46,7 +46,7 @@ func newLimiter(r Rule, env rule.Env) rule.Limiter {
 
 // adopt returns a new version of the rule of the present limiter, with the same
 // state. It comes into force when it is activated or asked about a call.
-func adopt(present rule.Limiter, r Rule, env rule.Env) rule.Limiter {
+func adopt(present rule.Limiter, r *Rule, env rule.Env) rule.Limiter {
 	old, ok := present.(*limiter)
 	if !ok {
 		return nil
@@ -57,7 +57,7 @@ func adopt(present rule.Limiter, r Rule, env rule.Env) rule.Limiter {
 }
 
 // compile makes a limiter, without a breaker yet, of a rule that is valid and complete.
-func compile(r Rule, env rule.Env) *limiter {
+func compile(r *Rule, env rule.Env) *limiter {
 	l := &limiter{
 		version:      env.Version,
 		changed:      env.Changed,

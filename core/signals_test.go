@@ -37,9 +37,9 @@ func gaugeCommon(g *gauge) rule.Common {
 func gaugeKind() *rule.Type[gauge] {
 	return rule.Define(rule.Spec[gauge]{
 		Kind: "gauge", Phase: rule.PhaseOverload, Reason: rule.Overloaded, Common: gaugeCommon, Fields: rule.TargetFields(gaugeCommon),
-		Signals: func(g gauge) []rule.Signal { return []rule.Signal{g.Signal} },
-		Answer:  func(gauge) rule.Answer { return rule.Answer{HTTP: 529, GRPC: "ABORTED"} },
-		New: func(g gauge, env rule.Env) rule.Limiter {
+		Signals: func(g *gauge) []rule.Signal { return []rule.Signal{g.Signal} },
+		Answer:  func(*gauge) rule.Answer { return rule.Answer{HTTP: 529, GRPC: "ABORTED"} },
+		New: func(g *gauge, env rule.Env) rule.Limiter {
 			reading := env.Signals.Reading(g.Signal)
 			return &toy{decide: func(rule.Call) rule.Decision {
 				if value, ok := reading.Load(); ok && value > 0.5 {
@@ -230,8 +230,8 @@ func TestRuleThatComesWhileItsSignalCannotBeReadIsLogged(t *testing.T) {
 func TestRuleMayNameASignalTwice(t *testing.T) {
 	twice := rule.Define(rule.Spec[gauge]{
 		Kind: "twice", Phase: rule.PhaseOverload, Reason: rule.Overloaded, Common: gaugeCommon, Fields: rule.TargetFields(gaugeCommon),
-		Signals: func(g gauge) []rule.Signal { return []rule.Signal{g.Signal, g.Signal} },
-		New:     func(gauge, rule.Env) rule.Limiter { return &toy{} },
+		Signals: func(g *gauge) []rule.Signal { return []rule.Signal{g.Signal, g.Signal} },
+		New:     func(*gauge, rule.Env) rule.Limiter { return &toy{} },
 	})
 	synctest.Test(t, func(t *testing.T) {
 		source := newReadings(map[rule.Signal]float64{rule.SignalCPU: 0.9})
@@ -261,8 +261,8 @@ func TestNumberThatComesWithAnErrorIsNeverSeen(t *testing.T) {
 	var reading *rule.Reading
 	kind := rule.Define(rule.Spec[gauge]{
 		Kind: "gauge", Phase: rule.PhaseOverload, Reason: rule.Overloaded, Common: gaugeCommon, Fields: rule.TargetFields(gaugeCommon),
-		Signals: func(g gauge) []rule.Signal { return []rule.Signal{g.Signal} },
-		New: func(g gauge, env rule.Env) rule.Limiter {
+		Signals: func(g *gauge) []rule.Signal { return []rule.Signal{g.Signal} },
+		New: func(g *gauge, env rule.Env) rule.Limiter {
 			reading = env.Signals.Reading(g.Signal)
 			return &toy{}
 		},
@@ -320,8 +320,8 @@ func TestRefusalCarriesTheAnswerOfItsRule(t *testing.T) {
 func hintedKind() *rule.Type[gauge] {
 	return rule.Define(rule.Spec[gauge]{
 		Kind: "hinted", Phase: rule.PhaseOverload, Reason: rule.Overloaded, Common: gaugeCommon, Fields: rule.TargetFields(gaugeCommon),
-		Hints: func(g gauge) []rule.Signal { return []rule.Signal{g.Signal} },
-		New: func(gauge, rule.Env) rule.Limiter {
+		Hints: func(g *gauge) []rule.Signal { return []rule.Signal{g.Signal} },
+		New: func(*gauge, rule.Env) rule.Limiter {
 			return &toy{decide: func(rule.Call) rule.Decision { return rule.Pass }}
 		},
 	})

@@ -31,7 +31,7 @@ func TestStateThatIsReleasedWhileAResourceIsAddedIsReleasedThereToo(t *testing.T
 	kind := rule.Define(rule.Spec[gauge]{
 		Kind: "lamp", Phase: rule.PhaseHealth, Reason: rule.Unavailable, Common: gaugeCommon, Fields: rule.TargetFields(gaugeCommon),
 		States: []string{"on", "off"}, Controls: []string{"off"},
-		New: func(_ gauge, env rule.Env) rule.Limiter {
+		New: func(_ *gauge, env rule.Env) rule.Limiter {
 			l := &lamp{isOff: env.Forced == "off"}
 			meanwhile()
 			return l

@@ -29,8 +29,8 @@ func toyKind(phase rule.Phase, reason rule.Reason) *rule.Type[toyConfig] {
 	}
 	return rule.Define(rule.Spec[toyConfig]{
 		Kind: "toy", Phase: phase, Reason: reason, Common: common, Fields: rule.TargetFields(common),
-		Attributes: func(c toyConfig) []string { return strings.Fields(c.Attributes) },
-		New:        func(toyConfig, rule.Env) rule.Limiter { return new(toy) },
+		Attributes: func(c *toyConfig) []string { return strings.Fields(c.Attributes) },
+		New:        func(*toyConfig, rule.Env) rule.Limiter { return new(toy) },
 	})
 }
 

@@ -19,8 +19,8 @@ func Kind() *rule.Type[Rule] {
 		Validate: validate,
 		New:      newLimiter,
 		Adopt:    adopt,
-		Ends:     func(r Rule) time.Time { return r.Until },
-		Answer:   func(r Rule) rule.Answer { return rule.Answer(r.Abort) },
+		Ends:     func(r *Rule) time.Time { return r.Until },
+		Answer:   func(r *Rule) rule.Answer { return rule.Answer(r.Abort) },
 		Gauges: []rule.Gauge{
 			{Name: "delayed", Help: "Calls in an injected delay."},
 			{Name: "injected", Help: "Calls that were delayed or refused.", Counter: true},

@@ -28,7 +28,7 @@ var (
 	_ rule.Controllable = (*limiter)(nil)
 )
 
-func compile(r Rule, env rule.Env, in *injector) *limiter {
+func compile(r *Rule, env rule.Env, in *injector) *limiter {
 	return &limiter{
 		injector: in, version: env.Version, changed: env.Changed,
 		below: threshold(r.Percent), delay: r.Delay, aborts: r.aborts(), shadow: r.Shadow,
@@ -55,7 +55,7 @@ func threshold(percent float64) uint64 {
 	return uint64(share * (1 << 64))
 }
 
-func newLimiter(r Rule, env rule.Env) rule.Limiter {
+func newLimiter(r *Rule, env rule.Env) rule.Limiter {
 	l := compile(r, env, newInjector(env.Seed))
 	l.forcedOff = env.Forced == Off
 	l.current.Store(l)
@@ -66,7 +66,7 @@ func newLimiter(r Rule, env rule.Env) rule.Limiter {
 }
 
 // adopt returns a newer version with the injector of the present one.
-func adopt(present rule.Limiter, r Rule, env rule.Env) rule.Limiter {
+func adopt(present rule.Limiter, r *Rule, env rule.Env) rule.Limiter {
 	former, ok := present.(*limiter)
 	if !ok {
 		return nil

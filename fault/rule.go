@@ -100,13 +100,12 @@ func (r Rule) aborts() bool { return r.Abort != Abort{} }
 
 // withDefaults returns the rule with its end in UTC and without a monotonic reading, so
 // that rules of the same end are equal.
-func withDefaults(r Rule) Rule {
+func withDefaults(r *Rule) {
 	r.Until = r.Until.Round(0).UTC()
-	return r
 }
 
 // validate returns the mistakes in the fields that only this kind has.
-func validate(r Rule) []rule.Fault {
+func validate(r *Rule) []rule.Fault {
 	var f rule.Faults
 	if !rule.Within(r.Percent, MinPercent, maxPercent) {
 		f.Add("percent", "is %v: must be from %v to %d, of 100 calls", r.Percent, MinPercent, maxPercent)

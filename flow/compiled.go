@@ -58,7 +58,7 @@ func compile(rule *Rule, version uint64) *compiledRule {
 // fixed window that is long follows it, too, unless its limit rises or is carried over.
 func (r *Rule) calendar() *calendar.Calendar {
 	isLong := r.Algorithm == FixedWindow && r.Window >= openwindow.Shortest
-	if isLong && r.Limit == math.Trunc(r.Limit) && r.WarmUp == (WarmUp{}) && !isOfFleet(*r) {
+	if isLong && r.Limit == math.Trunc(r.Limit) && r.WarmUp == (WarmUp{}) && !isOfFleet(r) {
 		return calendar.Every(r.Window)
 	}
 	return r.Calendar.Compile()

@@ -12,11 +12,12 @@ import (
 // The receiver stays as it is.
 func (r Rule) WithDefaults() Rule {
 	common(&r).SetName()
-	return defaults(r)
+	defaults(&r)
+	return r
 }
 
 // defaults fills in the fields that other kinds do not have.
-func defaults(r Rule) Rule {
+func defaults(r *Rule) {
 	switch {
 	case r.Algorithm == Prepaid:
 		if r.Scope == ScopeFleet {
@@ -50,7 +51,6 @@ func defaults(r Rule) Rule {
 		rule.SetDefault(&r.Newcomers, r.defaultNewcomers())
 	}
 	settings.SetFleetDefaults(&r.Scope, &r.Fleet, r.defaultMode())
-	return r
 }
 
 // defaultBuckets is 10, for windows that can be parted so.

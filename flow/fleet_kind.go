@@ -27,8 +27,8 @@ type fleetVersion struct {
 }
 
 // newFleetVersion returns the version of a rule that a limiter of env is for.
-func newFleetVersion(r Rule, env *rule.Env) *fleetVersion {
-	v := &fleetVersion{rule: r, number: env.Version, mode: r.decisionMode()}
+func newFleetVersion(r *Rule, env *rule.Env) *fleetVersion {
+	v := &fleetVersion{rule: *r, number: env.Version, mode: r.decisionMode()}
 	v.warning = newWarning(&v.rule, env.Warn)
 	v.terms = fleet.Terms{
 		Key:    settings.FleetKey(env, rule.Key{Kind: kindName, Name: r.Name}, r.Match != ""),
@@ -95,7 +95,7 @@ func (v *fleetVersion) canWait() bool {
 }
 
 // newFleetLimiter returns the limiter of a rule of the fleet that counts nothing yet.
-func newFleetLimiter(r Rule, env rule.Env) rule.Limiter {
+func newFleetLimiter(r *Rule, env rule.Env) rule.Limiter {
 	v := newFleetVersion(r, &env)
 	switch v.mode {
 	case fleet.ModeAsk:
@@ -108,7 +108,7 @@ func newFleetLimiter(r Rule, env rule.Env) rule.Limiter {
 
 // adoptFleet returns the limiter of a changed rule of the fleet, which goes on with what the
 // present one shares; nil if that is shared in another way, or no more.
-func adoptFleet(present rule.Limiter, r Rule, env rule.Env) rule.Limiter {
+func adoptFleet(present rule.Limiter, r *Rule, env rule.Env) rule.Limiter {
 	before, ok := present.(fleetLimiter)
 	if !ok {
 		return nil

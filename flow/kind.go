@@ -22,10 +22,10 @@ func Kind() *rule.Type[Rule] {
 		Common: common, Fields: fields(), Examples: examples(),
 		Former:   []rule.FormerField[Rule]{{Path: "control", Now: "algorithm", Read: readControl}},
 		Defaults: defaults, Validate: validate,
-		Signals: signals, Attributes: Rule.attributes, Gauges: gauges(),
+		Signals: signals, Attributes: (*Rule).attributes, Gauges: gauges(),
 		Fleet:   isOfFleet,
-		Counts:  func(r Rule) rule.Counts { return r.Counts },
-		Demotes: func(r Rule) bool { return r.OnExceed == ExceedDemote },
+		Counts:  func(r *Rule) rule.Counts { return r.Counts },
+		Demotes: func(r *Rule) bool { return r.OnExceed == ExceedDemote },
 		Compile: func(r *Rule, version uint64) any { return compile(r, version) },
 		New:     newLimiterFor,
 		Adopt:   adopt,
@@ -33,7 +33,7 @@ func Kind() *rule.Type[Rule] {
 }
 
 // signals returns the signal that the limit of the rule follows.
-func signals(r Rule) []rule.Signal {
+func signals(r *Rule) []rule.Signal {
 	if r.Follow == (Follow{}) {
 		return nil
 	}
@@ -55,11 +55,11 @@ func compiledFor(env rule.Env, before *compiledRule) *compiledRule {
 	return compiled
 }
 
-func isOfFleet(r Rule) bool { return r.Scope == ScopeFleet }
+func isOfFleet(r *Rule) bool { return r.Scope == ScopeFleet }
 
 // newLimiterFor returns the limiter of a rule that counts nothing yet. Without a fleet each
 // instance has the limit.
-func newLimiterFor(r Rule, env rule.Env) rule.Limiter {
+func newLimiterFor(r *Rule, env rule.Env) rule.Limiter {
 	if isOfFleet(r) && env.Fleet != nil {
 		return newFleetLimiter(r, env)
 	}
@@ -71,7 +71,7 @@ func newLimiterFor(r Rule, env rule.Env) rule.Limiter {
 
 // adopt returns the limiter of a changed rule: the same one, another one that
 // follows it if the rule counts in another way now, or nil if it counts other calls.
-func adopt(present rule.Limiter, r Rule, env rule.Env) rule.Limiter {
+func adopt(present rule.Limiter, r *Rule, env rule.Env) rule.Limiter {
 	if isOfFleet(r) && env.Fleet != nil {
 		return adoptFleet(present, r, env)
 	}

@@ -115,7 +115,7 @@ func (r *Rule) tenants() tenants.Fields {
 	return tenants.Fields{FairBy: r.FairBy, Weights: r.Weights, Mask: string(r.Mask)}
 }
 
-func (r Rule) attributes() []string { return slices.Collect(r.FairBy.All()) }
+func (r *Rule) attributes() []string { return slices.Collect(r.FairBy.All()) }
 
 // mayWait returns how many tokens may wait at once.
 func (r *Rule) mayWait() float64 {

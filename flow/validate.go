@@ -14,7 +14,7 @@ func (r Rule) Validate() []rule.Fault { return Kind().Faults(r) }
 
 // validate returns the mistakes of a complete rule in the fields that other kinds do
 // not have.
-func validate(r Rule) []rule.Fault {
+func validate(r *Rule) []rule.Fault {
 	var f rule.Faults
 	if !rule.Within(r.Limit, 0, MaxLimit) {
 		f.Add("limit", "is %v: must be from 0 (blocks all) to %.0f tokens per window", r.Limit, float64(MaxLimit))

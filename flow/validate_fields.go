@@ -51,9 +51,9 @@ func (r *Rule) waits() string {
 		return "set algorithm to " + string(TokenBucket)
 	case r.limiterKind() == bucketLimiter && r.MaxWait != 0:
 		return "remove maxWait"
-	case isOfFleet(*r) && (r.Calendar.IsSet() || r.Algorithm == Prepaid):
+	case isOfFleet(r) && (r.Calendar.IsSet() || r.Algorithm == Prepaid):
 		return settings.InsteadOfAsking(r.Fleet, "")
-	case isOfFleet(*r):
+	case isOfFleet(r):
 		return settings.InsteadOfAsking(r.Fleet, r.defaultMode())
 	}
 	return ""
@@ -87,7 +87,7 @@ func (r *Rule) hidesUse() string {
 	switch {
 	case r.limiterKind() != windowLimiter:
 		return "set algorithm to " + string(FixedWindow)
-	case isOfFleet(*r) && r.decisionMode() != fleet.ModeWindow && r.decisionMode() != fleet.ModeAsk:
+	case isOfFleet(r) && r.decisionMode() != fleet.ModeWindow && r.decisionMode() != fleet.ModeAsk:
 		return r.knowsUseBy()
 	case r.WarmUp != (WarmUp{}):
 		return "remove warmUp"

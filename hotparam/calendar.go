@@ -37,7 +37,7 @@ func (c *compiled) compileWindow() {
 	switch {
 	case c.calendar != nil:
 		c.terms = table.CompileCalendar(c.version, openwindow.New(c.calendar))
-	case c.rule.Algorithm == FixedWindow && c.rule.Window >= openwindow.Shortest && !isOfFleet(c.rule):
+	case c.rule.Algorithm == FixedWindow && c.rule.Window >= openwindow.Shortest && !isOfFleet(&c.rule):
 		c.terms = table.CompileCalendar(c.version, openwindow.New(calendar.Every(c.rule.Window)))
 	case c.rule.Algorithm == FixedWindow:
 		c.terms = table.CompileFixedWindow(c.version, c.rule.Window)

@@ -32,7 +32,7 @@ func newFleetLimiter(env rule.Env) rule.Limiter {
 
 // adoptFleet returns a newer version that goes on with what the present one shares; nil if it
 // is about another attribute, or shares it in another way.
-func adoptFleet(present rule.Limiter, r Rule, env rule.Env) rule.Limiter {
+func adoptFleet(present rule.Limiter, r *Rule, env rule.Env) rule.Limiter {
 	is, ok := present.(interface{ ofFleet() *fleetLimiter })
 	if !ok {
 		return nil

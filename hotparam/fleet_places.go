@@ -109,7 +109,7 @@ func (s *states) leavePlaces(p *placesStates, now clock.Instant) {
 
 // adoptPlaces returns a newer version that goes on with the places of the present one; nil if it is
 // about another attribute, or shares no places.
-func adoptPlaces(present rule.Limiter, r Rule, env rule.Env) rule.Limiter {
+func adoptPlaces(present rule.Limiter, r *Rule, env rule.Env) rule.Limiter {
 	former, ok := present.(*placesLimiter)
 	c := env.Compiled.(*compiled)
 	if !ok || former.rule.Param != r.Param || (former.rule.Match == "") != (r.Match == "") || !former.fleet.adopt(c.version) {

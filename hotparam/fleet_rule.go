@@ -12,7 +12,7 @@ import (
 	"github.com/penstock-go/penstock/rule"
 )
 
-func isOfFleet(r Rule) bool { return r.Scope == ScopeFleet }
+func isOfFleet(r *Rule) bool { return r.Scope == ScopeFleet }
 
 // validateFleet judges how instances share the limits of values.
 func (r *Rule) validateFleet(f *rule.Faults) {

@@ -25,11 +25,11 @@ func Kind() *rule.Type[Rule] {
 		Defaults:    withDefaults,
 		Validate:    validate,
 		Attributes:  attributes,
-		NamesValues: func(r Rule) bool { return r.Values.Len() > 0 },
+		NamesValues: func(r *Rule) bool { return r.Values.Len() > 0 },
 		Fleet:       isOfFleet,
-		Places:      func(r Rule) bool { return r.Concurrency != 0 },
-		Counts:      func(r Rule) rule.Counts { return r.Counts },
-		Demotes:     func(r Rule) bool { return r.OnExceed == ExceedDemote },
+		Places:      func(r *Rule) bool { return r.Concurrency != 0 },
+		Counts:      func(r *Rule) rule.Counts { return r.Counts },
+		Demotes:     func(r *Rule) bool { return r.OnExceed == ExceedDemote },
 		Forbids:     forbids,
 		Compile:     func(r *Rule, version uint64) any { return compile(*r, version) },
 		New:         newLimiter,
@@ -40,7 +40,7 @@ func Kind() *rule.Type[Rule] {
 
 // attributes returns the keys whose values are limited. Of the address of a client, that
 // is what identifies the client: with IPv6 it has many addresses.
-func attributes(r Rule) []string {
+func attributes(r *Rule) []string {
 	keys := slices.Collect(r.Param.All())
 	if i := slices.Index(keys, rule.KeyIP); i >= 0 {
 		keys[i] = rule.KeyIPPrefix
@@ -55,7 +55,7 @@ func common(r *Rule) rule.Common {
 }
 
 // forbids returns the answer to calls without the attribute, if these are refused.
-func forbids(r Rule) rule.Answer {
+func forbids(r *Rule) rule.Answer {
 	if r.Missing == MissingUnauthenticated {
 		return rule.Answer{HTTP: 401, GRPC: "UNAUTHENTICATED"}
 	}

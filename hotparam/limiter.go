@@ -47,7 +47,7 @@ var (
 
 // newLimiter returns a limiter that counts nothing yet. Without a fleet each instance has the
 // limits.
-func newLimiter(r Rule, env rule.Env) rule.Limiter {
+func newLimiter(r *Rule, env rule.Env) rule.Limiter {
 	c := env.Compiled.(*compiled)
 	c.keepCalendar(env, nil)
 	switch {
@@ -66,7 +66,7 @@ func newLimiter(r Rule, env rule.Env) rule.Limiter {
 
 // adopt returns a newer version with the state of the present one, unless the rule is
 // about another attribute or counts in another way.
-func adopt(present rule.Limiter, r Rule, env rule.Env) rule.Limiter {
+func adopt(present rule.Limiter, r *Rule, env rule.Env) rule.Limiter {
 	c := env.Compiled.(*compiled)
 	c.keepCalendar(env, present)
 	_, hasPlaces := present.(*placesLimiter)

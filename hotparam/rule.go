@@ -281,7 +281,7 @@ func (r Rule) WithDefaults() Rule { return Kind().WithDefaults(r) }
 // too.
 func (r Rule) Validate() []rule.Fault { return Kind().Faults(r) }
 
-func withDefaults(r Rule) Rule {
+func withDefaults(r *Rule) {
 	rule.SetDefault(&r.Missing, MissingPass)
 	switch {
 	case r.Concurrency != 0:
@@ -304,13 +304,12 @@ func withDefaults(r Rule) Rule {
 	settings.SetFleetDefaults(&r.Scope, &r.Fleet, r.defaultMode())
 	if r.Concurrency != 0 {
 		rule.SetDefault(&r.MaxValues, DefaultMaxValues)
-		return r
+		return
 	}
 	if r.Algorithm == TokenBucket && r.Values.Len() == 0 { // else each limit is its own burst
 		rule.SetDefault(&r.Burst, defaultBurst(r.Limit))
 	}
 	rule.SetDefault(&r.MaxValues, r.defaultMaxValues())
-	return r
 }
 
 // defaultBurst is the limit, or 1 where no call could pass otherwise.

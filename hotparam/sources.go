@@ -229,7 +229,7 @@ const (
 
 // defaultMaxValues returns what MaxValues defaults to, of a rule whose other fields are complete.
 func (r *Rule) defaultMaxValues() int {
-	if isOfFleet(*r) || r.Concurrency != 0 || !(r.Limit > 0) {
+	if isOfFleet(r) || r.Concurrency != 0 || !(r.Limit > 0) {
 		return DefaultMaxValues
 	}
 	most := floodBytes / bucketBytes

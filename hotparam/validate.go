@@ -11,7 +11,7 @@ import (
 )
 
 // validate returns the mistakes of a complete rule in the fields that only this kind has.
-func validate(r Rule) []rule.Fault {
+func validate(r *Rule) []rule.Fault {
 	var f rule.Faults
 	r.validateParam(&f)
 	if r.Concurrency != 0 {
@@ -44,9 +44,9 @@ func (r *Rule) waits() string {
 	switch {
 	case r.Algorithm == Throttle:
 		return "set algorithm to " + string(TokenBucket)
-	case isOfFleet(*r) && (r.Algorithm == FixedWindow || r.Algorithm == Prepaid || r.Concurrency != 0):
+	case isOfFleet(r) && (r.Algorithm == FixedWindow || r.Algorithm == Prepaid || r.Concurrency != 0):
 		return settings.InsteadOfAsking(r.Fleet, "")
-	case isOfFleet(*r):
+	case isOfFleet(r):
 		return settings.InsteadOfAsking(r.Fleet, fleet.ModeLease)
 	}
 	return ""
@@ -78,7 +78,7 @@ func (r *Rule) hidesUse() string {
 		return "set limit in place of concurrency"
 	case !r.countsWhole():
 		return "set algorithm to " + string(FixedWindow)
-	case isOfFleet(*r) && r.decisionMode() != fleet.ModeAsk:
+	case isOfFleet(r) && r.decisionMode() != fleet.ModeAsk:
 		return r.knowsUseBy()
 	}
 	return ""

@@ -44,8 +44,8 @@ func rationKind() *rule.Type[ration] {
 	}
 	return rule.Define(rule.Spec[ration]{
 		Kind: "ration", Phase: rule.PhaseValue, Reason: rule.RateLimited, Common: common, Fields: rule.TargetFields(common),
-		Attributes: func(r ration) []string { return strings.Split(r.Keys, ",") },
-		New: func(r ration, _ rule.Env) rule.Limiter {
+		Attributes: func(r *ration) []string { return strings.Split(r.Keys, ",") },
+		New: func(r *ration, _ rule.Env) rule.Limiter {
 			return &rationLimiter{each: uint64(r.Each), values: make(map[string]*rule.ValueStatus)}
 		},
 	})

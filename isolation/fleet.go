@@ -24,7 +24,7 @@ type Fleet = rule.Fleet
 
 const kindName = "isolation"
 
-func isOfFleet(r Rule) bool { return r.Scope == ScopeFleet }
+func isOfFleet(r *Rule) bool { return r.Scope == ScopeFleet }
 
 // fleetFields are the fields of limits of the whole fleet.
 func fleetFields() []rule.Field[Rule] {
@@ -44,17 +44,17 @@ func (r Rule) validateFleet(f *rule.Faults) {
 const top = placesMask
 
 // newLease returns the places of a rule of the whole fleet.
-func newLease(r Rule, env *rule.Env, p *pool) *fleet.Places {
+func newLease(r *Rule, env *rule.Env, p *pool) *fleet.Places {
 	key := settings.FleetKey(env, rule.Key{Kind: kindName, Name: r.Name}, r.Match != "")
 	return env.Fleet.Places(key, int64(r.Limit), keepsPlace(r), r.Fleet.OnOutage, p, env.Now)
 }
 
 // keepsPlace says whether the instance keeps a place for a call that comes after a long time: one
 // that cannot wait would be refused.
-func keepsPlace(r Rule) bool { return r.MaxWait == 0 && r.Limit > 0 }
+func keepsPlace(r *Rule) bool { return r.MaxWait == 0 && r.Limit > 0 }
 
 // sameKey says whether two versions of a rule have the same limit in the fleet.
-func sameKey(a, b Rule) bool { return a.Name == b.Name && (a.Match == "") == (b.Match == "") }
+func sameKey(a, b *Rule) bool { return a.Name == b.Name && (a.Match == "") == (b.Match == "") }
 
 // LockPlaces implements [fleet.PlacesUser].
 func (p *pool) LockPlaces(now clock.Instant) places.Use {
@@ -129,7 +129,7 @@ func (p *pool) leaseEnd() clock.Instant {
 // changeLease has the places go on by the version in force.
 func (p *pool) changeLease(now clock.Instant) {
 	if p.lease != nil {
-		p.lease.Change(int64(p.current.rule.Limit), keepsPlace(p.current.rule), now)
+		p.lease.Change(int64(p.current.rule.Limit), keepsPlace(&p.current.rule), now)
 	}
 }
 

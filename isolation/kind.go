@@ -19,7 +19,7 @@ func Kind() *rule.Type[Rule] {
 		Examples:   examples(),
 		Defaults:   withDefaults,
 		Validate:   validate,
-		Attributes: func(r Rule) []string { return slices.Collect(r.FairBy.All()) },
+		Attributes: func(r *Rule) []string { return slices.Collect(r.FairBy.All()) },
 		New:        newLimiter,
 		Adopt:      adopt,
 		Gauges:     gauges(),

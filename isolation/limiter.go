@@ -38,9 +38,9 @@ var (
 	_ optional.LateReader = (*limiter)(nil)
 )
 
-func compile(r Rule, env rule.Env, p *pool) *limiter {
+func compile(r *Rule, env rule.Env, p *pool) *limiter {
 	l := &limiter{
-		pool: p, rule: r, version: env.Version,
+		pool: p, rule: *r, version: env.Version,
 		open: env.Version << versionShift, limit: uint64(r.Limit), atFull: rule.Block, retry: rule.RetryUnknown,
 		warn: env.Warn, isFair: r.isFair(), learns: r.Newcomers == NewcomersHalf, weights: tenants.CompileWeights(r.tenants()),
 	}
@@ -68,7 +68,7 @@ func (l *limiter) tell(places uint64) {
 	l.warn(fmt.Sprintf(held+" as given back: find what does not end its call, or raise maxAge", l.rule.MaxAge))
 }
 
-func newLimiter(r Rule, env rule.Env) rule.Limiter {
+func newLimiter(r *Rule, env rule.Env) rule.Limiter {
 	p := &pool{hasher: valuehash.New(env.Seed)}
 	if isOfFleet(r) && env.Fleet != nil {
 		p.lease = newLease(r, &env, p)
@@ -82,9 +82,9 @@ func newLimiter(r Rule, env rule.Env) rule.Limiter {
 }
 
 // adopt returns a newer version with the pool of the present one.
-func adopt(present rule.Limiter, r Rule, env rule.Env) rule.Limiter {
+func adopt(present rule.Limiter, r *Rule, env rule.Env) rule.Limiter {
 	former, ok := present.(*limiter)
-	if !ok || (former.pool.lease != nil) != (isOfFleet(r) && env.Fleet != nil) || former.pool.lease != nil && !sameKey(former.rule, r) {
+	if !ok || (former.pool.lease != nil) != (isOfFleet(r) && env.Fleet != nil) || former.pool.lease != nil && !sameKey(&former.rule, r) {
 		return nil
 	}
 	return compile(r, env, former.pool)

@@ -175,7 +175,7 @@ func (r Rule) WithDefaults() Rule { return Kind().WithDefaults(r) }
 // mistake too.
 func (r Rule) Validate() []rule.Fault { return Kind().Faults(r) }
 
-func withDefaults(r Rule) Rule {
+func withDefaults(r *Rule) {
 	if r.MaxWait != 0 {
 		rule.SetDefault(&r.MaxQueue, defaultMaxQueue)
 		rule.SetDefault(&r.Order, FIFO)
@@ -185,11 +185,10 @@ func withDefaults(r Rule) Rule {
 		rule.SetDefault(&r.Newcomers, r.defaultNewcomers())
 	}
 	settings.SetFleetDefaults(&r.Scope, &r.Fleet, fleet.ModeLease)
-	return r
 }
 
 // validate returns the mistakes in the fields that only this kind has.
-func validate(r Rule) []rule.Fault {
+func validate(r *Rule) []rule.Fault {
 	var f rule.Faults
 	r.validateFleet(&f)
 	if !rule.Within(r.Limit, 0, MaxLimit) {

@@ -148,57 +148,57 @@ func (r *typedRule[R]) Attributes() []string {
 	if r.keyless || r.of.spec.Attributes == nil {
 		return nil
 	}
-	return r.of.spec.Attributes(r.rule)
+	return r.of.spec.Attributes(&r.rule)
 }
 
 func (r *typedRule[R]) Lists() []string {
 	if r.of.spec.Lists == nil {
 		return nil
 	}
-	return r.of.spec.Lists(r.rule)
+	return r.of.spec.Lists(&r.rule)
 }
 
 func (r *typedRule[R]) NamesValues() bool {
-	return r.of.spec.NamesValues != nil && r.of.spec.NamesValues(r.rule)
+	return r.of.spec.NamesValues != nil && r.of.spec.NamesValues(&r.rule)
 }
 
 func (r *typedRule[R]) Signals() []Signal {
 	if r.noSignals || r.of.spec.Signals == nil {
 		return nil
 	}
-	return r.of.spec.Signals(r.rule)
+	return r.of.spec.Signals(&r.rule)
 }
 
 func (r *typedRule[R]) Hints() []Signal {
 	if r.noSignals || r.of.spec.Hints == nil {
 		return nil
 	}
-	return r.of.spec.Hints(r.rule)
+	return r.of.spec.Hints(&r.rule)
 }
 
 func (r *typedRule[R]) Fleet() bool {
 	if r.known {
 		return r.fleet
 	}
-	return r.of.spec.Fleet != nil && r.of.spec.Fleet(r.rule)
+	return r.of.spec.Fleet != nil && r.of.spec.Fleet(&r.rule)
 }
 
 func (r *typedRule[R]) Places() bool {
-	return r.of.spec.Places != nil && r.Fleet() && r.of.spec.Places(r.rule)
+	return r.of.spec.Places != nil && r.Fleet() && r.of.spec.Places(&r.rule)
 }
 
 func (r *typedRule[R]) Demotes() bool {
 	if r.known {
 		return r.demotes
 	}
-	return r.of.spec.Demotes != nil && r.of.spec.Demotes(r.rule)
+	return r.of.spec.Demotes != nil && r.of.spec.Demotes(&r.rule)
 }
 
 func (r *typedRule[R]) Counts() Counts {
 	if r.of.spec.Counts == nil || r.known && !r.counts {
 		return ""
 	}
-	if counts := r.of.spec.Counts(r.rule); counts != CountsCalls {
+	if counts := r.of.spec.Counts(&r.rule); counts != CountsCalls {
 		return counts
 	}
 	return ""
@@ -215,21 +215,21 @@ func (r *typedRule[R]) Answer() Answer {
 	if r.of.spec.Answer == nil {
 		return Answer{}
 	}
-	return r.of.spec.Answer(r.rule)
+	return r.of.spec.Answer(&r.rule)
 }
 
 func (r *typedRule[R]) Forbids() Answer {
 	if r.of.spec.Forbids == nil {
 		return Answer{}
 	}
-	return r.of.spec.Forbids(r.rule)
+	return r.of.spec.Forbids(&r.rule)
 }
 
 func (r *typedRule[R]) Ends() time.Time {
 	if r.of.spec.Ends == nil {
 		return time.Time{}
 	}
-	return r.of.spec.Ends(r.rule)
+	return r.of.spec.Ends(&r.rule)
 }
 
 func (r *typedRule[R]) Value() any { return r.rule }
@@ -304,7 +304,7 @@ func (r *typedRule[R]) compile(version uint64) any {
 
 func (r *typedRule[R]) NewLimiter(env Env) Limiter {
 	env.Compiled = r.compile(env.Version)
-	return r.of.spec.New(r.rule, env)
+	return r.of.spec.New(&r.rule, env)
 }
 
 func (r *typedRule[R]) Adopt(present Limiter, env Env) Limiter {
@@ -312,5 +312,5 @@ func (r *typedRule[R]) Adopt(present Limiter, env Env) Limiter {
 		return nil
 	}
 	env.Compiled = r.compile(env.Version)
-	return r.of.spec.Adopt(present, r.rule, env)
+	return r.of.spec.Adopt(present, &r.rule, env)
 }

@@ -32,17 +32,14 @@ func spec() rule.Spec[pool] {
 		Fields: slices.Concat(rule.TargetFields(common), []rule.Field[pool]{
 			rule.WholeField("size", func(p *pool) *int { return &p.Size }).Says("how large it is"),
 		}, rule.ScopeFields(common)),
-		Defaults: func(p pool) pool {
-			rule.SetDefault(&p.Size, 10)
-			return p
-		},
-		Validate: func(p pool) (faults []rule.Fault) {
+		Defaults: func(p *pool) { rule.SetDefault(&p.Size, 10) },
+		Validate: func(p *pool) (faults []rule.Fault) {
 			if !rule.Within(p.Size, 1, 100) {
 				faults = append(faults, rule.Fault{Field: "size", Message: "is out of range"})
 			}
 			return faults
 		},
-		New: func(pool, rule.Env) rule.Limiter { return nil },
+		New: func(*pool, rule.Env) rule.Limiter { return nil },
 	}
 }
 
@@ -188,7 +185,7 @@ func TestCollectionsInDocuments(t *testing.T) {
 			rule.StringsField("list", func(r *loud) *rule.Strings { return &r.list }),
 			rule.NumberMapField("values", func(r *loud) *rule.NumberMap { return &r.values }),
 		},
-		New: func(loud, rule.Env) rule.Limiter { return nil },
+		New: func(*loud, rule.Env) rule.Limiter { return nil },
 	}).Draft()
 	assert.Empty(t, draft.Set("list", text("one")))
 	assert.Equal(t, rule.Value{Type: rule.List, Items: []rule.Value{text("one")}}, draft.Get("list"))
@@ -234,7 +231,7 @@ func TestUncompiledRuleIsACopyOnceItWasCompiled(t *testing.T) {
 
 func TestRuleThatLooksAtTooManyAttributesIsAMistake(t *testing.T) {
 	s := spec()
-	s.Attributes = func(p pool) []string { return make([]string, p.Size) }
+	s.Attributes = func(p *pool) []string { return make([]string, p.Size) }
 	kind := rule.Define(s)
 	assert.Empty(t, kind.Faults(pool{Resource: "r", Size: rule.MaxKeys}))
 	assert.Equal(t, []rule.Fault{{"name", "is that of a rule that looks at 5 attributes: 4 is the most"}},

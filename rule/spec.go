@@ -8,7 +8,9 @@ import (
 )
 
 // Spec describes a kind of rule. Kind, Common, Fields and New are required. R is a plain
-// value: copies share nothing, and two rules are the same rule when they are equal.
+// value: copies share nothing, and two rules are the same rule when they are equal. Of the functions that get
+// a pointer to a rule only Common and Defaults may write to it, or have others write; it never changes once
+// the rule is in force, so that limiters may keep it.
 type Spec[R comparable] struct {
 	Kind   Kind   // also the name of the list in documents; in camel case
 	Phase  Phase  // when rules of the kind are asked, relative to other kinds
@@ -29,82 +31,82 @@ type Spec[R comparable] struct {
 
 	// Defaults fills in the fields that a rule leaves out. The name needs no default: it is
 	// the resource or the pattern. nil if there is nothing to fill in.
-	Defaults func(R) R
+	Defaults func(*R)
 
 	// Validate returns all mistakes in the fields of the kind; Defaults has been applied.
 	// nil if there cannot be any.
-	Validate func(R) []Fault
+	Validate func(*R) []Fault
 
 	// Attributes returns the keys of the attributes of calls that the rule looks at, as
 	// in "user", at most [MaxKeys]; nil if none. [Call.Attribute] is the attribute of
 	// the one key, or a composite one if there are several. "origin" is the name of the
 	// caller, unless the call has an attribute of that key. nil for kinds that look at none.
-	Attributes func(R) []string
+	Attributes func(*R) []string
 
 	// Lists returns the names of the lists that the rule refers to, which its limiters
 	// find in [Env.Lists]; nil if none. nil for kinds that refer to none.
-	Lists func(R) []string
+	Lists func(*R) []string
 
 	// NamesValues says whether the rule says of some values of its attributes how it decides on
 	// them, by writing or listing them: replays of recorded calls, which may have hashes in place of
 	// values, cannot tell then. nil for kinds that look at values only to tell them apart.
-	NamesValues func(R) bool
+	NamesValues func(*R) bool
 
 	// Signals returns the signals that the rule reads, which its limiters find in
 	// [Env.Signals]: only these are sampled. nil for kinds that read none.
-	Signals func(R) []Signal
+	Signals func(*R) []Signal
 
 	// Hints returns signals that the rule reads, too, if the engine has a source of signals, and does
 	// without if it has none or that cannot read them. nil for kinds that read none.
-	Hints func(R) []Signal
+	Hints func(*R) []Signal
 
 	// Fleet says whether all instances of the service share the limit of the rule, by
 	// [Env.Fleet]. nil for kinds that have no such limits.
-	Fleet func(R) bool
+	Fleet func(*R) bool
 
 	// Places says whether what instances share is places of calls under way, which takes a backend that
 	// counts: a rule is refused where the engine has another one. It is only called for rules that Fleet
 	// says are for all instances. nil for kinds that have no such rules.
-	Places func(R) bool
+	Places func(*R) bool
 
 	// Demotes says whether the rule gives calls the lowest priority in place of refusing them: where
 	// a limiter of the rule refuses a call for now, the call passes it, takes nothing, and the rules
 	// after it see [PrioritySheddable]. [Forbidden] calls are refused nevertheless. No call waits for
 	// such a rule. nil for kinds that have no such rules.
-	Demotes func(R) bool
+	Demotes func(*R) bool
 
 	// Counts says which calls take tokens of the rule, by how they end: a call takes them when it
 	// enters, and the engine gives those of the others back at their ends, by [Settler.Settle]. So
 	// calls under way never take more than there is. Shadow rules count likewise. nil for kinds whose
 	// rules count every call.
-	Counts func(R) Counts
+	Counts func(*R) Counts
 
 	// Answer returns what adapters answer to refusals of the rule. nil for kinds that
 	// leave it to the Reason.
-	Answer func(R) Answer
+	Answer func(*R) Answer
 
 	// Forbids returns what adapters answer to calls of which limiters of the rule say that they
 	// are [Forbidden]. nil for kinds that leave it to the reason Denied.
-	Forbids func(R) Answer
+	Forbids func(*R) Answer
 
 	// Ends returns when the rule stops having any effect; the zero time if it never does.
 	// nil for kinds whose rules do not end.
-	Ends func(R) time.Time
+	Ends func(*R) time.Time
 
 	// Compile returns what all limiters of one version of a rule have in common, for
-	// [Env.Compiled]. It is called once for each version, however many limiters that has. What it
-	// returns may refer to the rule, which never changes any more. nil for kinds that compile nothing.
+	// [Env.Compiled]. It is called once for each version, however many limiters that has. nil for kinds
+	// that compile nothing.
 	Compile func(rule *R, version uint64) any
 
 	// New returns the limiter of a rule, which is valid and complete, on a resource
 	// that it did not apply to before.
-	New func(R, Env) Limiter
+	New func(rule *R, env Env) Limiter
 
 	// Adopt returns the limiter of a changed rule, which goes on from what the present
 	// limiter has counted; nil to start anew. It must not change what calls get from the
 	// present one. Calls may ask either of them until the new one is activated or asked:
 	// from then on the old one answers Stale. A nil Adopt starts anew at every change.
-	Adopt func(present Limiter, rule R, env Env) Limiter
+	Adopt func(present Limiter, rule *R, env Env) Limiter
 
 	// Gauges are numbers that limiters of the kind show.
 	Gauges []Gauge
@@ -264,7 +266,7 @@ func (t *Type[R]) completeTo(r *typedRule[R], rule *R) {
 	r.of, r.rule, r.complete = t, *rule, true
 	t.spec.Common(&r.rule).SetName()
 	if t.spec.Defaults != nil {
-		r.rule = t.spec.Defaults(r.rule)
+		t.spec.Defaults(&r.rule)
 	}
 }
 
@@ -326,7 +328,7 @@ func (t *Type[R]) faults(given, complete *R) []Fault {
 	var faults Faults
 	t.spec.Common(complete).target().validate(&faults)
 	if t.spec.Validate != nil {
-		faults = append(faults, t.spec.Validate(*complete)...)
+		faults = append(faults, t.spec.Validate(complete)...)
 	}
 	for _, f := range t.checked {
 		message := f.check(given)
@@ -336,7 +338,7 @@ func (t *Type[R]) faults(given, complete *R) []Fault {
 		faults = append(faults, Fault{Field: f.Path, Message: message})
 	}
 	if len(faults) == 0 && t.spec.Attributes != nil {
-		if n := len(t.spec.Attributes(*complete)); n > MaxKeys {
+		if n := len(t.spec.Attributes(complete)); n > MaxKeys {
 			faults.Add("name", "is that of a rule that looks at %d attributes: %d is the most", n, MaxKeys)
 		}
 	}

@@ -36,7 +36,7 @@ func labelledKind(name rule.Kind, gauges ...rule.Gauge) rule.Definition {
 	}
 	spec := rule.Spec[plain]{
 		Kind: name, Common: common, Fields: rule.TargetFields(common),
-		New:    func(plain, rule.Env) rule.Limiter { return nil },
+		New:    func(*plain, rule.Env) rule.Limiter { return nil },
 		Gauges: gauges,
 	}
 	return rule.Define(spec)

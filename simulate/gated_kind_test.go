@@ -29,10 +29,10 @@ func gatedKind() *rule.Type[gated] {
 	}
 	return rule.Define(rule.Spec[gated]{
 		Kind: "gated", Phase: rule.PhaseOverload, Reason: rule.Overloaded, Common: common, Fields: rule.TargetFields(common),
-		Signals:    func(g gated) []rule.Signal { return []rule.Signal{g.Signal} },
+		Signals:    func(g *gated) []rule.Signal { return []rule.Signal{g.Signal} },
 		Gauges:     gauges,
 		LimitMoves: true,
-		New: func(g gated, env rule.Env) rule.Limiter {
+		New: func(g *gated, env rule.Env) rule.Limiter {
 			return &gate{reading: env.Signals.Reading(g.Signal), shed: make(map[rule.Priority]float64)}
 		},
 	})

@@ -77,8 +77,8 @@ func probeEngine(
 	}
 	kind := rule.Define(rule.Spec[probeRule]{
 		Kind: "probe", Reason: reason, Common: common, Fields: rule.TargetFields(common),
-		Attributes: func(probeRule) []string { return []string{attribute} },
-		New:        func(probeRule, rule.Env) rule.Limiter { return limiter },
+		Attributes: func(*probeRule) []string { return []string{attribute} },
+		New:        func(*probeRule, rule.Env) rule.Limiter { return limiter },
 	})
 	config.Logger, config.Kinds = slog.New(slog.DiscardHandler), []rule.Definition{kind}
 	if config.Exempt == nil {

@@ -62,15 +62,14 @@ func PriceKind() *rule.Type[PriceRule] {
 				Fields: []string{"name", "match", "prompt"},
 			},
 		},
-		Defaults: func(r PriceRule) PriceRule {
+		Defaults: func(r *PriceRule) {
 			if r.Match == "" {
 				rule.SetDefault(&r.Resource, CostResource)
 			}
 			rule.SetDefault(&r.Model, r.Name)
-			return r
 		},
 		Validate: validatePrice,
-		New:      func(PriceRule, rule.Env) rule.Limiter { return priceLimiter{} },
+		New:      func(*PriceRule, rule.Env) rule.Limiter { return priceLimiter{} },
 	})
 }
 
@@ -102,7 +101,7 @@ func commonOfPrice(r *PriceRule) rule.Common {
 	return rule.Common{Name: &r.Name, Resource: &r.Resource, Match: &r.Match, Shared: &r.Shared, Origin: &r.Origin, Shadow: &r.Shadow}
 }
 
-func validatePrice(r PriceRule) []rule.Fault {
+func validatePrice(r *PriceRule) []rule.Fault {
 	var f rule.Faults
 	for _, price := range []struct {
 		field string

@@ -40,8 +40,8 @@ func valveKind() *rule.Type[valve] {
 		Fields: slices.Concat(rule.TargetFields(common), []rule.Field[valve]{
 			rule.WholeField("shutsAfter", func(v *valve) *int { return &v.ShutsAfter }).Says("calls that pass"),
 		}, rule.ScopeFields(common)),
-		New: func(v valve, env rule.Env) rule.Limiter { return &valveLimiter{rule: v, env: env} },
-		Adopt: func(present rule.Limiter, v valve, env rule.Env) rule.Limiter {
+		New: func(v *valve, env rule.Env) rule.Limiter { return &valveLimiter{rule: v, env: env} },
+		Adopt: func(present rule.Limiter, v *valve, env rule.Env) rule.Limiter {
 			return &valveLimiter{rule: v, env: env, passed: present.(*valveLimiter).passed}
 		},
 		Gauges: []rule.Gauge{{Name: "passed", Help: "Calls that passed."}, {Name: "left", Help: "Calls that still pass."}},
@@ -51,7 +51,7 @@ func valveKind() *rule.Type[valve] {
 
 // valveLimiter is for one goroutine.
 type valveLimiter struct {
-	rule   valve
+	rule   *valve
 	env    rule.Env
 	passed int
 }

@@ -45,8 +45,8 @@ func toyKind(of flaw) *rule.Type[toyRule] {
 			rule.DurationField("maxWait", func(r *toyRule) *time.Duration { return &r.MaxWait }).Says("how long calls wait"),
 		}, rule.ScopeFields(common)),
 		Examples:   []rule.Example[toyRule]{{About: "two calls", Rule: toyRule{Resource: "r", Limit: 2, MaxWait: 1}, Fields: shown}},
-		Attributes: func(toyRule) []string { return []string{"user"} },
-		Validate: func(r toyRule) (faults []rule.Fault) {
+		Attributes: func(*toyRule) []string { return []string{"user"} },
+		Validate: func(r *toyRule) (faults []rule.Fault) {
 			if of == "validation panics" && r.Limit < 0 {
 				panic("negative")
 			}
@@ -58,7 +58,7 @@ func toyKind(of flaw) *rule.Type[toyRule] {
 			}
 			return faults
 		},
-		New: func(r toyRule, env rule.Env) rule.Limiter {
+		New: func(r *toyRule, env rule.Env) rule.Limiter {
 			s := &toyState{of: of, users: make([]toyUser, toyUsers)}
 			s.forced = env.Forced
 			if of == "forced states of new limiters are ignored" {
@@ -70,7 +70,7 @@ func toyKind(of flaw) *rule.Type[toyRule] {
 			}
 			return l
 		},
-		Adopt: func(present rule.Limiter, r toyRule, env rule.Env) rule.Limiter {
+		Adopt: func(present rule.Limiter, r *toyRule, env rule.Env) rule.Limiter {
 			p := present.(*toyLimiter)
 			s := p.toyState
 			switch of {
@@ -87,7 +87,7 @@ func toyKind(of flaw) *rule.Type[toyRule] {
 		spec.Attributes = nil
 	}
 	if of == "defaults change" {
-		spec.Defaults = func(r toyRule) toyRule { r.Limit++; return r }
+		spec.Defaults = func(r *toyRule) { r.Limit++ }
 	}
 	return rule.Define(spec)
 }
@@ -114,7 +114,7 @@ type toyUser struct {
 
 type toyLimiter struct {
 	*toyState
-	rule    toyRule
+	rule    *toyRule
 	version uint64
 }
 

@@ -38,7 +38,7 @@ func envoyKind() *rule.Type[envoyRule] {
 		Kind: "envoy", Phase: rule.PhaseOverload, Reason: rule.Overloaded, Common: common, Fields: rule.TargetFields(common),
 		Gauges:     []rule.Gauge{{Name: "limit"}, {Name: "in_flight"}},
 		LimitMoves: true,
-		New:        func(envoyRule, rule.Env) rule.Limiter { return &envoy{limit: envoyLeast, measuring: true} },
+		New:        func(*envoyRule, rule.Env) rule.Limiter { return &envoy{limit: envoyLeast, measuring: true} },
 	})
 }
 

@@ -39,8 +39,8 @@ func denyKind() rule.Definition {
 		Examples: []rule.Example[deny]{{
 			About: "nothing for eve", Rule: deny{Resource: "orders", User: "eve"}, Fields: []string{"resource", "user"},
 		}},
-		Attributes: func(deny) []string { return []string{"user"} },
-		New:        func(d deny, _ rule.Env) rule.Limiter { return denyLimiter{d.User} },
+		Attributes: func(*deny) []string { return []string{"user"} },
+		New:        func(d *deny, _ rule.Env) rule.Limiter { return denyLimiter{d.User} },
 	})
 }
 

@@ -16,13 +16,13 @@ type limiter struct {
 	counts  *counts // of all versions
 }
 
-func newLimiter(r Rule, env rule.Env) rule.Limiter {
+func newLimiter(r *Rule, env rule.Env) rule.Limiter {
 	return &limiter{r.Param, int64(r.PerDay), env.Version, &counts{seed: maphash.MakeSeed()}}
 }
 
 // adopt returns the limiter of a changed rule, which goes on from what was counted; nil if that
 // was by another attribute.
-func adopt(present rule.Limiter, r Rule, env rule.Env) rule.Limiter {
+func adopt(present rule.Limiter, r *Rule, env rule.Env) rule.Limiter {
 	before := present.(*limiter)
 	if before.param != r.Param {
 		return nil

@@ -70,7 +70,7 @@ func Kind() *rule.Type[Rule] {
 		},
 		Defaults:   withDefaults,
 		Validate:   validate,
-		Attributes: func(r Rule) []string { return []string{r.Param} },
+		Attributes: func(r *Rule) []string { return []string{r.Param} },
 		New:        newLimiter,
 		Adopt:      adopt,
 		Gauges:     []rule.Gauge{{Name: "values", Help: "Values of the attribute that have used some of their quota today."}},
@@ -83,13 +83,12 @@ func common(r *Rule) rule.Common {
 	}
 }
 
-func withDefaults(r Rule) Rule {
+func withDefaults(r *Rule) {
 	rule.SetDefault(&r.Param, DefaultParam)
-	return r
 }
 
 // validate returns all mistakes in the fields of the kind. The engine has judged the others.
-func validate(r Rule) []rule.Fault {
+func validate(r *Rule) []rule.Fault {
 	var faults rule.Faults
 	if !rule.Within(r.PerDay, 0, math.MaxInt32) {
 		faults.Add("perDay", "is %d: must be from 0 to %d", r.PerDay, math.MaxInt32)

@@ -170,8 +170,8 @@ func tollKind() *rule.Type[toll] {
 	}
 	return rule.Define(rule.Spec[toll]{
 		Kind: "toll", Phase: rule.PhaseAccess, Reason: rule.Denied, Common: common, Fields: rule.TargetFields(common),
-		Attributes: func(toll) []string { return []string{"user", "origin", "paid", rule.KeyIPPrefix} },
-		New:        func(toll, rule.Env) rule.Limiter { return tollLimiter{} },
+		Attributes: func(*toll) []string { return []string{"user", "origin", "paid", rule.KeyIPPrefix} },
+		New:        func(*toll, rule.Env) rule.Limiter { return tollLimiter{} },
 	})
 }
 
