@@ -14,6 +14,7 @@ import (
 
 var (
 	_ rule.SourceReader = (*limiter)(nil)
+	_ rule.SourceReader = (*prepaidLimiter)(nil)
 	_ rule.SourceReader = (*throttle)(nil)
 )
 
@@ -100,6 +101,14 @@ func (l *limiter) takeAgain(
 		}
 		t, place, wait, outcome = l.take(s, c, from)
 	}
+}
+
+// unknownSource is the source of a call of which it is not known yet, if the engine can tell it.
+func (l *limiter) unknownSource() table.Source {
+	if l.sources {
+		return table.UnknownSource
+	}
+	return table.NoSource
 }
 
 // sourceOf returns the source of a call: the network of an address, or the hash of any other

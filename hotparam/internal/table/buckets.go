@@ -50,7 +50,7 @@ type Buckets struct {
 	returned []atomic.Uint64
 
 	cells   instants
-	sources used
+	sources Used
 	stripes []stripe
 	blocks  []sync.Mutex // block i is guarded by the one at i modulo their number
 

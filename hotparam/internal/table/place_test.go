@@ -71,8 +71,8 @@ func TestNothingAllocatesAfterMaking(t *testing.T) {
 		p, _ = w.Take(hash, terms, 1, now, 1)
 		w.Settle(p, now, 1)
 		w.RetryAfter(hash, terms, 1, now, 1)
-		c.Acquire(hash, 1, 1)
-		p, _ = c.Acquire(hash, 1, 2)
+		c.Acquire(hash, 1, 1, NoSource)
+		p, _ = c.Acquire(hash, 1, 2, NoSource)
 		c.Release(p)
 	}))
 }

@@ -110,7 +110,7 @@ type Windows struct {
 	counts  []windowCounts
 	stripes []windowStripe
 	cells   windowSketch
-	sources used
+	sources Used
 	terms   atomic.Pointer[WindowTerms] // of calls that are not stale; nil: not in use yet, or closed
 
 	// Guarded by all stripes:
