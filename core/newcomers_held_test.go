@@ -31,12 +31,9 @@ func TestNewcomersFromElsewherePassWhileInventedValuesHoldPlaces(t *testing.T) {
 		"calls that are given back after a minute": {
 			rule: hotparam.Rule{Concurrency: 2, MaxValues: places, MaxAge: time.Minute}, holds: time.Hour,
 		},
-		"calls of ten minutes":     {rule: hotparam.Rule{Concurrency: 2}, holds: 10 * time.Minute, lasts: 12 * time.Minute},
-		"leased by the fleet":      {rule: hotparam.Rule{Limit: 5, Window: time.Hour, MaxValues: places}, fleet: true},
-		"leased, the default size": {rule: hotparam.Rule{Limit: 5, Window: time.Hour}, fleet: true, lasts: 8 * time.Minute},
-		"asked of the fleet": {
-			rule: hotparam.Rule{Limit: 5, Window: time.Hour, MaxValues: places, Algorithm: hotparam.FixedWindow}, fleet: true,
-		},
+		"calls of ten minutes":       {rule: hotparam.Rule{Concurrency: 2}, holds: 10 * time.Minute, lasts: 12 * time.Minute},
+		"leased by the fleet":        {rule: hotparam.Rule{Limit: 5, Window: time.Hour, MaxValues: places}, fleet: true},
+		"leased, the default size":   {rule: hotparam.Rule{Limit: 5, Window: time.Hour}, fleet: true, lasts: 8 * time.Minute},
 		"balances":                   {rule: hotparam.Rule{Limit: 5, Algorithm: hotparam.Prepaid, MaxValues: places}},
 		"balances, the default size": {rule: hotparam.Rule{Limit: 5, Algorithm: hotparam.Prepaid}, lasts: 8 * time.Minute},
 		"balances of the fleet": {

@@ -86,8 +86,9 @@ const (
 	shardSpace = 128 // groups of a shard, at least, unless there is only one
 	mostShards = 64
 
-	// lastSlots is how many slots of a value's two groups are its last ones, as in the tables of an instance.
-	lastSlots = 2
+	// lastSlots is how many slots of a value's two groups are its last ones: of which a source has its
+	// share, as in the tables of an instance. They are more than there, as balances are not shared.
+	lastSlots = 4
 
 	noSlot      = -1 // of a value that has none
 	needsSource = -2 // of one that may have one, by where its call comes from
@@ -96,8 +97,9 @@ const (
 	usedSlot = 1 << ticketShift
 )
 
+// newValueTable returns a table that holds so many values of one source, and others in its last slots.
 func newValueTable(size int, number uint64) *valueTable {
-	groups := max(1, size/slotGroup)
+	groups := max(1, size*7/5/slotGroup)
 	shards := min(max(1, groups/shardSpace), mostShards)
 	t := &valueTable{number: number, shards: make([]valueShard, shards), groups: uint64(groups / shards)}
 	slots := shards * int(t.groups) * slotGroup

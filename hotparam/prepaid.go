@@ -34,8 +34,8 @@ type prepaidState struct {
 	sweptAt  atomic.Int64  // the instant at which space was made last
 }
 
-// lastPart is which part of the balances are the last ones, of which each source has its share.
-const lastPart = 8
+// mostBalances is how many there may be: beyond MaxValues, each source has its share of them.
+func (r *Rule) mostBalances() int { return r.MaxValues + r.MaxValues/5 }
 
 // sweepPause is how often calls may make space.
 const sweepPause = time.Second
@@ -99,13 +99,12 @@ func (l *prepaidLimiter) acquire(c rule.Call, from table.Source) (rule.Ticket, r
 // take takes from the balance of a value. full says that there is no space for one.
 func (l *prepaidLimiter) take(s subject, c rule.Call, from table.Source) (decision rule.Decision, full bool) {
 	of, terms := l.state.prepaid, l.termsOf(s.class)
-	usual := l.rule.MaxValues - l.rule.MaxValues/lastPart
-	if decision, full = of.balances.Take(s.key, terms, c.Tokens, usual, 0); !full {
+	if decision, full = of.balances.Take(s.key, terms, c.Tokens, l.rule.MaxValues, 0); !full {
 		return decision, false
 	}
 	if at := of.sweptAt.Load(); int64(c.Now) >= at+int64(sweepPause) && of.sweptAt.CompareAndSwap(at, int64(c.Now)) {
 		of.balances.Sweep()
-		if decision, full = of.balances.Take(s.key, terms, c.Tokens, usual, 0); !full {
+		if decision, full = of.balances.Take(s.key, terms, c.Tokens, l.rule.MaxValues, 0); !full {
 			return decision, false
 		}
 	}
@@ -116,7 +115,7 @@ func (l *prepaidLimiter) take(s subject, c rule.Call, from table.Source) (decisi
 		return rule.NeedsSource, false
 	}
 	if l.state.holders.MayLast(from) {
-		decision, full = of.balances.Take(s.key, terms, c.Tokens, l.rule.MaxValues, uint64(from))
+		decision, full = of.balances.Take(s.key, terms, c.Tokens, l.rule.mostBalances(), uint64(from))
 	}
 	if full {
 		of.full.Add(1)
@@ -156,10 +155,10 @@ func (l *prepaidLimiter) Recharge(c rule.Call, tokens int64, done func(left int6
 		return
 	}
 	balances, terms := l.state.prepaid.balances, l.termsOf(s.class)
-	left, full, err := balances.Add(s.key, terms, tokens, l.rule.MaxValues)
+	left, full, err := balances.Add(s.key, terms, tokens, l.rule.mostBalances())
 	if full {
 		balances.Sweep()
-		left, full, err = balances.Add(s.key, terms, tokens, l.rule.MaxValues)
+		left, full, err = balances.Add(s.key, terms, tokens, l.rule.mostBalances())
 	}
 	if full {
 		err = errFull
