@@ -23,7 +23,8 @@ const (
 
 // Place says where a call was counted, so that it can be given back, settled or released.
 // The zero value is nowhere: there is nothing to give back. Places take at most 25 bits in
-// tables of up to 1,048,575 slots ([Stats.Capacity]), else at most 48.
+// tables of up to 1,048,575 slots ([Stats.Capacity]), else at most 48; so do those of calls under
+// way whose value has no slot, or that have an age.
 type Place uint64
 
 // Stats are counts of a table.
