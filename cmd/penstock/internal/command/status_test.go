@@ -74,6 +74,42 @@ func TestWaitForAMinimumOfInstancesNamesTheMissing(t *testing.T) {
 	assert.Contains(t, got.out, "\nold ", "how it stands is shown all the same")
 }
 
+func TestWaitTellsOfAnInstanceThatGoesSilentBehind(t *testing.T) {
+	for name, flags := range map[string][]string{"": nil, "strict": {"--strict"}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server, u := startEtcd(t, etcdtest.Options{})
+			startInstance(t, server, "a")
+			const hangs = "/penstock/shop.instances/hangs"
+			_, err := server.Client().Put(t.Context(), hangs, `{"instance": "hangs", "revision": 1}`)
+			require.NoError(t, err)
+			var seen notes
+			done := make(chan int, 1)
+			directory := one(t, 1)
+			go func() {
+				_, code := u.runBeside(t, &seen, append([]string{"push", directory, "--yes", "--wait", "--timeout=10m"}, flags...)...)
+				done <- code
+			}()
+			require.Eventually(t, func() bool {
+				return regexp.MustCompile(`waiting for .*hangs \(at 1\)`).MatchString(seen.String())
+			}, eventTimeout, 10*time.Millisecond)
+			_, err = server.Client().Delete(t.Context(), hangs)
+			require.NoError(t, err)
+			select {
+			case code := <-done:
+				want := command.ExitDone
+				if flags != nil {
+					want = command.ExitNo
+				}
+				assert.Equal(t, want, code, seen.String())
+				assert.Contains(t, seen.String(), "hangs reported no longer before coming to revision")
+			case <-time.After(eventTimeout):
+				require.Fail(t, "still waiting", seen.String())
+			}
+		})
+	}
+}
+
 func TestStatusNamesUnreadableReports(t *testing.T) {
 	server, u := startEtcd(t, etcdtest.Options{})
 	startInstance(t, server, "a")
