@@ -30,7 +30,8 @@ func addWaitFlags(cmd *cobra.Command, p *waitOptions) {
 	cmd.Flags().IntVar(&p.minInstances, "min-instances", 0,
 		"wait for at least `n` instances, and for all that report (default: at least one must report already)")
 	cmd.Flags().DurationVar(&p.timeout, "timeout", time.Minute, "how long to wait at most")
-	cmd.Flags().BoolVar(&p.strict, "strict", false, "fail if no instance has seen a call that a rule is for")
+	cmd.Flags().BoolVar(&p.strict, "strict", false,
+		"fail if no instance has seen a call that a rule is for, or one reports no longer that was behind")
 }
 
 var errTimeout = errors.New("--timeout must be longer than nothing")
