@@ -154,6 +154,12 @@ func (c *compiled) statesFor(present *states, env rule.Env) *states {
 	}
 	if present == nil {
 		present = newStates(env.Seed)
+		if c.rule.Algorithm == Prepaid {
+			present.holders = table.NewHolders(c.rule.MaxValues)
+			present.balances.Held = func(holder uint64, balances int64) {
+				present.holders.AddLast(table.Source(holder), balances)
+			}
+		}
 	}
 	c.states = present
 	return present

@@ -5,6 +5,7 @@ import (
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/fleet"
+	"github.com/penstock-go/penstock/hotparam/internal/table"
 	"github.com/penstock-go/penstock/internal/optional"
 	"github.com/penstock-go/penstock/rule"
 )
@@ -19,8 +20,17 @@ var (
 )
 
 // Acquire refuses a call while a denial of the backend holds for its value: nobody asks again.
-// Every other call waits for an answer.
+// Every other call waits for an answer, if its value finds a slot or a cell.
 func (l *askLimiter) Acquire(c rule.Call) (rule.Ticket, rule.Decision) {
+	return l.acquire(c, l.unknownSource())
+}
+
+// AcquireFrom decides on a call of which is known where it comes from.
+func (l *askLimiter) AcquireFrom(c rule.Call, source rule.Attribute) (rule.Ticket, rule.Decision) {
+	return l.acquire(c, l.sourceOf(source))
+}
+
+func (l *askLimiter) acquire(c rule.Call, from table.Source) (rule.Ticket, rule.Decision) {
 	s, decision := l.subjectOf(c.Attribute)
 	if decision != limited {
 		return undecided(decision)
@@ -28,12 +38,24 @@ func (l *askLimiter) Acquire(c rule.Call) (rule.Ticket, rule.Decision) {
 	if wait := l.withoutAsking(s, c); wait > 0 {
 		return l.refuse(s, c, wait, false)
 	}
-	if v, _ := l.known(s); v != nil {
-		if denied := v.asker.Denied(c.Now, c.Tokens); denied > 0 {
-			return l.refuse(s, c, l.wait(s, c), false)
-		}
+	switch v, slot := l.find(s, c, from); {
+	case v == nil:
+		return 0, without(slot)
+	case v.cell > 0 && (l.rule.Algorithm == Prepaid || !l.mayCell(s, c, from)): // nobody can share a balance
+		return l.refuse(s, c, 0, true)
+	case v.cell == 0 && v.asker.Denied(c.Now, c.Tokens) > 0:
+		return l.refuse(s, c, l.wait(s, c), false)
 	}
 	return 0, rule.Wait
+}
+
+// joining is the source of calls whose value has lost its slot between [askLimiter.Acquire] and
+// [askLimiter.Join], which does not know where they come from: they count together.
+func (l *askLimiter) joining() table.Source {
+	if l.sources {
+		return table.SourceOf(prime1)
+	}
+	return table.NoSource
 }
 
 // DecidesWithin implements [optional.Decider].
@@ -51,7 +73,7 @@ func (l *askLimiter) Join(c rule.Call, patience rule.Patience) (rule.Waiter, rul
 	}
 	w := &askWaiter{limiter: l, subject: s}
 	for {
-		v, slot := l.find(s, c)
+		v, slot := l.find(s, c, l.joining())
 		if v == nil {
 			return nil, 0, rule.Stale
 		}

@@ -5,6 +5,8 @@ import (
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/fleet"
+	"github.com/penstock-go/penstock/hotparam/internal/table"
+	"github.com/penstock-go/penstock/internal/optional"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -62,14 +64,15 @@ func (c *compiled) fleetLimiter(state *resourceState, shared *fleetResource, env
 
 func (l *fleetLimiter) ofFleet() *fleetLimiter { return l }
 
-// find returns the limit of a value and its slot, -1 if it has none. It makes the limit if
-// need be. nil: the rule is gone, or a newer version of it is in force.
-func (l *fleetLimiter) find(s subject, c rule.Call) (v *sharedValue, slot int) {
+// find returns the limit of a value and its slot, noSlot if it has none. It makes the limit if
+// need be. nil: the rule is gone, or a newer version of it is in force, or with needsSource where the
+// call comes from has to be known.
+func (l *fleetLimiter) find(s subject, c rule.Call, from table.Source) (v *sharedValue, slot int) {
 	if l.version < l.fleet.inForce.Load() {
-		return nil, -1
+		return nil, noSlot
 	}
 	if v, slot = l.known(s); v == nil || v.version.Load() < l.version {
-		if v, slot = l.fleet.enter(l.compiled, s, c.Attribute, c.Now); v != nil && v.cell > 0 {
+		if v, slot = l.fleet.enter(l.compiled, s, c.Attribute, from, c.Now); v != nil && v.cell > 0 {
 			l.noteFull()
 		}
 	}
@@ -79,13 +82,41 @@ func (l *fleetLimiter) find(s subject, c rule.Call) (v *sharedValue, slot int) {
 // known returns the limit of a value, if there is one, and its slot.
 func (l *fleetLimiter) known(s subject) (*sharedValue, int) {
 	if s.isOwn {
-		return (*l.fleet.own.Load())[s.key], -1
+		return (*l.fleet.own.Load())[s.key], noSlot
 	}
 	return l.fleet.table.Load().find(s.key)
 }
 
+// without is the decision on a call that find has found nothing for.
+func without(slot int) rule.Decision {
+	if slot == needsSource {
+		return optional.NeedsSource
+	}
+	return rule.Stale
+}
+
+// mayCell says whether a call takes of the limit of a cell: the calls of one source may together pass
+// there what one value may.
+func (l *fleetLimiter) mayCell(s subject, c rule.Call, from table.Source) bool {
+	limit := l.limits[s.class]
+	most, capacity := l.rule.fullAfter(limit), limit
+	if l.rule.Algorithm == TokenBucket {
+		capacity = l.rule.burst(limit)
+	}
+	return l.fleet.inCells.TakeShared(from, c.Now, durationOf(float64(most)/capacity*float64(c.Tokens)), most)
+}
+
 // Acquire takes what the call takes of the tokens that the instance has leased for its value.
 func (l *fleetLimiter) Acquire(c rule.Call) (rule.Ticket, rule.Decision) {
+	return l.acquire(c, l.unknownSource())
+}
+
+// AcquireFrom decides on a call of which is known where it comes from.
+func (l *fleetLimiter) AcquireFrom(c rule.Call, source rule.Attribute) (rule.Ticket, rule.Decision) {
+	return l.acquire(c, l.sourceOf(source))
+}
+
+func (l *fleetLimiter) acquire(c rule.Call, from table.Source) (rule.Ticket, rule.Decision) {
 	s, decision := l.subjectOf(c.Attribute)
 	if decision != limited {
 		return undecided(decision)
@@ -94,10 +125,12 @@ func (l *fleetLimiter) Acquire(c rule.Call) (rule.Ticket, rule.Decision) {
 		return l.refuse(s, c, wait, false)
 	}
 	for {
-		v, slot := l.find(s, c)
+		v, slot := l.find(s, c, from)
 		switch {
 		case v == nil:
-			return 0, rule.Stale
+			return 0, without(slot)
+		case v.cell > 0 && !l.mayCell(s, c, from):
+			return l.refuse(s, c, 0, true)
 		case v.budget.Take(c.Now, c.Tokens):
 			l.state.keep(c.Now, l.keeps)
 			l.state.hottest.count(l.state, c.Now, s.key, c.Attribute, true)

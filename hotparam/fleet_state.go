@@ -10,6 +10,7 @@ import (
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/fleet"
+	"github.com/penstock-go/penstock/hotparam/internal/table"
 	"github.com/penstock-go/penstock/internal/settings"
 	"github.com/penstock-go/penstock/rule"
 )
@@ -23,6 +24,7 @@ type fleetStates struct {
 	group  atomic.Pointer[fleet.Group] // nil while the rule guards nothing
 	cells  atomic.Pointer[[]*sharedValue]
 
+	inCells     *table.Used // what sources have of the cells
 	settles     atomic.Bool // the program settles calls
 	forgotten   atomic.Uint64
 	withoutSlot atomic.Uint64
@@ -59,7 +61,9 @@ func (s *states) fleetStatesFor(c *compiled, env *rule.Env) *fleetStates {
 	defer s.fleetMu.Unlock()
 	if s.fleet == nil {
 		key := settings.FleetKey(env, rule.Key{Kind: kindName, Name: c.rule.Name}, false)
-		s.fleet = &fleetStates{member: env.Fleet, key: key, byKey: make(map[cellKey]*sharedValue)}
+		s.fleet = &fleetStates{
+			member: env.Fleet, key: key, byKey: make(map[cellKey]*sharedValue), inCells: table.NewUsed(cells),
+		}
 		s.fleet.table.Store(newValueTable(c.rule.MaxValues, 0))
 		s.fleet.cells.Store(new([]*sharedValue))
 	}
@@ -158,16 +162,19 @@ func (s *fleetStates) cell(c *compiled, k cellKey, now clock.Instant) *sharedVal
 	return v
 }
 
-// enter returns the limit of a value and its slot, -1 if it has none. The limit is made if
-// there is none yet, or is that of the value's cell. It returns nil if the limiter has ended.
-func (r *fleetResource) enter(c *compiled, s subject, value rule.Attribute, now clock.Instant) (*sharedValue, int) {
+// enter returns the limit of a value and its slot, noSlot if it has none. The limit is made if
+// there is none yet, or is that of the value's cell. It returns nil if the limiter has ended, or with
+// needsSource if it has to know where the call comes from.
+func (r *fleetResource) enter(
+	c *compiled, s subject, value rule.Attribute, from table.Source, now clock.Instant,
+) (*sharedValue, int) {
 	t, shard := r.lock(s.key)
 	defer shard.Unlock()
 	if r.ended.Load() {
-		return nil, -1
+		return nil, noSlot
 	}
 	if s.isOwn {
-		return r.enterOwn(t, c, s, value, now), -1
+		return r.enterOwn(t, c, s, value, now), noSlot
 	}
 	v, slot := t.find(s.key)
 	if v == nil {
@@ -178,22 +185,31 @@ func (r *fleetResource) enter(c *compiled, s subject, value rule.Attribute, now 
 	}
 	d := digestOf(r.limitKey, value)
 	if v == nil {
-		var forgot bool
-		if slot, forgot = t.free(s.key, r.forgetBy(now)); slot < 0 {
-			r.withoutSlot.Add(1)
-			k := c.cellOf(d, s.class)
-			v = r.cell(c, k, now)
-			r.renew(v, c, c.fleetTerms(k.keyIn(r.key), k.limit), now)
-			return v, -1
+		free, isLast, forgotten := t.free(s.key, r.forgetBy(now))
+		r.forgotten.Add(forgotten)
+		switch {
+		case free >= 0 && (!isLast || t.holders.MayLast(from)):
+		case from == table.UnknownSource:
+			return nil, needsSource
+		default:
+			return r.enterCell(c, c.cellOf(d, s.class), now), noSlot
 		}
-		if forgot {
-			r.forgotten.Add(1)
+		v, slot = r.add(c, s, d.keyOf(r.limitKey), now), free
+		if isLast {
+			v.last = from
 		}
-		v = r.add(c, s, d.keyOf(r.limitKey), now)
 		t.put(slot, v)
 	}
 	r.renew(v, c, c.fleetTerms(d.keyOf(r.limitKey), c.limits[s.class]), now)
 	return v, slot
+}
+
+// enterCell returns the limit of a cell.
+func (r *fleetResource) enterCell(c *compiled, k cellKey, now clock.Instant) *sharedValue {
+	r.withoutSlot.Add(1)
+	v := r.cell(c, k, now)
+	r.renew(v, c, c.fleetTerms(k.keyIn(r.key), k.limit), now)
+	return v
 }
 
 // add makes the limit of a value.
@@ -264,7 +280,7 @@ func (r *fleetResource) activate(c *compiled, keys map[uint64]int, now clock.Ins
 	}
 	for _, key := range former {
 		t, shard := r.lock(key)
-		if slot, _ := t.free(key, r.forgetBy(now)); slot >= 0 {
+		if slot, _, _ := t.free(key, r.forgetBy(now)); slot >= 0 {
 			t.put(slot, (*r.own.Load())[key])
 			r.changeOwn(func(own map[uint64]*sharedValue) { delete(own, key) })
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/fleet"
+	"github.com/penstock-go/penstock/hotparam/internal/table"
 	"github.com/penstock-go/penstock/internal/valuehash"
 	"github.com/penstock-go/penstock/rule"
 )
@@ -21,6 +22,8 @@ type sharedValue struct {
 	cell   int            // the number of the cell, from 1; 0 if it is none
 
 	version atomic.Uint64 // of the rule whose terms it has
+
+	last table.Source // that has the value's slot as one of the last; the mutex of its shard guards it
 }
 
 // forget releases the limit if it is as new, and says whether it did.
@@ -68,6 +71,8 @@ type valueTable struct {
 
 	keys   []atomic.Uint64 // with usedSlot; 0: free
 	values []atomic.Pointer[sharedValue]
+
+	holders *table.Holders // what sources have of the last slots
 }
 
 type valueShard struct {
@@ -81,17 +86,26 @@ const (
 	shardSpace = 128 // groups of a shard, at least, unless there is only one
 	mostShards = 64
 
+	// lastSlots is how many slots of a value's two groups are its last ones: of which a source has its
+	// share, as in the tables of an instance. They are more than there, as balances are not shared.
+	lastSlots = 4
+
+	noSlot      = -1 // of a value that has none
+	needsSource = -2 // of one that may have one, by where its call comes from
+
 	// usedSlot is set in the keys of slots. Keys of values do not have it: see keyMask.
 	usedSlot = 1 << ticketShift
 )
 
+// newValueTable returns a table that holds so many values of one source, and others in its last slots.
 func newValueTable(size int, number uint64) *valueTable {
-	groups := max(1, size/slotGroup)
+	groups := max(1, size*7/5/slotGroup)
 	shards := min(max(1, groups/shardSpace), mostShards)
 	t := &valueTable{number: number, shards: make([]valueShard, shards), groups: uint64(groups / shards)}
 	slots := shards * int(t.groups) * slotGroup
 	t.keys = make([]atomic.Uint64, slots)
 	t.values = make([]atomic.Pointer[sharedValue], slots)
+	t.holders = table.NewHolders(size)
 	return t
 }
 
@@ -129,38 +143,58 @@ func (t *valueTable) find(key uint64) (*sharedValue, int) {
 			}
 		}
 	}
-	return nil, -1
+	return nil, noSlot
 }
 
-// free returns a free slot for a value, or one of a value whose limit is as new and is
-// forgotten; -1 if there is none. The mutex of the shard is held.
-func (t *valueTable) free(key uint64, now clock.Instant) (slot int, forgot bool) {
+// free returns a free slot for a value, and whether it is one of the last; noSlot if there is none. When
+// only some of the last are free, it forgets the limits in its groups that are as new, and returns how
+// many there were. The mutex of the shard is held.
+func (t *valueTable) free(key uint64, now clock.Instant) (slot int, isLast bool, forgotten uint64) {
 	places := t.placesOf(key)
+	slot, left := t.emptier(places)
+	if left > lastSlots {
+		return slot, false, 0
+	}
 	for _, first := range places {
+		for slot := first; slot < first+slotGroup; slot++ {
+			if v := t.values[slot].Load(); v != nil && v.forget(now) {
+				t.remove(int(slot))
+				forgotten++
+			}
+		}
+	}
+	slot, left = t.emptier(places)
+	return slot, left <= lastSlots, forgotten
+}
+
+// emptier returns a free slot of the one of two groups that has more of them, and how many both have.
+func (t *valueTable) emptier(places [2]uint64) (slot, left int) {
+	slot, most := noSlot, 0
+	for _, first := range places {
+		free, at := 0, noSlot
 		for slot := first; slot < first+slotGroup; slot++ {
 			if t.values[slot].Load() == nil {
-				return int(slot), false
+				free, at = free+1, int(slot)
 			}
 		}
-	}
-	for _, first := range places {
-		for slot := first; slot < first+slotGroup; slot++ {
-			if t.values[slot].Load().forget(now) {
-				t.remove(int(slot))
-				return int(slot), true
-			}
+		if left += free; free > most {
+			slot, most = at, free
 		}
 	}
-	return -1, false
+	return slot, left
 }
 
 // put puts a limit into a free slot, and remove removes one. The mutex of the shard is held.
 func (t *valueTable) put(slot int, v *sharedValue) {
+	t.holders.AddLast(v.last, 1)
 	t.values[slot].Store(v)
 	t.keys[slot].Store(v.key | usedSlot)
 }
 
 func (t *valueTable) remove(slot int) {
+	v := t.values[slot].Load()
+	t.holders.AddLast(v.last, -1)
+	v.last = table.NoSource
 	t.keys[slot].Store(0)
 	t.values[slot].Store(nil)
 }
@@ -200,7 +234,7 @@ func (t *valueTable) moved(size int, now clock.Instant) *valueTable {
 	}
 	for slot := range t.values {
 		if v := t.values[slot].Load(); v != nil {
-			if to, _ := next.free(v.key, now); to >= 0 {
+			if to, _, _ := next.free(v.key, now); to >= 0 {
 				next.put(to, v)
 			} else {
 				v.release(now)

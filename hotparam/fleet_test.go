@@ -15,6 +15,7 @@ import (
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/fleet"
 	"github.com/penstock-go/penstock/hotparam"
+	"github.com/penstock-go/penstock/internal/optional"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -518,5 +519,47 @@ func TestStatusInAnOutageShowsWhatValuesPass(t *testing.T) {
 				assert.Greater(t, passed, 160.0)
 			}
 		}
+	}
+}
+
+// Values without a slot of their own that come from one source pass together what one value may: those from
+// elsewhere find something left.
+func TestValuesOfOneSourceWithoutASlotShareALimit(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []fleet.Mode{fleet.ModeLease, fleet.ModeAsk} {
+		t.Run(string(mode), func(t *testing.T) {
+			t.Parallel()
+			const limit = 10
+			r := shared(hotparam.Rule{Limit: limit, Window: time.Hour, MaxValues: 100, Fleet: hotparam.Fleet{Mode: mode}})
+			s := newScene(t, r, 1)
+			limiter := s.instances[0].limiter.(optional.SourceReader)
+			calls := func(from string, count int) (passed int) {
+				for i := range count {
+					source := rule.String(from)
+					if from == "" {
+						source = rule.String("elsewhere" + strconv.Itoa(i))
+					}
+					c := rule.Call{Now: s.clock.Now(), Tokens: 1, Attribute: user(from + "/" + strconv.Itoa(s.requests) + "/" + strconv.Itoa(i))}
+					if _, decision := limiter.AcquireFrom(c, source); decision == rule.Pass {
+						passed++
+					} else if decision == rule.Wait {
+						w, _, decision := limiter.(rule.Queue).Join(c, rule.Patience{Since: c.Now, Until: 1<<63 - 1, Wake: func() {}})
+						if decision != rule.Block {
+							passed++ // it is asked for
+						}
+						if w != nil {
+							w.Leave(c.Now)
+						}
+					}
+				}
+				return passed
+			}
+			require.NotZero(t, calls("", 400))
+			passed := calls("flooder", 2000)
+			assert.Positive(t, passed)
+			assert.LessOrEqual(t, passed, limit)
+			s.run(2*time.Second, func(*instance, int) {})
+			assert.GreaterOrEqual(t, calls("", 100), 50, "a cell has what is leased to it")
+		})
 	}
 }

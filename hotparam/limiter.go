@@ -237,20 +237,21 @@ func (l *limiter) take(
 		}
 	default:
 		limit := int64(l.limits[s.class])
-		if place, outcome = l.takePlace(t, s, limit-l.elsewhere(s, c.Now), c.Now); limit == 0 {
+		if place, outcome = l.takePlace(t, s, limit-l.elsewhere(s, c.Now), from, c.Now); limit == 0 {
 			wait = rule.Never
 		}
-		l.noteIfShared(place)
 	}
 	return t, place, wait, outcome
 }
 
 // takePlace takes a place of a call under way, if that makes no more than a limit.
-func (l *limiter) takePlace(t *tables, s subject, limit int64, now clock.Instant) (table.Place, table.Outcome) {
+func (l *limiter) takePlace(
+	t *tables, s subject, limit int64, from table.Source, now clock.Instant,
+) (table.Place, table.Outcome) {
 	if l.rule.MaxAge == 0 {
-		return t.concurrency.Acquire(s.key, l.version, limit)
+		return t.concurrency.Acquire(s.key, l.version, limit, from)
 	}
-	place, outcome := t.concurrency.AcquireAged(s.key, l.version, limit, l.rule.MaxAge, now)
+	place, outcome := t.concurrency.AcquireAged(s.key, l.version, limit, from, l.rule.MaxAge, now)
 	l.tellExpired(t.concurrency, now)
 	return place, outcome
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/hotparam/internal/table"
 	"github.com/penstock-go/penstock/internal/optional"
 	"github.com/penstock-go/penstock/internal/prepaid"
 	"github.com/penstock-go/penstock/rule"
@@ -33,6 +34,9 @@ type prepaidState struct {
 	full     atomic.Uint64 // decisions that there was no space for a balance
 	sweptAt  atomic.Int64  // the instant at which space was made last
 }
+
+// mostBalances is how many there may be: beyond MaxValues, each source has its share of them.
+func (r *Rule) mostBalances() int { return r.MaxValues + r.MaxValues/5 }
 
 // sweepPause is how often calls may make space.
 const sweepPause = time.Second
@@ -62,6 +66,15 @@ func (s *prepaidState) enter(version uint64) bool {
 
 // Acquire takes what the call takes from the balance of its value, if so much is left.
 func (l *prepaidLimiter) Acquire(c rule.Call) (rule.Ticket, rule.Decision) {
+	return l.acquire(c, l.unknownSource())
+}
+
+// AcquireFrom decides on a call of which is known where it comes from.
+func (l *prepaidLimiter) AcquireFrom(c rule.Call, source rule.Attribute) (rule.Ticket, rule.Decision) {
+	return l.acquire(c, l.sourceOf(source))
+}
+
+func (l *prepaidLimiter) acquire(c rule.Call, from table.Source) (rule.Ticket, rule.Decision) {
 	s, decision := l.subjectOf(c.Attribute)
 	switch {
 	case decision != limited:
@@ -71,10 +84,10 @@ func (l *prepaidLimiter) Acquire(c rule.Call) (rule.Ticket, rule.Decision) {
 	case l.isPenalised(s, c.Now):
 		return l.refuse(s, c, 0, false)
 	}
-	decision, full := l.take(s, c)
+	decision, full := l.take(s, c, from)
 	switch decision {
-	case rule.Stale:
-		return 0, rule.Stale
+	case rule.Stale, optional.NeedsSource:
+		return 0, decision
 	case rule.Block:
 		return l.refuse(s, c, 0, full)
 	}
@@ -85,14 +98,25 @@ func (l *prepaidLimiter) Acquire(c rule.Call) (rule.Ticket, rule.Decision) {
 }
 
 // take takes from the balance of a value. full says that there is no space for one.
-func (l *prepaidLimiter) take(s subject, c rule.Call) (decision rule.Decision, full bool) {
-	of := l.state.prepaid
-	if decision, full = of.balances.Take(s.key, l.termsOf(s.class), c.Tokens, l.rule.MaxValues); !full {
+func (l *prepaidLimiter) take(s subject, c rule.Call, from table.Source) (decision rule.Decision, full bool) {
+	of, terms := l.state.prepaid, l.termsOf(s.class)
+	if decision, full = of.balances.Take(s.key, terms, c.Tokens, l.rule.MaxValues, 0); !full {
 		return decision, false
 	}
 	if at := of.sweptAt.Load(); int64(c.Now) >= at+int64(sweepPause) && of.sweptAt.CompareAndSwap(at, int64(c.Now)) {
 		of.balances.Sweep()
-		decision, full = of.balances.Take(s.key, l.termsOf(s.class), c.Tokens, l.rule.MaxValues)
+		if decision, full = of.balances.Take(s.key, terms, c.Tokens, l.rule.MaxValues, 0); !full {
+			return decision, false
+		}
+	}
+	if s.isOwn {
+		from = table.NoSource
+	}
+	if from == table.UnknownSource {
+		return optional.NeedsSource, false
+	}
+	if l.state.holders.MayLast(from) {
+		decision, full = of.balances.Take(s.key, terms, c.Tokens, l.rule.mostBalances(), uint64(from))
 	}
 	if full {
 		of.full.Add(1)
@@ -132,10 +156,10 @@ func (l *prepaidLimiter) Recharge(c rule.Call, tokens int64, done func(left int6
 		return
 	}
 	balances, terms := l.state.prepaid.balances, l.termsOf(s.class)
-	left, full, err := balances.Add(s.key, terms, tokens, l.rule.MaxValues)
+	left, full, err := balances.Add(s.key, terms, tokens, l.rule.mostBalances())
 	if full {
 		balances.Sweep()
-		left, full, err = balances.Add(s.key, terms, tokens, l.rule.MaxValues)
+		left, full, err = balances.Add(s.key, terms, tokens, l.rule.mostBalances())
 	}
 	if full {
 		err = errFull
@@ -166,7 +190,9 @@ func (l *prepaidLimiter) RetryAfter(c rule.Call) time.Duration {
 // Activate puts this version in force, unless a newer one is. Balances go over to it when they are
 // looked up next.
 func (l *prepaidLimiter) Activate(clock.Instant) {
-	l.state.prepaid.enter(l.version)
+	if l.state.prepaid.enter(l.version) {
+		l.state.holders.Resize(l.rule.MaxValues)
+	}
 	if l.penalties != nil {
 		l.penalties.configure(l.rule.Penalty, l.version)
 	}
@@ -227,7 +253,7 @@ func (l *askLimiter) Recharge(c rule.Call, tokens int64, done func(left int64, e
 		done(0, errNoValue)
 		return
 	}
-	switch v, _ := l.find(s, c); {
+	switch v, _ := l.find(s, c, table.NoSource); {
 	case v == nil:
 		done(0, errChanging)
 	case v.cell > 0:

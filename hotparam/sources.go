@@ -15,6 +15,7 @@ import (
 
 var (
 	_ optional.SourceReader = (*limiter)(nil)
+	_ optional.SourceReader = (*prepaidLimiter)(nil)
 	_ optional.SourceReader = (*throttle)(nil)
 )
 
@@ -101,6 +102,14 @@ func (l *limiter) takeAgain(
 		}
 		t, place, wait, outcome = l.take(s, c, from)
 	}
+}
+
+// unknownSource is the source of a call of which it is not known yet, if the engine can tell it.
+func (l *limiter) unknownSource() table.Source {
+	if l.sources {
+		return table.UnknownSource
+	}
+	return table.NoSource
 }
 
 // sourceOf returns the source of a call: the network of an address, or the hash of any other

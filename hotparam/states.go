@@ -28,7 +28,8 @@ type states struct {
 	quietUntil  atomic.Int64 // an instant: that places were given back is not told before
 	withoutSlot atomic.Int64 // calls whose value found no slot, up to toldAfter
 
-	balances prepaid.Bound // of rules with a balance of each value
+	balances prepaid.Bound  // of rules with a balance of each value
+	holders  *table.Holders // what sources have of the last of these; nil if there are none
 
 	fleetMu sync.Mutex
 	fleet   *fleetStates  // nil unless the rule limits values in the fleet; fleetMu guards it

@@ -22,6 +22,8 @@ type Balance struct {
 	terms Terms
 	left  int64 // below 0 if more was taken than there was
 	gone  bool  // nobody finds it any more
+
+	holder uint64 // for whom it counts, of several [Balances]; never changes
 }
 
 // New returns a balance that has what it has at first.

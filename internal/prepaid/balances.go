@@ -9,18 +9,36 @@ import (
 )
 
 // Bound counts the balances of several [Balances].
-type Bound struct{ count atomic.Int64 }
+type Bound struct {
+	// Held is told when there is one more that somebody holds, or one fewer; nil: nobody holds any.
+	Held func(holder uint64, balances int64)
+
+	count atomic.Int64
+}
 
 // Count returns how many there are.
 func (b *Bound) Count() int64 { return b.count.Load() }
 
 // reserve counts one more, if that makes no more than most.
-func (b *Bound) reserve(most int) bool {
-	if b.count.Add(1) <= int64(most) {
-		return true
+func (b *Bound) reserve(most int, holder uint64) bool {
+	if b.count.Add(1) > int64(most) {
+		b.count.Add(-1)
+		return false
 	}
+	b.held(holder, 1)
+	return true
+}
+
+// free counts one fewer.
+func (b *Bound) free(holder uint64) {
 	b.count.Add(-1)
-	return false
+	b.held(holder, -1)
+}
+
+func (b *Bound) held(holder uint64, balances int64) {
+	if holder != 0 {
+		b.Held(holder, balances)
+	}
 }
 
 const (
@@ -55,36 +73,38 @@ func (b *Balances) find(key uint64) *Balance {
 	return s.values[key]
 }
 
-// obtain returns the balance of a value, which it makes if there is none; nil if there are too many for
-// the bound.
-func (b *Balances) obtain(key uint64, t Terms, most int) *Balance {
+// obtain returns the balance of a value, which it makes for a holder if there is none; nil if there are
+// too many for the bound.
+func (b *Balances) obtain(key uint64, t Terms, most int, holder uint64) *Balance {
 	s := b.shardOf(key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if found := s.values[key]; found != nil {
 		return found
 	}
-	if !b.bound.reserve(most) {
+	if !b.bound.reserve(most, holder) {
 		return nil
 	}
 	if s.values == nil {
 		s.values = make(map[uint64]*Balance)
 	}
 	made := New(t)
+	made.holder = holder
 	s.values[key] = made
 	return made
 }
 
 // Take takes tokens from the balance of a value, see [Balance.Take]. A call that is refused makes none.
-// full says that it is refused because there are as many as there may be: Sweep may help.
-func (b *Balances) Take(key uint64, t Terms, n int32, most int) (decision rule.Decision, full bool) {
+// full says that it is refused because there are as many as there may be: Sweep may help. The holder has
+// what is made until it is dropped; 0: nobody has.
+func (b *Balances) Take(key uint64, t Terms, n int32, most int, holder uint64) (decision rule.Decision, full bool) {
 	for {
 		found := b.find(key)
 		if found == nil {
 			if t.Limit < int64(n) {
 				return rule.Block, false
 			}
-			if found = b.obtain(key, t, most); found == nil {
+			if found = b.obtain(key, t, most, holder); found == nil {
 				return rule.Block, true
 			}
 		}
@@ -104,7 +124,7 @@ func (b *Balances) Add(key uint64, t Terms, n int64, most int) (left int64, full
 		case n == 0:
 			return t.Limit, false, nil
 		default:
-			if found = b.obtain(key, t, most); found == nil {
+			if found = b.obtain(key, t, most, 0); found == nil {
 				return 0, true, nil
 			}
 		}
@@ -116,7 +136,7 @@ func (b *Balances) Add(key uint64, t Terms, n int64, most int) (left int64, full
 
 // Correct corrects what was taken from the balance of a value, see [Balance.Correct].
 func (b *Balances) Correct(key uint64, t Terms, n int32) {
-	for b.obtain(key, t, math.MaxInt).correct(n) {
+	for b.obtain(key, t, math.MaxInt, 0).correct(n) {
 	}
 }
 
@@ -137,7 +157,7 @@ func (b *Balances) Sweep() (empty bool) {
 		for key, balance := range s.values {
 			if balance.drop() {
 				delete(s.values, key)
-				b.bound.count.Add(-1)
+				b.bound.free(balance.holder)
 			}
 		}
 		empty = empty && len(s.values) == 0
@@ -151,7 +171,9 @@ func (b *Balances) Close() {
 	for i := range b.shards {
 		s := &b.shards[i]
 		s.mu.Lock()
-		b.bound.count.Add(-int64(len(s.values)))
+		for _, balance := range s.values {
+			b.bound.free(balance.holder)
+		}
 		s.values = nil
 		s.mu.Unlock()
 	}

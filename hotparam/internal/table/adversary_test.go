@@ -200,7 +200,7 @@ func TestEndlessNewValuesTakeNoMemory(t *testing.T) {
 		hash := hashOf(v)
 		b.Take(hash, rates.Class(0), now, 1)
 		w.Take(hash, terms, 1, now, 1)
-		p, outcome := c.Acquire(hash, 1, 1)
+		p, outcome := c.Acquire(hash, 1, 1, NoSource)
 		if outcome != Taken {
 			t.Fatal("a value without a call under way was refused")
 		}

@@ -17,9 +17,10 @@ import (
 // after: so these never have fewer calls than the ring, and a slot without calls has an empty ring.
 // Who changes the ring by compare-and-swap takes off what he has taken out: each call goes once.
 type ages struct {
-	slots []ring
-	cells []ring
-	terms atomic.Pointer[ageTerms]
+	slots   []ring
+	cells   []ring
+	sources []ring // of their calls in the sketch
+	terms   atomic.Pointer[ageTerms]
 
 	latest atomic.Int64 // epoch that a call was asked about: no call is counted in an earlier one
 
@@ -46,7 +47,7 @@ const (
 	// far as there is space, before those that say where the call is counted.
 	agedPlace     = 1 << 47
 	agedPlaceMask = agedPlace - 1
-	agedCellBits  = 24
+	agedCellBits  = 20
 )
 
 // ring has calls by their epochs: epoch, 40 bits | calls, 24 bits.
@@ -135,7 +136,9 @@ func (c *Concurrency) agesFor(version uint64, maxAge time.Duration, now clock.In
 	a := c.ages.Load()
 	switch {
 	case a == nil:
-		a = &ages{slots: make([]ring, c.slots()), cells: make([]ring, len(c.cells))}
+		a = &ages{
+			slots: make([]ring, c.slots()), cells: make([]ring, len(c.cells)), sources: make([]ring, len(c.sources.cells)),
+		}
 		a.terms.Store(&ageTerms{maxAge, now, ringEpochs})
 		c.ages.Store(a)
 	case c.version.Load() == version && a.terms.Load().maxAge != maxAge:
@@ -172,7 +175,7 @@ func (c *Concurrency) expired(slot uint64, a aging) bool {
 
 func (c *Concurrency) giveBack(slot uint64, a *ages, calls uint64) {
 	if calls > 0 {
-		c.word(slot).Add(-calls)
+		c.end(slot, calls)
 		a.note(calls * sketchRows)
 	}
 }
@@ -191,24 +194,56 @@ func (c *Concurrency) taken(slot uint64, a aging) Place {
 	return agedPlace | Place((a.epoch<<c.slotBits|(slot+1))<<1)&agedPlaceMask
 }
 
-// expiredCells gives back the places in the cells of a value that are held for too long.
+// expiredCells gives back the places in the cells of a value that are held for too long, and
+// expiredSource those that count for a source.
 func (c *Concurrency) expiredCells(cells uint64, a aging) {
-	if a.ages == nil {
-		return
-	}
-	for i := range sketchRows {
-		cell := cellOf(cells, i, len(c.cells))
-		tooOld := a.ages.cells[cell].expire(a.epoch)
-		c.giveBackCell(cell, a.ages, tooOld)
+	if a.ages != nil {
+		a.ages.note(expireIn(c.cells, a.ages.cells, cells, a.epoch))
 	}
 }
 
-// giveBackCell takes calls off a cell.
-func (c *Concurrency) giveBackCell(cell uint64, a *ages, calls uint64) {
-	if calls > 0 {
-		c.cells[cell].Add(-int64(calls))
-		a.note(calls)
+func (c *Concurrency) expiredSource(from Source, a aging) {
+	if a.ages != nil {
+		expireIn(c.sources.cells, a.ages.sources, uint64(from), a.epoch)
 	}
+}
+
+// expireIn takes the calls that are too old off the cells of a key, enterIn adds one, and leaveIn takes
+// that off. What is returned is how many too old ones were found, in all cells together.
+func expireIn(cells []atomic.Int64, rings []ring, key, epoch uint64) (tooOld uint64) {
+	for i := range sketchRows {
+		cell := cellOf(key, i, len(cells))
+		tooOld += takeOff(cells, cell, rings[cell].expire(epoch))
+	}
+	return tooOld
+}
+
+func enterIn(cells []atomic.Int64, rings []ring, key, epoch uint64) (tooOld uint64) {
+	addTo(cells, key, 1)
+	for i := range sketchRows {
+		cell := cellOf(key, i, len(cells))
+		found, ok := rings[cell].enter(epoch)
+		if !ok {
+			found++
+		}
+		tooOld += takeOff(cells, cell, found)
+	}
+	return tooOld
+}
+
+func leaveIn(cells []atomic.Int64, rings []ring, key, epoch, mask uint64) {
+	for i := range sketchRows {
+		if cell := cellOf(key, i, len(cells)); rings[cell].leave(epoch, mask) {
+			takeOff(cells, cell, 1)
+		}
+	}
+}
+
+func takeOff(cells []atomic.Int64, cell, calls uint64) uint64 {
+	if calls > 0 {
+		cells[cell].Add(-int64(calls))
+	}
+	return calls
 }
 
 // note counts quarters of places that were given back.
@@ -217,43 +252,46 @@ func (a *ages) note(quarters uint64) {
 	a.untold.Add(quarters)
 }
 
-// takenWithoutSlot counts a call in the cells of its value, and returns its place.
-func (c *Concurrency) takenWithoutSlot(cells uint64, a aging) Place {
-	c.count(cells, 1)
+// takenWithoutSlot counts a call in the cells of its value and of its source, and returns its place.
+func (c *Concurrency) takenWithoutSlot(cells uint64, from Source, a aging) Place {
+	at := uint64(from)<<agedCellBits | cells
 	if a.ages == nil {
-		return sketchPlace(cells)
+		addTo(c.cells, cells, 1)
+		c.sources.addCalls(from, 1)
+		return sketchPlace(at)
 	}
-	for i := range sketchRows {
-		cell := cellOf(cells, i, len(c.cells))
-		tooOld, ok := a.ages.cells[cell].enter(a.epoch)
-		c.giveBackCell(cell, a.ages, tooOld)
-		if !ok {
-			c.giveBackCell(cell, a.ages, 1)
-		}
+	a.ages.note(enterIn(c.cells, a.ages.cells, cells, a.epoch))
+	if from != NoSource {
+		enterIn(c.sources.cells, a.ages.sources, uint64(from), a.epoch)
 	}
-	return agedPlace | Place(a.epoch<<agedCellBits|cells)<<1&agedPlaceMask | 1
+	return agedPlace | sketchPlace(a.epoch<<(shortBits+agedCellBits)|at)&agedPlaceMask
 }
 
-// releaseAged ends a call that is in a ring.
-func (c *Concurrency) releaseAged(p Place) {
-	a, at := c.ages.Load(), uint64(p&agedPlaceMask)>>1
-	if p.IsShared() {
-		cells, epoch := at&(1<<agedCellBits-1), at>>agedCellBits
-		for i := range sketchRows {
-			cell := cellOf(cells, i, len(c.cells))
-			if a.cells[cell].leave(epoch, agedPlaceMask>>(1+agedCellBits)) {
-				c.cells[cell].Add(-1)
-			}
-		}
+// releaseWithoutSlot ends a call that the sketch counts.
+func (c *Concurrency) releaseWithoutSlot(p Place) {
+	at := uint64(p&agedPlaceMask) >> 1
+	cells, from := at&(1<<agedCellBits-1), Source(at>>agedCellBits&shortMask)
+	if p&agedPlace == 0 {
+		addTo(c.cells, cells, -1)
+		c.sources.addCalls(from, -1)
 		return
 	}
-	slot, epoch := at&(1<<c.slotBits-1)-1, at>>c.slotBits
-	if a.slots[slot].leave(epoch, agedPlaceMask>>(1+c.slotBits)) {
-		c.giveBackOne(slot)
+	a, epoch := c.ages.Load(), at>>(shortBits+agedCellBits)
+	const mask = agedPlaceMask >> (1 + shortBits + agedCellBits)
+	leaveIn(c.cells, a.cells, cells, epoch, mask)
+	if from != NoSource {
+		leaveIn(c.sources.cells, a.sources, uint64(from), epoch, mask)
 	}
 }
 
-func (c *Concurrency) giveBackOne(slot uint64) { c.word(slot).Add(^uint64(0)) }
+// releaseAged ends a call of a slot that is in a ring.
+func (c *Concurrency) releaseAged(p Place) {
+	a, at := c.ages.Load(), uint64(p&agedPlaceMask)>>1
+	slot, epoch := at&(1<<c.slotBits-1)-1, at>>c.slotBits
+	if a.slots[slot].leave(epoch, agedPlaceMask>>(1+c.slotBits)) {
+		c.end(slot, 1)
+	}
+}
 
 // at returns what a table knows of the ages of its calls at an instant.
 func (c *Concurrency) at(now clock.Instant) aging {

@@ -41,13 +41,13 @@ func TestPlacesAreGivenBackAfterMaxAge(t *testing.T) {
 			}
 			return count
 		}
-		_, _ = c.AcquireAged(hashOf(99), version, 0, maxAge, now) // epochs begin now
+		_, _ = c.AcquireAged(hashOf(99), version, 0, NoSource, maxAge, now) // epochs begin now
 		for range rapid.IntRange(1, 120).Draw(t, "steps") {
 			now = now.Add(time.Duration(rapid.IntRange(0, 3000).Draw(t, "ms")) * time.Millisecond)
 			switch step := rapid.IntRange(0, 19).Draw(t, "step"); {
 			case step == 0:
 				version++
-				_, outcome := c.AcquireAged(hashOf(99), version, 0, maxAge, now)
+				_, outcome := c.AcquireAged(hashOf(99), version, 0, NoSource, maxAge, now)
 				require.Equal(t, Refused, outcome)
 			case step < 6 && len(calls) > 0:
 				i := rapid.IntRange(0, len(calls)-1).Draw(t, "call")
@@ -57,7 +57,7 @@ func TestPlacesAreGivenBackAfterMaxAge(t *testing.T) {
 				value := rapid.IntRange(0, 3).Draw(t, "value")
 				before := under(value)
 				require.Equal(t, before, c.InFlight(hashOf(uint64(value)), now))
-				place, outcome := c.AcquireAged(hashOf(uint64(value)), version, limit, maxAge, now)
+				place, outcome := c.AcquireAged(hashOf(uint64(value)), version, limit, NoSource, maxAge, now)
 				require.Equal(t, before < limit, outcome == Taken)
 				if outcome == Taken {
 					calls = append(calls, call{c, place, value, int64(now.Sub(agesEpoch) / time.Second)})
@@ -84,7 +84,7 @@ func TestPlacesWithoutASlotAreGivenBackAfterMaxAge(t *testing.T) {
 	const values = 100
 	acquire := func(now clock.Instant) (places []Place, shared int) {
 		for v := range uint64(values) {
-			place, outcome := c.AcquireAged(hashOf(v), 1, 1, time.Minute, now)
+			place, outcome := c.AcquireAged(hashOf(v), 1, 1, NoSource, time.Minute, now)
 			if outcome == Taken {
 				places = append(places, place)
 				if place.IsShared() {
@@ -118,24 +118,24 @@ func TestPlacesWithoutASlotAreGivenBackAfterMaxAge(t *testing.T) {
 func TestPlacesInATableThatWasReplacedAreGivenBack(t *testing.T) {
 	t.Parallel()
 	former := NewConcurrency(100, 1)
-	_, outcome := former.AcquireAged(hashOf(1), 1, 1, time.Minute, agesEpoch)
+	_, outcome := former.AcquireAged(hashOf(1), 1, 1, NoSource, time.Minute, agesEpoch)
 	require.Equal(t, Taken, outcome)
 	next := former.Adopt(200, agesEpoch)
 	next.Activate(2)
-	_, outcome = next.AcquireAged(hashOf(1), 2, 1, time.Minute, agesEpoch.Add(30*time.Second))
+	_, outcome = next.AcquireAged(hashOf(1), 2, 1, NoSource, time.Minute, agesEpoch.Add(30*time.Second))
 	assert.Equal(t, Refused, outcome)
-	_, outcome = next.AcquireAged(hashOf(1), 2, 1, time.Minute, agesEpoch.Add(70*time.Second))
+	_, outcome = next.AcquireAged(hashOf(1), 2, 1, NoSource, time.Minute, agesEpoch.Add(70*time.Second))
 	assert.Equal(t, Taken, outcome)
 }
 
 func TestLateInstantsCountAsThoseOfThePresentEpoch(t *testing.T) {
 	t.Parallel()
 	c := NewConcurrency(100, 1)
-	_, outcome := c.AcquireAged(hashOf(1), 1, 2, time.Second, agesEpoch.Add(time.Hour))
+	_, outcome := c.AcquireAged(hashOf(1), 1, 2, NoSource, time.Second, agesEpoch.Add(time.Hour))
 	require.Equal(t, Taken, outcome)
 	passed := 0
 	for i := range 20 {
-		if _, outcome := c.AcquireAged(hashOf(1), 1, 2, time.Second, agesEpoch.Add(time.Duration(i)*time.Minute)); outcome == Taken {
+		if _, outcome := c.AcquireAged(hashOf(1), 1, 2, NoSource, time.Second, agesEpoch.Add(time.Duration(i)*time.Minute)); outcome == Taken {
 			passed++
 		}
 	}
@@ -145,14 +145,14 @@ func TestLateInstantsCountAsThoseOfThePresentEpoch(t *testing.T) {
 func TestAnotherMaxAgeCountsFromThenOn(t *testing.T) {
 	t.Parallel()
 	c := NewConcurrency(100, 1)
-	_, outcome := c.AcquireAged(hashOf(1), 1, 1, time.Hour, agesEpoch)
+	_, outcome := c.AcquireAged(hashOf(1), 1, 1, NoSource, time.Hour, agesEpoch)
 	require.Equal(t, Taken, outcome)
 	changed := agesEpoch.Add(time.Minute)
-	_, outcome = c.AcquireAged(hashOf(1), 2, 1, time.Second, changed)
+	_, outcome = c.AcquireAged(hashOf(1), 2, 1, NoSource, time.Second, changed)
 	assert.Equal(t, Refused, outcome)
-	_, outcome = c.AcquireAged(hashOf(1), 2, 1, time.Second, changed.Add(900*time.Millisecond))
+	_, outcome = c.AcquireAged(hashOf(1), 2, 1, NoSource, time.Second, changed.Add(900*time.Millisecond))
 	assert.Equal(t, Refused, outcome)
-	_, outcome = c.AcquireAged(hashOf(1), 2, 1, time.Second, changed.Add(1200*time.Millisecond))
+	_, outcome = c.AcquireAged(hashOf(1), 2, 1, NoSource, time.Second, changed.Add(1200*time.Millisecond))
 	assert.Equal(t, Taken, outcome)
 }
 
@@ -170,15 +170,15 @@ func TestAgesKeepTheLimitUnderConcurrency(t *testing.T) {
 			random := rand.New(rand.NewPCG(uint64(caller), 1))
 			for range 3000 {
 				at := clock.Instant(now.Add(int64(10 * time.Microsecond))) // all of it is shorter than a minute
-				place, outcome := c.AcquireAged(hashOf(7), 1, limit, time.Minute, at)
+				place, outcome := c.AcquireAged(hashOf(7), 1, limit, NoSource, time.Minute, at)
 				if outcome == Taken {
 					raise(&most, under.Add(1))
 					under.Add(-1)
 					c.Release(place)
 				}
 				if random.IntN(100) == 0 { // a leak of another value
-					_, _ = c.AcquireAged(hashOf(random.Uint64N(5)), 1, 50, time.Millisecond*10, at)
-					_, _ = c.AcquireAged(hashOf(7), 1, 0, time.Minute, at)
+					_, _ = c.AcquireAged(hashOf(random.Uint64N(5)), 1, 50, NoSource, time.Millisecond*10, at)
+					_, _ = c.AcquireAged(hashOf(7), 1, 0, NoSource, time.Minute, at)
 				}
 			}
 		})

@@ -113,7 +113,7 @@ func BenchmarkConcurrencyHit(b *testing.B) {
 	i := 0
 	for b.Loop() {
 		i++
-		p, _ := table.Acquire(all[i%len(all)], 1, 10)
+		p, _ := table.Acquire(all[i%len(all)], 1, 10, NoSource)
 		table.Release(p)
 	}
 }

@@ -50,7 +50,7 @@ type Buckets struct {
 	returned []atomic.Uint64
 
 	cells   instants
-	sources instants // what sources have of the last slots, and of the sketch
+	sources Used
 	stripes []stripe
 	blocks  []sync.Mutex // block i is guarded by the one at i modulo their number
 
@@ -125,7 +125,7 @@ func newBuckets(maxValues int) *Buckets {
 		returned:  make([]atomic.Uint64, (g.slots()+63)/64),
 		headers:   make([]atomic.Uint64, (g.groups+blockGroups-1)/blockGroups),
 		cells:     instants{cells: make([]atomic.Int64, g.sketchSize())},
-		sources:   instants{cells: make([]atomic.Int64, g.sourceCells())},
+		sources:   newUsed(&g),
 		stripes:   make([]stripe, g.stripes),
 		blocks:    make([]sync.Mutex, blockLocks),
 		maxValues: maxValues,

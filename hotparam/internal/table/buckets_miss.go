@@ -1,7 +1,6 @@
 package table
 
 import (
-	"math"
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
@@ -52,13 +51,12 @@ func (b *Buckets) takeWithoutSlot(
 	}
 	most := b.mostOfValue(r, tokens)
 	if used > 0 {
-		mayLast := from == NoSource || from != UnknownSource && b.overSource(now, most, most, from.lastSlots()) == 0
-		got := b.insert(state, k, r, now, used, mayLast)
+		got := b.insert(state, k, r, now, used, b.sources.mayLast(from, now, most))
 		if got.forgot {
 			s.forgotten++
 		}
 		if got.isLast {
-			b.chargeSource(now, most, from.lastSlots())
+			b.sources.takeLast(from, now, most)
 		}
 		switch {
 		case !pass && got.ok:
@@ -71,13 +69,13 @@ func (b *Buckets) takeWithoutSlot(
 		return 0, 0, NoSlot
 	}
 	s.withoutSlot++
-	cost := min(r.toTime.timesUp(r.costOf(int64(tokens))), math.MaxInt64/b.sketchCost()) * b.sketchCost()
-	over := b.overSource(now, cost, most, from)
+	cost := r.toTime.timesUp(r.costOf(int64(tokens)))
+	over := b.sources.overSketch(from, now, cost, most)
 	if !pass || over > 0 {
 		return sketchPlace(cells), max(r.untilPass(next), over), Refused
 	}
 	b.cells.raise(cells, clock.Instant(int64(now)+r.toTime.timesUp(next)))
-	b.chargeSource(now, cost, from)
+	b.sources.takeSketch(from, now, cost)
 	return sketchPlace(cells), r.wait(next), Taken
 }
 
@@ -88,28 +86,6 @@ func (b *Buckets) mostOfValue(r *Rate, tokens int32) int64 {
 	}
 	return r.toTime.timesUp(r.top)
 }
-
-// overSource returns for how long a source may not have a cost more, because it has had as much as
-// it may: as much as several values that have used the most.
-func (b *Buckets) overSource(now clock.Instant, cost, most int64, from Source) time.Duration {
-	if from == NoSource {
-		return 0
-	}
-	ahead := b.sources.ahead(uint64(from), now) + b.sourceCost(cost)
-	return time.Duration(max(0, ahead-most))
-}
-
-// chargeSource counts a cost for a source. Two calls of other values may do so at once, and one of
-// them be forgotten: the values are counted exactly.
-func (b *Buckets) chargeSource(now clock.Instant, cost int64, from Source) {
-	if from != NoSource {
-		ahead := b.sources.ahead(uint64(from), now) + b.sourceCost(cost)
-		b.sources.raise(uint64(from), now.Add(time.Duration(ahead)))
-	}
-}
-
-// sourceCost returns for how long a cost counts for a source.
-func (b *Buckets) sourceCost(cost int64) int64 { return max(1, cost/b.sourceShare()) }
 
 // lockStripe locks the stripe of a value for a call with some rates, or returns nil if they
 // are stale. A call with newer ones takes the table over to them.

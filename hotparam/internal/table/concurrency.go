@@ -11,7 +11,10 @@ import (
 
 // Concurrency is a table of the calls under way per value, one 64-bit word each:
 //
-//	closed, 1 bit | tag, 31 bits | calls, 32 bits
+//	closed, 1 bit | tag, 24 bits | source, 14 bits | calls, 25 bits
+//
+// The source is who has had the slot as one of the last ones, while it counts for him: until no
+// call of its value is under way. That of other slots is 0.
 //
 // What guards what:
 //
@@ -28,6 +31,7 @@ type Concurrency struct {
 	geometry
 	groups  []bucketGroup
 	cells   []atomic.Int64 // a sketch: each cell counts the calls of all values that have it
+	sources *Holders       // what sources have of the last slots, and their calls in the sketch
 	stripes []stripe
 	ages    atomic.Pointer[ages] // nil unless places are given back that are held for too long
 	version atomic.Uint64        // calls with an older one are stale
@@ -41,13 +45,13 @@ type Concurrency struct {
 }
 
 const (
-	countBits     = 32
+	countBits     = 25
 	countMask     = 1<<countBits - 1
-	countTagMask  = 1<<31 - 1
+	countTagShift = shortBits + countBits
+	countTagMask  = 1<<(63-countTagShift) - 1
 	closedBit     = 1 << 63
 	notInUse      = math.MaxUint64 // the version of a table before its first call, and of a closed one
 	drainAtATime  = 64
-	countTagShift = countBits
 )
 
 // NewConcurrency makes a table that holds at least maxValues values at a time, as long as
@@ -65,6 +69,7 @@ func newConcurrency(maxValues int) *Concurrency {
 		geometry:  g,
 		groups:    make([]bucketGroup, g.groups),
 		cells:     make([]atomic.Int64, g.sketchSize()),
+		sources:   newHolders(&g),
 		stripes:   make([]stripe, g.stripes),
 		maxValues: maxValues,
 	}
@@ -144,36 +149,37 @@ func (c *Concurrency) close(successor *Concurrency, version uint64) (*Concurrenc
 	return c, true
 }
 
-// Acquire counts a call of a value if fewer than limit are under way; no more than 2³²−1
-// can be. The call is to be released with the place, once.
-func (c *Concurrency) Acquire(hash, version uint64, limit int64) (Place, Outcome) {
-	return c.acquire(hash, version, limit, aging{})
+// Acquire counts a call of a value if fewer than limit are under way; no more than 2²⁵−1
+// can be. The call is to be released with the place, once. The source is where it comes from,
+// which counts if its value finds no slot.
+func (c *Concurrency) Acquire(hash, version uint64, limit int64, from Source) (Place, Outcome) {
+	return c.acquire(hash, version, limit, from, aging{})
 }
 
 // AcquireAged is Acquire for a version of the rule by which a place that is held for longer than
 // maxAge counts as given back: at the latest after a seventh more. So it is for calls that were
 // acquired by such a version; to release them later does nothing.
 func (c *Concurrency) AcquireAged(
-	hash, version uint64, limit int64, maxAge time.Duration, now clock.Instant,
+	hash, version uint64, limit int64, from Source, maxAge time.Duration, now clock.Instant,
 ) (Place, Outcome) {
 	if c.version.Load() != version && !c.enter(version) {
 		return 0, Stale
 	}
 	a := c.agesFor(version, maxAge, now)
-	return c.acquire(hash, version, limit, a.at(now))
+	return c.acquire(hash, version, limit, from, a.at(now))
 }
 
-func (c *Concurrency) acquire(hash, version uint64, limit int64, a aging) (Place, Outcome) {
+func (c *Concurrency) acquire(hash, version uint64, limit int64, from Source, a aging) (Place, Outcome) {
 	k := c.key(hash, countTagMask)
 	limit = min(limit, countMask)
 	if c.version.Load() != version || c.previous.Load() != nil {
-		return c.acquireSlowly(hash, k, version, limit, a)
+		return c.acquireSlowly(hash, k, version, limit, from, a)
 	}
 	for {
 		slot, word, ok := c.find(k, k.tag)
 		switch {
 		case !ok:
-			return c.acquireSlowly(hash, k, version, limit, a)
+			return c.acquireSlowly(hash, k, version, limit, from, a)
 		case int64(word&countMask) >= limit:
 			if !c.expired(slot, a) {
 				return 0, Refused
@@ -201,7 +207,9 @@ func (c *Concurrency) find(k key, want uint64) (slot, word uint64, ok bool) {
 	return 0, 0, false
 }
 
-func (c *Concurrency) acquireSlowly(hash uint64, k key, version uint64, limit int64, a aging) (Place, Outcome) {
+func (c *Concurrency) acquireSlowly(
+	hash uint64, k key, version uint64, limit int64, from Source, a aging,
+) (Place, Outcome) {
 	s := &c.stripes[k.tag&(c.geometry.stripes-1)]
 	for {
 		s.Lock()
@@ -219,7 +227,7 @@ func (c *Concurrency) acquireSlowly(hash uint64, k key, version uint64, limit in
 		slot, word, ok := c.find(k, k.tag)
 		switch {
 		case !ok:
-			return c.acquireWithoutSlot(s, k, limit, a)
+			return c.acquireWithoutSlot(s, k, limit, from, a)
 		case int64(word&countMask) >= limit:
 			if !c.expired(slot, a) {
 				return 0, Refused
@@ -232,32 +240,62 @@ func (c *Concurrency) acquireSlowly(hash uint64, k key, version uint64, limit in
 
 // acquireWithoutSlot gives a value a slot. If there is none, or if calls of the value may be
 // under way that the sketch has counted, the sketch judges.
-func (c *Concurrency) acquireWithoutSlot(s *stripe, k key, limit int64, a aging) (Place, Outcome) {
-	cells := c.geometry.cells(k)
-	c.expiredCells(cells, a)
-	present := c.estimate(cells)
-	if present >= limit {
-		if present > 0 {
-			s.withoutSlot++
-			return sketchPlace(cells), Refused
-		}
+func (c *Concurrency) acquireWithoutSlot(s *stripe, k key, limit int64, from Source, a aging) (Place, Outcome) {
+	if limit <= 0 {
 		return 0, Refused
 	}
+	cells, from := c.geometry.cells(k), from.short()
+	c.expiredCells(cells, a)
+	present := leastOf(c.cells, cells)
 	for present == 0 {
-		slot, _, ok := choose(c.candidate(k.first, a), c.candidate(k.second, a))
-		if !ok {
+		slot, isLast, ok := choose(c.candidate(k.first, a), c.candidate(k.second, a))
+		if !ok || isLast && !c.sources.MayLast(from) {
 			break
 		}
-		word := c.word(slot).Load()
-		if word&countMask == 0 && c.word(slot).CompareAndSwap(word, k.tag<<countTagShift|1) {
-			if word != 0 {
-				s.forgotten++
-			}
+		if c.insert(s, slot, k.tag, isLast, from) {
 			return c.taken(slot, a), Taken
 		}
 	}
+	if from == UnknownSource {
+		return 0, NoSlot
+	}
 	s.withoutSlot++
-	return c.takenWithoutSlot(cells, a), Taken
+	if present >= limit || !c.maySketch(from, limit, a) {
+		return sketchPlace(cells), Refused
+	}
+	return c.takenWithoutSlot(cells, from, a), Taken
+}
+
+// insert gives a slot to a value. It returns false if another call was quicker.
+func (c *Concurrency) insert(s *stripe, slot, tag uint64, isLast bool, from Source) bool {
+	word, added := c.word(slot).Load(), tag<<countTagShift|1
+	if word&countMask != 0 {
+		return false
+	}
+	if isLast {
+		added |= uint64(from) << countBits
+	}
+	if !c.word(slot).CompareAndSwap(word, added) {
+		return false
+	}
+	c.sources.AddLast(holder(word), -1) // its last call ended this moment
+	c.sources.AddLast(holder(added), 1)
+	if word != 0 {
+		s.forgotten++
+	}
+	return true
+}
+
+// holder returns for whom a slot counts as one of the last.
+func holder(word uint64) Source { return Source(word >> countBits & shortMask) }
+
+// maySketch says whether a source may have one more call that only the sketch counts.
+func (c *Concurrency) maySketch(from Source, limit int64, a aging) bool {
+	if from == NoSource {
+		return true
+	}
+	c.expiredSource(from, a)
+	return c.sources.of(from) < limit*c.sourceShare()/c.sketchCost()
 }
 
 func (c *Concurrency) candidate(group uint64, a aging) candidate {
@@ -273,35 +311,27 @@ func (c *Concurrency) candidate(group uint64, a aging) candidate {
 	return found
 }
 
-// estimate returns how many calls of a value without a slot are under way, at most.
-func (c *Concurrency) estimate(cells uint64) int64 {
-	least := c.cells[cellOf(cells, 0, len(c.cells))].Load()
-	for i := 1; i < sketchRows; i++ {
-		least = min(least, c.cells[cellOf(cells, i, len(c.cells))].Load())
-	}
-	return least
-}
-
-func (c *Concurrency) count(cells uint64, calls int64) {
-	for i := range sketchRows {
-		c.cells[cellOf(cells, i, len(c.cells))].Add(calls)
-	}
-}
-
 // Release ends a call. It does nothing for a place that is nowhere.
 func (c *Concurrency) Release(p Place) {
 	if p == 0 {
 		return
 	}
-	if p&agedPlace != 0 {
+	switch {
+	case p.IsShared():
+		c.releaseWithoutSlot(p)
+	case p&agedPlace != 0:
 		c.releaseAged(p)
-		return
+	default:
+		c.end(c.slot(p), 1)
 	}
-	if cells, yes := p.withoutSlot(); yes {
-		c.count(cells, -1)
-		return
+}
+
+// end takes calls off a slot. With the last of its value a slot that counts for a source does so no more.
+func (c *Concurrency) end(slot, calls uint64) {
+	word := c.word(slot).Add(-calls)
+	if from := holder(word); from != NoSource && word&countMask == 0 && c.word(slot).CompareAndSwap(word, word&closedBit) {
+		c.sources.AddLast(from, -1)
 	}
-	c.giveBackOne(c.slot(p))
 }
 
 // InFlight returns how many calls of a value are under way at an instant, at most.
@@ -312,7 +342,7 @@ func (c *Concurrency) InFlight(hash uint64, now clock.Instant) int64 {
 	s.Lock()
 	defer s.Unlock()
 	c.expiredCells(c.geometry.cells(k), a)
-	here := c.estimate(c.geometry.cells(k))
+	here := leastOf(c.cells, c.geometry.cells(k))
 	for _, want := range [...]uint64{k.tag, k.tag | closedBit>>countTagShift} {
 		slot, word, ok := c.find(k, want)
 		if ok && c.expired(slot, a) {
@@ -353,7 +383,7 @@ func (c *Concurrency) left(hash uint64, now clock.Instant) int64 {
 	s.Lock()
 	defer s.Unlock()
 	c.expiredCells(c.geometry.cells(k), a)
-	left := c.estimate(c.geometry.cells(k)) + c.elsewhere(hash, now)
+	left := leastOf(c.cells, c.geometry.cells(k)) + c.elsewhere(hash, now)
 	for {
 		slot, word, ok := c.find(k, k.tag)
 		if ok && c.expired(slot, a) {
@@ -399,7 +429,7 @@ func (c *Concurrency) drain(groups int, now clock.Instant) bool {
 	for ; groups > 0 && c.drained < uint64(len(c.groups)+len(c.cells)); groups-- {
 		cell := c.drained - uint64(len(c.groups))
 		if a.ages != nil {
-			c.giveBackCell(cell, a.ages, a.ages.cells[cell].expire(a.epoch))
+			a.ages.note(takeOff(c.cells, cell, a.ages.cells[cell].expire(a.epoch)))
 		}
 		if c.cells[cell].Load() != 0 {
 			return false
@@ -411,10 +441,10 @@ func (c *Concurrency) drain(groups int, now clock.Instant) bool {
 
 // Stats returns the counts of the table. It reads all of it.
 func (c *Concurrency) Stats() Stats {
-	stats := Stats{Capacity: int(c.slots()), Bytes: c.bytes(8, 8)}
+	stats := Stats{Capacity: int(c.slots()), Bytes: c.bytes(8, 8) + 8*len(c.sources.cells)}
 	if c.ages.Load() != nil {
 		const each = 8 * ringEpochs
-		stats.Bytes += c.bytes(each, each)
+		stats.Bytes += c.bytes(each, each) + each*len(c.sources.cells)
 	}
 	for group := range c.groups {
 		for i := range c.groups[group] {

@@ -31,9 +31,9 @@ func TestConcurrencyCountsCallsUnderWay(t *testing.T) {
 				if rapid.Bool().Draw(t, "activate") {
 					c.Activate(version)
 				}
-				_, outcome := c.Acquire(hashOf(99), version, 0)
+				_, outcome := c.Acquire(hashOf(99), version, 0, NoSource)
 				require.Equal(t, Refused, outcome)
-				_, outcome = before.Acquire(hashOf(0), version-1, 100)
+				_, outcome = before.Acquire(hashOf(0), version-1, 100, NoSource)
 				require.Equal(t, Stale, outcome)
 			case 1, 2, 3, 4:
 				if len(underWay) > 0 {
@@ -46,7 +46,7 @@ func TestConcurrencyCountsCallsUnderWay(t *testing.T) {
 			default:
 				v := rapid.IntRange(0, len(count)-1).Draw(t, "value")
 				require.Equal(t, count[v], c.InFlight(hashOf(uint64(v)), 0))
-				p, outcome := c.Acquire(hashOf(uint64(v)), version, limit)
+				p, outcome := c.Acquire(hashOf(uint64(v)), version, limit, NoSource)
 				require.Equal(t, count[v] < limit, outcome == Taken)
 				if outcome == Taken {
 					count[v]++

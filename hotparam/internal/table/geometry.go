@@ -98,11 +98,14 @@ const enoughFree = 4
 // sketchSize is how many cells the sketch has.
 func (g *geometry) sketchSize() int { return int(g.slots() / 4) }
 
+// enoughSources is how many cells suffice for dozens of sources that have had their share, not to be
+// mistaken for others.
+const enoughSources = 1024
+
 // sourceCells is how many cells the sketch of the sources has: enough that dozens of them which have
 // had their share are not mistaken for others, also where the table is small.
 func (g *geometry) sourceCells() int {
-	const enough = 1024
-	return min(enough, g.sketchSize()/2) + g.sketchSize()/64
+	return min(enoughSources, g.sketchSize()/2) + g.sketchSize()/64
 }
 
 // bytes returns the memory of a table that has so many bytes for a slot and for a cell.

@@ -21,36 +21,10 @@ const (
 	NoSlot
 )
 
-// Source is where a call comes from, such as the network of its client, as a hash. From each
-// source, [geometry.sourceShare] values may have one of the last slots: so who invents values, from
-// a few networks, leaves slots to values from elsewhere. Those that find no slot may together pass
-// as much as a part of so many values may: so he fills the sketch with little, too.
-type Source uint64
-
-const (
-	// NoSource is that of calls of which it is not known, nor will be: only what their value
-	// has used counts.
-	NoSource Source = 0
-
-	// UnknownSource is that of calls of which it can be found out.
-	UnknownSource Source = 1
-)
-
-// lastSlots returns what the last slots are counted for that a source has, apart from what its values
-// without a slot use.
-func (s Source) lastSlots() Source {
-	if s == NoSource {
-		return s
-	}
-	return s ^ golden>>1
-}
-
-// SourceOf returns the source that has a hash.
-func SourceOf(hash uint64) Source { return Source(hash | 1<<63) }
-
 // Place says where a call was counted, so that it can be given back, settled or released.
 // The zero value is nowhere: there is nothing to give back. Places take at most 25 bits in
-// tables of up to 1,048,575 slots ([Stats.Capacity]), else at most 48.
+// tables of up to 1,048,575 slots ([Stats.Capacity]), else at most 48; so do those of calls under
+// way whose value has no slot, or that have an age.
 type Place uint64
 
 // Stats are counts of a table.

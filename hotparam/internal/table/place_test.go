@@ -71,8 +71,8 @@ func TestNothingAllocatesAfterMaking(t *testing.T) {
 		p, _ = w.Take(hash, terms, 1, now, 1)
 		w.Settle(p, now, 1)
 		w.RetryAfter(hash, terms, 1, now, 1)
-		c.Acquire(hash, 1, 1)
-		p, _ = c.Acquire(hash, 1, 2)
+		c.Acquire(hash, 1, 1, NoSource)
+		p, _ = c.Acquire(hash, 1, 2, NoSource)
 		c.Release(p)
 	}))
 }
@@ -86,7 +86,7 @@ func TestTablesTakeFewBytesPerValue(t *testing.T) {
 		bytes = len(c.groups)*64 + len(c.cells)*8 + len(c.stripes)*int(unsafe.Sizeof(stripe{}))
 		assert.LessOrEqual(t, float64(bytes)/float64(values), 17.0, "%d values", values)
 		w := newWindows(values)
-		bytes = len(w.words)*64 + len(w.counts)*40 + (len(w.cells)+len(w.sources))*int(unsafe.Sizeof(windowCell{})) + len(w.stripes)*int(unsafe.Sizeof(windowStripe{}))
+		bytes = len(w.words)*64 + len(w.counts)*40 + len(w.cells)*int(unsafe.Sizeof(windowCell{})) + len(w.sources.cells)*8 + len(w.stripes)*int(unsafe.Sizeof(windowStripe{}))
 		assert.LessOrEqual(t, float64(bytes)/float64(values), 98.0, "%d values", values)
 	}
 	assert.Equal(t, uintptr(64), unsafe.Sizeof(stripe{}))

@@ -155,7 +155,7 @@ func TestNoValueHasMoreCallsUnderWayThanItsLimit(t *testing.T) {
 						continue
 					}
 					v, p := random.IntN(values), present.Load()
-					if place, outcome := p.table.Acquire(hashOf(uint64(v)), p.version, limit); outcome == Taken {
+					if place, outcome := p.table.Acquire(hashOf(uint64(v)), p.version, limit, NoSource); outcome == Taken {
 						assert.LessOrEqual(t, underWay[v].Add(1), int64(limit))
 						mine = append(mine, call{p.table, place, v})
 					}
@@ -169,7 +169,7 @@ func TestNoValueHasMoreCallsUnderWayThanItsLimit(t *testing.T) {
 			assert.Zero(t, last.table.Stats().Occupied)
 			for v := range values { // nothing is left behind
 				for range limit {
-					_, outcome := last.table.Acquire(hashOf(uint64(v)), last.version, limit)
+					_, outcome := last.table.Acquire(hashOf(uint64(v)), last.version, limit, NoSource)
 					if values < 150 {
 						assert.Equal(t, Taken, outcome)
 					}

@@ -64,6 +64,9 @@ func (t *WindowTerms) fixedNumber(now clock.Instant) int64 {
 	return int64(max(0, now)) / (t.bucket * windowBuckets) * windowBuckets
 }
 
+// length returns how long windows are, those of a calendar at most.
+func (t *WindowTerms) length() int64 { return t.bucket * windowBuckets }
+
 // begin returns when a bucket begins; of fixed windows, one that counts.
 func (t *WindowTerms) begin(number int64) clock.Instant {
 	if t.windows != nil {
@@ -107,7 +110,7 @@ type Windows struct {
 	counts  []windowCounts
 	stripes []windowStripe
 	cells   windowSketch
-	sources windowSketch                // what sources have of the last slots, and of the sketch
+	sources Used
 	terms   atomic.Pointer[WindowTerms] // of calls that are not stale; nil: not in use yet, or closed
 
 	// Guarded by all stripes:
@@ -197,7 +200,7 @@ func newWindows(maxValues int) *Windows {
 		counts:    make([]windowCounts, g.slots()),
 		stripes:   make([]windowStripe, (g.groups+stripeOfGroups-1)/stripeOfGroups),
 		cells:     make(windowSketch, g.sketchSize()),
-		sources:   make(windowSketch, g.sourceCells()),
+		sources:   newUsed(&g),
 		maxValues: maxValues,
 	}
 }

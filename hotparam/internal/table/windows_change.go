@@ -125,7 +125,10 @@ func (w *Windows) goOver(terms *WindowTerms, now clock.Instant) {
 	}
 	if w.present != nil {
 		w.cells.convert(terms, w.present, now)
-		w.sources.convert(terms, w.present, now)
+		longer := float64(terms.length()) / float64(w.present.length())
+		w.sources.convert(func(at int64) int64 {
+			return int64(now) + int64(float64(max(0, at-int64(now)))*longer)
+		})
 	}
 	w.present, w.changedAt = terms, now
 	w.terms.Store(terms)
@@ -249,7 +252,7 @@ func (w window) in(terms, of *WindowTerms, now, last clock.Instant) window {
 // Stats returns the counts of the table. It reads all of it.
 func (w *Windows) Stats(now clock.Instant) Stats {
 	const cell = int(unsafe.Sizeof(windowCell{}))
-	stats := Stats{Capacity: int(w.slots()), Bytes: w.bytes(8+4*windowBuckets, cell) + cell*len(w.sources)}
+	stats := Stats{Capacity: int(w.slots()), Bytes: w.bytes(8+4*windowBuckets, cell) + 8*len(w.sources.cells)}
 	for i := range w.stripes {
 		s := &w.stripes[i]
 		s.Lock()

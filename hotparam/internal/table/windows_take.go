@@ -117,12 +117,10 @@ func (w *Windows) takeWithoutSlot(
 	state := w.estimate(hash, cells, terms, now)
 	pass := state.sum()+int64(tokens) <= limit
 	slot, isLast, ok := w.victim(k, terms.number(now))
-	if ok && isLast {
-		ok = from == NoSource || from != UnknownSource && w.sourceMay(terms, now, w.sourceUnits(), from.lastSlots())
-	}
+	ok = ok && (!isLast || w.sources.mayLast(from, now, terms.length()))
 	if ok && (pass || state.sum() > 0) {
 		if isLast {
-			w.chargeSource(terms, now, w.sourceUnits(), from.lastSlots())
+			w.sources.takeLast(from, now, terms.length())
 		}
 		if *w.word(slot) != 0 {
 			s.forgotten++
@@ -140,33 +138,13 @@ func (w *Windows) takeWithoutSlot(
 		return 0, NoSlot
 	}
 	s.withoutSlot++
-	units := int64(math.Ceil(float64(tokens) / float64(limit) * float64(w.sourceUnits()*w.sketchCost())))
-	if !pass || !w.sourceMay(terms, now, units, from) {
+	cost := int64(math.Ceil(float64(tokens) / float64(limit) * float64(terms.length())))
+	if !pass || w.sources.overSketch(from, now, cost, terms.length()) > 0 {
 		return sketchPlace(cells), Refused
 	}
 	w.cells.add(cells, terms, now, int64(tokens))
-	w.chargeSource(terms, now, units, from)
+	w.sources.takeSketch(from, now, cost)
 	return sketchPlace(cells), Taken
-}
-
-// sourceUnits is how much a value counts for its source that has one of the last slots: so that
-// [geometry.sourceShare] of them fit in a counter.
-func (w *Windows) sourceUnits() int64 { return math.MaxUint32 / w.sourceShare() }
-
-// sourceMay says whether a source may have so many units more.
-func (w *Windows) sourceMay(terms *WindowTerms, now clock.Instant, units int64, from Source) bool {
-	if from == NoSource {
-		return true
-	}
-	used := w.sources.least(uint64(from), terms, now)
-	return used.sum()+units <= w.sourceShare()*w.sourceUnits()
-}
-
-// chargeSource counts units for a source.
-func (w *Windows) chargeSource(terms *WindowTerms, now clock.Instant, units int64, from Source) {
-	if from != NoSource {
-		w.sources.add(uint64(from), terms, now, units)
-	}
 }
 
 // victim returns a slot that is free, or else the one whose window has been over for

@@ -108,9 +108,9 @@ func tellMissing[T any](env Env, reports []etcd.Report, a answers[T]) error {
 
 // forcedText describes what is forced or switched in an instance, to be printed after its name.
 func forcedText(f *etcd.ForcedState) string {
-	text := fmt.Sprintf(" has %s forced to be %s", wording.Cell(f.Scope()), wording.Cell(f.State))
+	text := fmt.Sprintf(": %s is forced to be %s", wording.Cell(f.Scope()), wording.Cell(f.State))
 	if f.Switch {
-		text = fmt.Sprintf(" has %s switched %s", wording.Cell(f.Scope()), wording.Cell(f.State))
+		text = fmt.Sprintf(": %s is switched %s", wording.Cell(f.Scope()), wording.Cell(f.State))
 	}
 	if !f.Until.IsZero() {
 		text += " until " + dateTime(f.Until)

@@ -97,7 +97,7 @@ func (env Env) printStatus(s *session, found fleetStatus, output format) {
 // after its name.
 func lacksLists(r etcd.Report) (texts []string) {
 	for _, name := range r.MissingLists {
-		texts = append(texts, fmt.Sprintf(" does not have list %s, which rules in force name", wording.Cell(name)))
+		texts = append(texts, fmt.Sprintf(": list %s, which rules in force name, is missing", wording.Cell(name)))
 	}
 	return texts
 }
@@ -167,10 +167,10 @@ func (s fleetStatus) differences(r etcd.Report) (texts []string) {
 		delete(held, name)
 	}
 	if len(missing) > 0 {
-		texts = append(texts, " has not read "+wording.List(missing))
+		texts = append(texts, ": not read yet: "+wording.List(missing))
 	}
 	if len(held) > 0 {
-		texts = append(texts, " still has "+wording.List(slices.Sorted(maps.Keys(held)))+", not in etcd any more")
+		texts = append(texts, ": not in etcd any more: "+wording.List(slices.Sorted(maps.Keys(held))))
 	}
 	return texts
 }
@@ -192,17 +192,17 @@ func (s fleetStatus) listDifferences(r etcd.Report) (texts []string) {
 		switch {
 		case !there && isCut && (len(r.Lists) == 0 || l.Name > r.Lists[len(r.Lists)-1].Name):
 		case !there:
-			texts = append(texts, fmt.Sprintf(" does not have list %s", wording.Cell(l.Name)))
+			texts = append(texts, fmt.Sprintf(": list %s is missing", wording.Cell(l.Name)))
 		case digest != l.Digest:
-			texts = append(texts, fmt.Sprintf(" has list %s of digest %s, in etcd it is %s", wording.Cell(l.Name),
+			texts = append(texts, fmt.Sprintf(": list %s is of digest %s, in etcd of %s", wording.Cell(l.Name),
 				shortDigest(digest), shortDigest(l.Digest)))
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(has)) {
-		texts = append(texts, fmt.Sprintf(" still has list %s, not in etcd any more", wording.Cell(name)))
+		texts = append(texts, fmt.Sprintf(": list %s is not in etcd any more", wording.Cell(name)))
 	}
 	if len(texts) == 0 {
-		texts = []string{" has other lists than those in etcd"}
+		texts = []string{": other lists than those in etcd"}
 	}
 	return texts
 }
@@ -232,7 +232,7 @@ func (s fleetStatus) forced(r etcd.Report) (texts []string) {
 		texts = append(texts, forcedText(&forced[i]))
 	}
 	if more > 0 {
-		texts = append(texts, fmt.Sprintf(" has %s more forced or switched", wording.Count(more, "rule")))
+		texts = append(texts, fmt.Sprintf(": %s more forced or switched", wording.Count(more, "rule")))
 	}
 	return texts
 }
@@ -246,12 +246,12 @@ func (s fleetStatus) outOfOrder(r etcd.Report) (texts []string) {
 	}
 	for _, source := range answer.value.Sources {
 		if state := stateOfSource(source); state != inForce {
-			texts = append(texts, fmt.Sprintf(" says of %s: %s", wording.Cell(source.Name), wording.Cell(state)))
+			texts = append(texts, fmt.Sprintf(": %s: %s", wording.Cell(source.Name), wording.Cell(state)))
 		}
 	}
 	for _, l := range answer.value.Lists {
 		if state := stateOfList(l); state != inForce {
-			texts = append(texts, fmt.Sprintf(" says of list %s: %s", wording.Cell(l.Name), wording.Cell(state)))
+			texts = append(texts, fmt.Sprintf(": list %s: %s", wording.Cell(l.Name), wording.Cell(state)))
 		}
 	}
 	return texts

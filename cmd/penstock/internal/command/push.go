@@ -24,12 +24,14 @@ Instances can hold back changes that remove too many rules at once
 terminal, or with --confirm-removals. For a change that is already held back, see
 penstock confirm.
 
-With --wait push returns when every live instance has reported the new revision.
-It exits with 1 if one does not in time or rejects a document, and with 5 if no
-instance reports at all. With --min-instances it waits until so many have
-reported; 0 means that there may be none. It warns of rules in the documents that it
-has written whose resource, origin or attributes no live instance has ever seen, as
-if a name is misspelled; with --strict it then exits with 1. For origins and
+With --wait push returns when every live instance has reported the new revision. It
+exits with 1 if one does not in time or rejects a document, and with 5 if no instance
+reports at all. With --min-instances it waits until so many have reported; 0 means
+that there may be none. It names instances that report no longer. One that had not
+come to the revision may have been replaced, or hang with the rules of before: of
+that it warns, and with --strict it exits with 1. It warns of rules in the documents
+that it has written whose resource, origin or attributes no live instance has ever
+seen, as if a name is misspelled; with --strict it then exits with 1. For origins and
 attributes it waits up to ten seconds for calls. With --strict nothing is written if
 documents have rules of unknown kinds.
 

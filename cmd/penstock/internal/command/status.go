@@ -30,7 +30,9 @@ instances.
 
 With --wait it first waits until every live instance has read the documents that
 are in etcd, with --wait=REVISION not before they have reached that revision. With
---min-instances it waits until so many have; 0 means that there may be none.
+--min-instances it waits until so many have; 0 means that there may be none. It warns
+of instances that report no longer and had not come to the revision: they were
+replaced, or hang with the rules of before; with --strict it then exits with 1.
 
 It warns of rules whose resource, origin or attributes no live instance has ever
 seen, as if a name is misspelled; with --strict it then exits with 1.

@@ -74,6 +74,42 @@ func TestWaitForAMinimumOfInstancesNamesTheMissing(t *testing.T) {
 	assert.Contains(t, got.out, "\nold ", "how it stands is shown all the same")
 }
 
+func TestWaitTellsOfAnInstanceThatGoesSilentBehind(t *testing.T) {
+	for name, flags := range map[string][]string{"": nil, "strict": {"--strict"}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server, u := startEtcd(t, etcdtest.Options{})
+			startInstance(t, server, "a")
+			const hangs = "/penstock/shop.instances/hangs"
+			_, err := server.Client().Put(t.Context(), hangs, `{"instance": "hangs", "revision": 1}`)
+			require.NoError(t, err)
+			var seen notes
+			done := make(chan int, 1)
+			directory := one(t, 1)
+			go func() {
+				_, code := u.runBeside(t, &seen, append([]string{"push", directory, "--yes", "--wait", "--timeout=10m"}, flags...)...)
+				done <- code
+			}()
+			require.Eventually(t, func() bool {
+				return regexp.MustCompile(`waiting for .*hangs \(at 1\)`).MatchString(seen.String())
+			}, eventTimeout, 10*time.Millisecond)
+			_, err = server.Client().Delete(t.Context(), hangs)
+			require.NoError(t, err)
+			select {
+			case code := <-done:
+				want := command.ExitDone
+				if flags != nil {
+					want = command.ExitNo
+				}
+				assert.Equal(t, want, code, seen.String())
+				assert.Contains(t, seen.String(), "hangs reported no longer before coming to revision")
+			case <-time.After(eventTimeout):
+				require.Fail(t, "still waiting", seen.String())
+			}
+		})
+	}
+}
+
 func TestStatusNamesUnreadableReports(t *testing.T) {
 	server, u := startEtcd(t, etcdtest.Options{})
 	startInstance(t, server, "a")
@@ -190,7 +226,7 @@ func TestStatusShowsInstancesThatHoldOtherDocuments(t *testing.T) {
 	require.NoError(t, err)
 	got := u.run(t, "status")
 	assert.Equal(t, command.ExitNo, got.code)
-	assert.Regexp(t, `\ni .* behind\n\ni still has c, not in etcd any more\n$`, got.out)
+	assert.Regexp(t, `\ni .* behind\n\ni: not in etcd any more: c\n$`, got.out)
 	assert.Contains(t, u.run(t, "status", "-o", "json").out, `"behind": true`)
 	for _, args := range [][]string{{"status", "--wait"}, {"status", "--wait=1"}, {"status", "--wait", "--min-instances=1"}} {
 		got = u.run(t, append(args, "--timeout=1s")...)
@@ -201,7 +237,7 @@ func TestStatusShowsInstancesThatHoldOtherDocuments(t *testing.T) {
 	report("i", a, etcd.DocumentRevision{Name: "b", Revision: b.Revision - 1})
 	got = u.run(t, "status")
 	assert.Equal(t, command.ExitNo, got.code)
-	assert.Contains(t, got.out, fmt.Sprintf("\ni has not read b of revision %d\n", b.Revision))
+	assert.Contains(t, got.out, fmt.Sprintf("\ni: not read yet: b of revision %d\n", b.Revision))
 	report("i", a, b)
 	assert.Equal(t, command.ExitDone, u.run(t, "status", "--wait").code)
 }

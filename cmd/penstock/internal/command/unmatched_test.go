@@ -118,7 +118,7 @@ func TestStatusAndPushTellOfListsAndRelatedResourcesThatNoInstanceHas(t *testing
 flow: [{name: reads, resource: "GET:/orders", limit: 900, related: "POST:/order"}]
 access: [{name: deny, match: "*", attribute: user, list: bad, listAction: deny}]
 `})
-	const missing = "\na, b does not have list bad, which rules in force name\n"
+	const missing = "\na, b: list bad, which rules in force name, is missing\n"
 	const related = `warning: flow rule "reads" of shop.yaml: no instance has seen a call of POST:/order, whose passes it counts` + "\n"
 	got := u.run(t, "push", wrong, "--yes", "--wait", "--min-instances=2")
 	assert.Equal(t, command.ExitDone, got.code, got.err)

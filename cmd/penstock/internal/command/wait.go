@@ -98,10 +98,7 @@ func (env Env) await(ctx context.Context, s *session, revision int64, p waitOpti
 		case len(found.Instances) == 0 && !p.minSet:
 			return store.Deployment{}, failure{ExitNobody, fmt.Errorf("%s; nobody is known to run by revision %d (--min-instances says how many have to)", noInstances, revision)}
 		case w.done(found):
-			if stopped := w.stopped(found.Instances); len(stopped) > 0 {
-				env.note("stopped meanwhile: %s", wording.List(stopped))
-			}
-			return found, nil
+			return found, w.tellStopped(found.Instances)
 		}
 		select {
 		case <-limited.Done():

@@ -30,7 +30,8 @@ func addWaitFlags(cmd *cobra.Command, p *waitOptions) {
 	cmd.Flags().IntVar(&p.minInstances, "min-instances", 0,
 		"wait for at least `n` instances, and for all that report (default: at least one must report already)")
 	cmd.Flags().DurationVar(&p.timeout, "timeout", time.Minute, "how long to wait at most")
-	cmd.Flags().BoolVar(&p.strict, "strict", false, "fail if no instance has seen a call that a rule is for")
+	cmd.Flags().BoolVar(&p.strict, "strict", false,
+		"fail if no instance has seen a call that a rule is for, or one reports no longer that was behind")
 }
 
 var errTimeout = errors.New("--timeout must be longer than nothing")
@@ -55,13 +56,15 @@ type waiter struct {
 	waitOptions
 	env         Env
 	revision    int64
-	seen        map[string]bool // instances that have reported
+	seen        map[string]bool // instances that have reported, and whether they were last at the revision
 	lastMessage string          // last progress message
 }
 
 // showBehind prints which instances are behind.
 func (w *waiter) showBehind(behind []etcd.Report) {
-	w.recordSeen(behind)
+	for _, r := range behind {
+		w.seen[r.Instance] = false
+	}
 	if len(behind) > 0 {
 		w.print("waiting for %s to come to revision %d: %s", wording.Count(len(behind), "instance"), w.revision, names(behind, w.revision))
 	}
@@ -69,7 +72,9 @@ func (w *waiter) showBehind(behind []etcd.Report) {
 
 // done reports whether all instances, and enough of them, are at the revision.
 func (w *waiter) done(found store.Deployment) bool {
-	w.recordSeen(found.Instances)
+	for _, r := range found.Instances {
+		w.seen[r.Instance] = found.IsAt(w.revision, r)
+	}
 	there, behind := w.split(found)
 	if missing := w.minInstances - len(there); missing > 0 {
 		w.print("waiting for %s more to report revision %d; at it: %s", wording.Count(missing, "instance"), w.revision, listed(there))
@@ -88,12 +93,6 @@ func (w *waiter) split(found store.Deployment) (there []string, behind []etcd.Re
 		}
 	}
 	return there, behind
-}
-
-func (w *waiter) recordSeen(reports []etcd.Report) {
-	for _, r := range reports {
-		w.seen[r.Instance] = true
-	}
 }
 
 // print prints a message unless it is the same as the last one.
@@ -131,6 +130,33 @@ func (w *waiter) stopped(reports []etcd.Report) []string {
 		delete(w.seen, r.Instance)
 	}
 	return slices.Sorted(maps.Keys(w.seen))
+}
+
+// tellStopped tells which instances report no longer. Of one that was behind nobody knows whether it ended,
+// as instances do that a deployment replaces, or hangs and goes on with what it had: that is an error with
+// --strict.
+func (w *waiter) tellStopped(reports []etcd.Report) error {
+	var ended, silent []string
+	for _, name := range w.stopped(reports) {
+		if w.seen[name] {
+			ended = append(ended, name)
+		} else {
+			silent = append(silent, name)
+		}
+	}
+	if len(ended) > 0 {
+		w.env.note("stopped meanwhile: %s", wording.List(ended))
+	}
+	if len(silent) == 0 {
+		return nil
+	}
+	text := fmt.Sprintf("%s reported no longer before coming to revision %d: ended, or hanging with what there was before",
+		wording.Printable(wording.List(silent)), w.revision)
+	if w.strict {
+		return failure{ExitNo, fmt.Errorf("%s, and --strict is given", text)}
+	}
+	w.env.warn(text)
+	return nil
 }
 
 func listed(names []string) string {

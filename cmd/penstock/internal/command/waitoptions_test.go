@@ -2,6 +2,7 @@ package command
 
 import (
 	"bytes"
+	"maps"
 	"testing"
 	"time"
 
@@ -62,6 +63,28 @@ func TestInstanceWithOtherDocumentsIsWaitedFor(t *testing.T) {
 		etcd.Report{Instance: "b", Revision: 8, CopiedAt: time.Unix(1, 0)})
 	assert.False(t, w.done(other))
 	require.EqualError(t, w.timeoutError(other), "not every instance came to revision 7 in 1s: a (at 9, with other documents), b (on a copy)")
+}
+
+// Of an instance that reports no longer and was behind, nobody knows whether it ended or hangs.
+func TestWaitTellsWhoReportsNoLonger(t *testing.T) {
+	var notes bytes.Buffer
+	w := waiter{env: Env{Err: &notes}, revision: 7, seen: make(map[string]bool)}
+	behind := etcd.Report{Instance: "behind", Revision: 6}
+	w.showBehind([]etcd.Report{behind, {Instance: "comes", Revision: 5}})
+	there := etcd.Report{Instance: "there", Revision: 7}
+	require.False(t, w.done(reportsOf(behind, there, etcd.Report{Instance: "comes", Revision: 7})))
+	w.showBehind([]etcd.Report{behind})
+	found := reportsOf(there)
+	require.True(t, w.done(found))
+	notes.Reset()
+	strict := w
+	strict.seen, strict.strict = maps.Clone(w.seen), true
+	require.NoError(t, w.tellStopped(found.Instances))
+	const silent = "behind reported no longer before coming to revision 7: ended, or hanging with what there was before"
+	assert.Equal(t, "stopped meanwhile: comes\npenstock: warning: "+silent+"\n", notes.String())
+	err := strict.tellStopped(found.Instances)
+	require.EqualError(t, err, silent+", and --strict is given")
+	require.ErrorAs(t, err, new(failure))
 }
 
 // reportsOf returns what instances report while there are no documents in etcd.
