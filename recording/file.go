@@ -8,6 +8,7 @@ import (
 	"hash"
 	"hash/crc32"
 	"io"
+	"io/fs"
 	"math"
 	"slices"
 	"time"
@@ -29,6 +30,7 @@ const (
 	maxNameLength = 4096
 	maxTextTotal  = 256 << 20 // bytes of all names and values
 	maxAttributes = 16        // of a call
+	minCallSize   = 3         // bytes of the file
 )
 
 var (
@@ -116,7 +118,7 @@ func Write(w io.Writer, r *Recording) error {
 		if c.At < before {
 			return fmt.Errorf("recording: call %d is earlier than the one before it", i)
 		}
-		out.call(c, before, r.Hashed, len(r.Instances) > 1)
+		out.call(c, before, r)
 		before = c.At
 	}
 	if err := out.to.Flush(); err != nil {
@@ -175,7 +177,7 @@ func (w *writer) values(values []any) {
 	}
 }
 
-func (w *writer) call(c *Call, before clock.Instant, hashed, several bool) {
+func (w *writer) call(c *Call, before clock.Instant, of *Recording) {
 	head := uint64(c.Outcome)<<headOutcome | uint64(c.Priority+2)<<headPriority | uint64(c.Flags)<<headFlags
 	has := func(bit uint64, yes bool) {
 		if yes {
@@ -186,7 +188,7 @@ func (w *writer) call(c *Call, before clock.Instant, hashed, several bool) {
 	has(headPatience, c.Patience != 0)
 	has(headEnded, c.Duration >= 0)
 	has(headSettled, c.SettledAfter >= 0)
-	has(headMore, c.Origin != 0 || c.Tokens != 1 || len(c.Attributes) > 0)
+	has(headMore, c.Origin != 0 || c.Tokens != 1 || c.AttributeCount > 0)
 	w.number(head)
 	w.number(uint64(c.At - before))
 	w.number(uint64(c.Resource))
@@ -195,7 +197,7 @@ func (w *writer) call(c *Call, before clock.Instant, hashed, several bool) {
 			w.number(n)
 		}
 	}
-	number(several, uint64(c.Instance))
+	number(len(of.Instances) > 1, uint64(c.Instance))
 	number(c.Outcome == Refused, uint64(c.Rule))
 	number(c.Wait != 0, uint64(c.Wait))
 	number(c.Patience != 0, uint64(c.Patience))
@@ -207,10 +209,10 @@ func (w *writer) call(c *Call, before clock.Instant, hashed, several bool) {
 	}
 	w.number(uint64(c.Origin))
 	w.number(uint64(c.Tokens))
-	w.number(uint64(len(c.Attributes)))
-	for _, a := range c.Attributes {
+	w.number(uint64(c.AttributeCount))
+	for _, a := range of.AttributesOf(c) {
 		w.number(uint64(a.Key))
-		if !hashed {
+		if !of.Hashed {
 			w.number(a.Value)
 			continue
 		}
@@ -219,10 +221,10 @@ func (w *writer) call(c *Call, before clock.Instant, hashed, several bool) {
 	}
 }
 
-// Read reads a recording. Whatever the file says, it takes no more memory than about ten times its size
-// and that of 16 million calls; an error that is not one of the reader is a [*FormatError].
+// Read reads a recording. Whatever the file says, it takes no more memory than about twenty times its size,
+// and than 16 million calls do; an error that is not one of the reader is a [*FormatError].
 func Read(from io.Reader) (*Recording, error) {
-	r := &reader{from: bufio.NewReaderSize(from, 64<<10), crc: newChecksum()}
+	r := &reader{from: bufio.NewReaderSize(from, 64<<10), size: sizeOf(from), crc: newChecksum()}
 	out := new(Recording)
 	if err := r.read(out); err != nil {
 		return nil, err
@@ -230,16 +232,28 @@ func Read(from io.Reader) (*Recording, error) {
 	return out, nil
 }
 
+// sizeOf returns how many bytes a reader has if it is a file or a buffer, else 0.
+func sizeOf(from io.Reader) int {
+	switch of := from.(type) {
+	case interface{ Len() int }:
+		return of.Len()
+	case fs.File:
+		if info, err := of.Stat(); err == nil && info.Mode().IsRegular() {
+			return int(info.Size())
+		}
+	}
+	return 0
+}
+
 // reader reads the parts of a file. The first error stays.
 type reader struct {
 	from   *bufio.Reader
+	size   int // of the whole file; 0 if it is not known
 	crc    hash.Hash32
 	offset int64
 	texts  int // bytes of names and values so far
 	err    error
-
-	attributes []Attribute // of calls, in large parts
-	buffer     []byte
+	buffer []byte
 }
 
 func (r *reader) read(out *Recording) error {
@@ -357,7 +371,7 @@ func (r *reader) below(what string, bound int) uint64 {
 }
 
 func (r *reader) count(what string, most int) int {
-	n := r.number(what)
+	n := r.number("the number of " + what)
 	if r.err == nil && n > uint64(most) {
 		r.wrong("there are %d %s: the most is %d", n, what, most)
 	}
@@ -432,6 +446,7 @@ func (r *reader) calls(out *Recording) {
 		return
 	}
 	before := clock.Instant(0)
+	out.Calls = make([]Call, 0, min(count, r.size/minCallSize))
 	for i := range count {
 		if i == cap(out.Calls) { // the file may promise more than it has
 			out.Calls = slices.Grow(out.Calls, min(count-i, max(1<<16, i)))
@@ -497,7 +512,10 @@ func (r *reader) more(c *Call, of *Recording) {
 	}
 	c.Tokens = int32(tokens)
 	count := r.count("attributes of a call", maxAttributes)
-	begun := len(r.attributes)
+	if count == 0 {
+		return
+	}
+	c.FirstAttribute, c.AttributeCount = uint32(len(of.Attributes)), uint8(count)
 	for range count {
 		a := Attribute{Key: uint16(r.below("the key of an attribute", len(of.Keys)))}
 		if of.Hashed {
@@ -510,13 +528,10 @@ func (r *reader) more(c *Call, of *Recording) {
 		if r.err != nil {
 			return
 		}
-		r.attributes = append(r.attributes, a)
-	}
-	if count > 0 {
-		c.Attributes = r.attributes[begun:len(r.attributes):len(r.attributes)]
-	}
-	if cap(r.attributes)-len(r.attributes) < maxAttributes {
-		r.attributes = make([]Attribute, 0, 4096) // what calls have of the old part stays
+		if len(of.Attributes) == cap(of.Attributes) {
+			of.Attributes = slices.Grow(of.Attributes, max(4096, len(of.Attributes)))
+		}
+		of.Attributes = append(of.Attributes, a)
 	}
 }
 

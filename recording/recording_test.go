@@ -62,7 +62,11 @@ func drawn(t *rapid.T) *recording.Recording {
 			if r.Hashed {
 				a.Value = rapid.Uint64().Draw(t, "hash")
 			}
-			c.Attributes = append(c.Attributes, a)
+			r.Attributes = append(r.Attributes, a)
+			c.AttributeCount++
+		}
+		if c.AttributeCount > 0 {
+			c.FirstAttribute = uint32(len(r.Attributes)) - uint32(c.AttributeCount)
 		}
 		r.Calls = append(r.Calls, c)
 	}
@@ -191,12 +195,14 @@ func TestMergedRecordingHasTheCallsOfAllByTime(t *testing.T) {
 	one := &recording.Recording{
 		Instances: []recording.Instance{{Name: "one", From: 1, Until: 9}}, Resources: []string{"", "a", "b"}, Origins: []string{"", "x"},
 		Rules: []recording.Rule{{}, {Kind: "flow", Name: "f"}}, Keys: []string{"user"}, Values: []any{"alice"},
-		Calls: []recording.Call{{At: 1, Resource: 1}, {At: 5, Resource: 2, Origin: 1, Attributes: []recording.Attribute{{}}}},
+		Calls:      []recording.Call{{At: 1, Resource: 1}, {At: 5, Resource: 2, Origin: 1, AttributeCount: 1}},
+		Attributes: []recording.Attribute{{}},
 	}
 	two := &recording.Recording{
 		Instances: []recording.Instance{{Name: "two", From: 2, Until: 8}}, Resources: []string{"", "b"}, Origins: []string{"", "y"},
 		Rules: []recording.Rule{{}, {Kind: "breaker", Name: "f"}}, Keys: []string{"tenant", "user"}, Values: []any{int64(7), "alice"},
-		Calls: []recording.Call{{At: 3, Resource: 1, Origin: 1, Outcome: recording.Refused, Rule: 1, Attributes: []recording.Attribute{{}, {Key: 1, Value: 1}}}},
+		Calls:      []recording.Call{{At: 3, Resource: 1, Origin: 1, Outcome: recording.Refused, Rule: 1, AttributeCount: 2}},
+		Attributes: []recording.Attribute{{}, {Key: 1, Value: 1}},
 	}
 	got, err := recording.Merge(one, two)
 	require.NoError(t, err)
@@ -207,9 +213,10 @@ func TestMergedRecordingHasTheCallsOfAllByTime(t *testing.T) {
 		Values: []any{"alice", int64(7)},
 		Calls: []recording.Call{
 			{At: 1, Resource: 1},
-			{At: 3, Instance: 1, Resource: 2, Origin: 2, Outcome: recording.Refused, Rule: 2, Attributes: []recording.Attribute{{Key: 1, Value: 1}, {Key: 0, Value: 0}}},
-			{At: 5, Resource: 2, Origin: 1, Attributes: []recording.Attribute{{}}},
+			{At: 3, Instance: 1, Resource: 2, Origin: 2, Outcome: recording.Refused, Rule: 2, FirstAttribute: 1, AttributeCount: 2},
+			{At: 5, Resource: 2, Origin: 1, AttributeCount: 1},
 		},
+		Attributes: []recording.Attribute{{}, {Key: 1, Value: 1}, {}},
 	}, got)
 	from, until := got.Span()
 	assert.Equal(t, [2]clock.Instant{1, 9}, [2]clock.Instant{from, until})

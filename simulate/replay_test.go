@@ -227,11 +227,12 @@ func tenSeconds() *recording.Recording {
 		Instances: []recording.Instance{{Name: "one", From: 100e9, Until: 110e9}},
 		Resources: []string{"", "orders"}, Origins: []string{"", "mobile", "web"}, Rules: []recording.Rule{{}, {Kind: "flow", Name: "old"}},
 		Keys: []string{"user"}, Values: []any{"alice", "bob"},
+		Attributes: []recording.Attribute{{Value: 0}, {Value: 1}},
 	}
 	for i := range 1000 {
 		c := recording.Call{
 			At: clock.Instant(100e9 + i*10e6), Resource: 1, Origin: uint16(1 + i%2), Tokens: 1, Duration: 20 * time.Millisecond,
-			SettledAfter: recording.Unknown, Attributes: []recording.Attribute{{Value: uint64(i / 2 % 2)}},
+			SettledAfter: recording.Unknown, FirstAttribute: uint32(i / 2 % 2), AttributeCount: 1,
 		}
 		if i%100 >= 50 {
 			c.Outcome, c.Rule, c.Duration = recording.Refused, 1, recording.Unknown

@@ -80,7 +80,7 @@ func (c *replayCalls) optionsOf(call *recording.Call) []core.Option {
 	if call.Flags&recording.LongLived != 0 {
 		o = append(o, core.LongLived())
 	}
-	for _, a := range call.Attributes {
+	for _, a := range c.AttributesOf(call) {
 		key := c.Keys[a.Key]
 		if key == rule.KeyOrigin && call.Origin != 0 {
 			continue // it is the caller, and may be hashed here
