@@ -16,11 +16,11 @@ import (
 	"github.com/penstock-go/penstock/clock"
 )
 
-// Magic begins each file, before the number of the version.
-const Magic = "penstock calls\n"
+// magic begins each file, before the number of the version.
+const magic = "penstock calls\n"
 
-// Version is the version of the files that [Write] writes. [Read] reads it and those before.
-const Version = 1
+// version is the version of the files that [Write] writes. [Read] reads it and those before.
+const version = 1
 
 // The bounds of what [Read] reads.
 const (
@@ -83,8 +83,8 @@ func newChecksum() hash.Hash32 { return crc32.New(crc32.MakeTable(crc32.Castagno
 func Write(w io.Writer, r *Recording) error {
 	out := &writer{crc: newChecksum()}
 	out.to = bufio.NewWriterSize(io.MultiWriter(w, out.crc), 64<<10)
-	out.text(Magic)
-	out.number(Version)
+	out.text(magic)
+	out.number(version)
 	hashed := uint64(0)
 	if r.Hashed {
 		hashed = 1
@@ -253,7 +253,7 @@ type reader struct {
 	offset int64
 	texts  int // bytes of names and values so far
 	err    error
-	buffer []byte
+	summed []byte // not yet in crc
 }
 
 func (r *reader) read(out *Recording) error {
@@ -261,14 +261,14 @@ func (r *reader) read(out *Recording) error {
 	out.Keys = r.names("attribute keys")
 	out.Resources = r.names("resources")
 	out.Origins = r.names("origins")
-	for range r.count("rules", maxNames) {
+	for range r.count("the number of rules", maxNames) {
 		out.Rules = append(out.Rules, Rule{r.name("the kind of a rule"), r.name("the name of a rule")})
 		if r.err != nil {
 			return r.err
 		}
 	}
 	r.values(out)
-	for range r.count("instances", maxNames) {
+	for range r.count("the number of instances", maxNames) {
 		out.Instances = append(out.Instances, Instance{
 			Name: r.name("the name of an instance"), Error: r.name("an error"), From: r.instant(), Until: r.instant(),
 		})
@@ -282,17 +282,17 @@ func (r *reader) read(out *Recording) error {
 }
 
 func (r *reader) head(out *Recording) {
-	for i := range len(Magic) {
-		if b := r.byte("the beginning of the file"); r.err == nil && b != Magic[i] {
+	for i := range len(magic) {
+		if b := r.byte("the beginning of the file"); r.err == nil && b != magic[i] {
 			r.offset = 0
-			r.wrong("the file is no recording of calls: it does not begin with %q", Magic)
+			r.wrong("the file is no recording of calls: it does not begin with %q", magic)
 		}
 		if r.err != nil {
 			return
 		}
 	}
-	if v := r.number("the version"); v != Version {
-		r.wrong("the file has version %d of the format, and this program reads version %d: use a newer one", v, Version)
+	if v := r.number("the version"); v != version {
+		r.wrong("the file has version %d of the format, and this program reads version %d: use a newer one", v, version)
 	}
 	hashed := r.number("whether values are hashed")
 	if hashed > 1 {
@@ -326,26 +326,35 @@ func (r *reader) byte(what string) byte {
 		r.failed(what, err)
 		return 0
 	}
-	r.sum(b)
-	r.offset++
+	r.taken([]byte{b})
 	return b
 }
 
-// sum adds a byte to the checksum, by way of a buffer.
-func (r *reader) sum(b byte) {
-	r.buffer = append(r.buffer, b)
-	if len(r.buffer) >= 32<<10 {
+// taken says that bytes of the buffer were read. The checksum is that of all of them.
+func (r *reader) taken(bytes []byte) {
+	r.offset += int64(len(bytes))
+	if r.summed = append(r.summed, bytes...); len(r.summed) >= 32<<10 {
 		r.flushSum()
 	}
 }
 
 func (r *reader) flushSum() {
-	_, _ = r.crc.Write(r.buffer)
-	r.buffer = r.buffer[:0]
+	_, _ = r.crc.Write(r.summed)
+	r.summed = r.summed[:0]
 }
 
 func (r *reader) number(what string) (n uint64) {
-	for shift := 0; ; shift += 7 {
+	if r.err != nil {
+		return 0
+	}
+	if ahead, _ := r.from.Peek(min(binary.MaxVarintLen64, r.from.Buffered())); len(ahead) > 0 {
+		if n, size := binary.Uvarint(ahead); size > 0 {
+			r.taken(ahead[:size])
+			_, _ = r.from.Discard(size)
+			return n
+		}
+	}
+	for shift := 0; ; shift += 7 { // it is too large, or is not in the buffer as a whole
 		b := r.byte(what)
 		if r.err != nil {
 			return 0
@@ -371,9 +380,9 @@ func (r *reader) below(what string, bound int) uint64 {
 }
 
 func (r *reader) count(what string, most int) int {
-	n := r.number("the number of " + what)
+	n := r.number(what)
 	if r.err == nil && n > uint64(most) {
-		r.wrong("there are %d %s: the most is %d", n, what, most)
+		r.wrong("%s is %d: must be at most %d", what, n, most)
 	}
 	if r.err != nil {
 		return 0
@@ -413,7 +422,7 @@ func (r *reader) name(what string) string {
 }
 
 func (r *reader) names(what string) (names []string) {
-	for range r.count(what, maxNames) {
+	for range r.count("the number of "+what, maxNames) {
 		names = append(names, r.name("a name of "+what))
 		if r.err != nil {
 			return nil
@@ -423,7 +432,7 @@ func (r *reader) names(what string) (names []string) {
 }
 
 func (r *reader) values(out *Recording) {
-	for range r.count("values", maxValues) {
+	for range r.count("the number of values", maxValues) {
 		switch kind := r.number("the type of a value"); kind {
 		case valueText:
 			out.Values = append(out.Values, r.name("a value"))
@@ -441,7 +450,7 @@ func (r *reader) values(out *Recording) {
 }
 
 func (r *reader) calls(out *Recording) {
-	count := r.count("calls", maxCalls)
+	count := r.count("the number of calls", maxCalls)
 	if r.err != nil {
 		return
 	}
@@ -511,7 +520,7 @@ func (r *reader) more(c *Call, of *Recording) {
 		r.wrong("a call takes %d tokens: must be from 1 to %d", tokens, math.MaxInt32)
 	}
 	c.Tokens = int32(tokens)
-	count := r.count("attributes of a call", maxAttributes)
+	count := r.count("the number of attributes of a call", maxAttributes)
 	if count == 0 {
 		return
 	}
