@@ -1,6 +1,7 @@
 package recording
 
-// Bounds that tests look at from outside.
+// What tests look at from outside.
 const (
-	MaxCalls = maxCalls
+	MaxCalls  = maxCalls
+	FileMagic = magic
 )

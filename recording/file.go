@@ -8,6 +8,7 @@ import (
 	"hash"
 	"hash/crc32"
 	"io"
+	"io/fs"
 	"math"
 	"slices"
 	"time"
@@ -15,11 +16,11 @@ import (
 	"github.com/penstock-go/penstock/clock"
 )
 
-// Magic begins each file, before the number of the version.
-const Magic = "penstock calls\n"
+// magic begins each file, before the number of the version.
+const magic = "penstock calls\n"
 
-// Version is the version of the files that [Write] writes. [Read] reads it and those before.
-const Version = 1
+// version is the version of the files that [Write] writes. [Read] reads it and those before.
+const version = 1
 
 // The bounds of what [Read] reads.
 const (
@@ -29,6 +30,7 @@ const (
 	maxNameLength = 4096
 	maxTextTotal  = 256 << 20 // bytes of all names and values
 	maxAttributes = 16        // of a call
+	minCallSize   = 3         // bytes of the file
 )
 
 var (
@@ -81,8 +83,8 @@ func newChecksum() hash.Hash32 { return crc32.New(crc32.MakeTable(crc32.Castagno
 func Write(w io.Writer, r *Recording) error {
 	out := &writer{crc: newChecksum()}
 	out.to = bufio.NewWriterSize(io.MultiWriter(w, out.crc), 64<<10)
-	out.text(Magic)
-	out.number(Version)
+	out.text(magic)
+	out.number(version)
 	hashed := uint64(0)
 	if r.Hashed {
 		hashed = 1
@@ -116,7 +118,7 @@ func Write(w io.Writer, r *Recording) error {
 		if c.At < before {
 			return fmt.Errorf("recording: call %d is earlier than the one before it", i)
 		}
-		out.call(c, before, r.Hashed, len(r.Instances) > 1)
+		out.call(c, before, r)
 		before = c.At
 	}
 	if err := out.to.Flush(); err != nil {
@@ -175,7 +177,7 @@ func (w *writer) values(values []any) {
 	}
 }
 
-func (w *writer) call(c *Call, before clock.Instant, hashed, several bool) {
+func (w *writer) call(c *Call, before clock.Instant, of *Recording) {
 	head := uint64(c.Outcome)<<headOutcome | uint64(c.Priority+2)<<headPriority | uint64(c.Flags)<<headFlags
 	has := func(bit uint64, yes bool) {
 		if yes {
@@ -186,7 +188,7 @@ func (w *writer) call(c *Call, before clock.Instant, hashed, several bool) {
 	has(headPatience, c.Patience != 0)
 	has(headEnded, c.Duration >= 0)
 	has(headSettled, c.SettledAfter >= 0)
-	has(headMore, c.Origin != 0 || c.Tokens != 1 || len(c.Attributes) > 0)
+	has(headMore, c.Origin != 0 || c.Tokens != 1 || c.AttributeCount > 0)
 	w.number(head)
 	w.number(uint64(c.At - before))
 	w.number(uint64(c.Resource))
@@ -195,7 +197,7 @@ func (w *writer) call(c *Call, before clock.Instant, hashed, several bool) {
 			w.number(n)
 		}
 	}
-	number(several, uint64(c.Instance))
+	number(len(of.Instances) > 1, uint64(c.Instance))
 	number(c.Outcome == Refused, uint64(c.Rule))
 	number(c.Wait != 0, uint64(c.Wait))
 	number(c.Patience != 0, uint64(c.Patience))
@@ -207,10 +209,10 @@ func (w *writer) call(c *Call, before clock.Instant, hashed, several bool) {
 	}
 	w.number(uint64(c.Origin))
 	w.number(uint64(c.Tokens))
-	w.number(uint64(len(c.Attributes)))
-	for _, a := range c.Attributes {
+	w.number(uint64(c.AttributeCount))
+	for _, a := range of.AttributesOf(c) {
 		w.number(uint64(a.Key))
-		if !hashed {
+		if !of.Hashed {
 			w.number(a.Value)
 			continue
 		}
@@ -219,10 +221,10 @@ func (w *writer) call(c *Call, before clock.Instant, hashed, several bool) {
 	}
 }
 
-// Read reads a recording. Whatever the file says, it takes no more memory than about ten times its size
-// and that of 16 million calls; an error that is not one of the reader is a [*FormatError].
+// Read reads a recording. Whatever the file says, it takes no more memory than about twenty times its size,
+// and than 16 million calls do; an error that is not one of the reader is a [*FormatError].
 func Read(from io.Reader) (*Recording, error) {
-	r := &reader{from: bufio.NewReaderSize(from, 64<<10), crc: newChecksum()}
+	r := &reader{from: bufio.NewReaderSize(from, 64<<10), size: sizeOf(from), crc: newChecksum()}
 	out := new(Recording)
 	if err := r.read(out); err != nil {
 		return nil, err
@@ -230,16 +232,28 @@ func Read(from io.Reader) (*Recording, error) {
 	return out, nil
 }
 
+// sizeOf returns how many bytes a reader has if it is a file or a buffer, else 0.
+func sizeOf(from io.Reader) int {
+	switch of := from.(type) {
+	case interface{ Len() int }:
+		return of.Len()
+	case fs.File:
+		if info, err := of.Stat(); err == nil && info.Mode().IsRegular() {
+			return int(info.Size())
+		}
+	}
+	return 0
+}
+
 // reader reads the parts of a file. The first error stays.
 type reader struct {
 	from   *bufio.Reader
+	size   int // of the whole file; 0 if it is not known
 	crc    hash.Hash32
 	offset int64
 	texts  int // bytes of names and values so far
 	err    error
-
-	attributes []Attribute // of calls, in large parts
-	buffer     []byte
+	summed []byte // not yet in crc
 }
 
 func (r *reader) read(out *Recording) error {
@@ -247,14 +261,14 @@ func (r *reader) read(out *Recording) error {
 	out.Keys = r.names("attribute keys")
 	out.Resources = r.names("resources")
 	out.Origins = r.names("origins")
-	for range r.count("rules", maxNames) {
+	for range r.count("the number of rules", maxNames) {
 		out.Rules = append(out.Rules, Rule{r.name("the kind of a rule"), r.name("the name of a rule")})
 		if r.err != nil {
 			return r.err
 		}
 	}
 	r.values(out)
-	for range r.count("instances", maxNames) {
+	for range r.count("the number of instances", maxNames) {
 		out.Instances = append(out.Instances, Instance{
 			Name: r.name("the name of an instance"), Error: r.name("an error"), From: r.instant(), Until: r.instant(),
 		})
@@ -268,17 +282,17 @@ func (r *reader) read(out *Recording) error {
 }
 
 func (r *reader) head(out *Recording) {
-	for i := range len(Magic) {
-		if b := r.byte("the beginning of the file"); r.err == nil && b != Magic[i] {
+	for i := range len(magic) {
+		if b := r.byte("the beginning of the file"); r.err == nil && b != magic[i] {
 			r.offset = 0
-			r.wrong("the file is no recording of calls: it does not begin with %q", Magic)
+			r.wrong("the file is no recording of calls: it does not begin with %q", magic)
 		}
 		if r.err != nil {
 			return
 		}
 	}
-	if v := r.number("the version"); v != Version {
-		r.wrong("the file has version %d of the format, and this program reads version %d: use a newer one", v, Version)
+	if v := r.number("the version"); v != version {
+		r.wrong("the file has version %d of the format, and this program reads version %d: use a newer one", v, version)
 	}
 	hashed := r.number("whether values are hashed")
 	if hashed > 1 {
@@ -312,26 +326,35 @@ func (r *reader) byte(what string) byte {
 		r.failed(what, err)
 		return 0
 	}
-	r.sum(b)
-	r.offset++
+	r.taken([]byte{b})
 	return b
 }
 
-// sum adds a byte to the checksum, by way of a buffer.
-func (r *reader) sum(b byte) {
-	r.buffer = append(r.buffer, b)
-	if len(r.buffer) >= 32<<10 {
+// taken says that bytes of the buffer were read. The checksum is that of all of them.
+func (r *reader) taken(bytes []byte) {
+	r.offset += int64(len(bytes))
+	if r.summed = append(r.summed, bytes...); len(r.summed) >= 32<<10 {
 		r.flushSum()
 	}
 }
 
 func (r *reader) flushSum() {
-	_, _ = r.crc.Write(r.buffer)
-	r.buffer = r.buffer[:0]
+	_, _ = r.crc.Write(r.summed)
+	r.summed = r.summed[:0]
 }
 
 func (r *reader) number(what string) (n uint64) {
-	for shift := 0; ; shift += 7 {
+	if r.err != nil {
+		return 0
+	}
+	if ahead, _ := r.from.Peek(min(binary.MaxVarintLen64, r.from.Buffered())); len(ahead) > 0 {
+		if n, size := binary.Uvarint(ahead); size > 0 {
+			r.taken(ahead[:size])
+			_, _ = r.from.Discard(size)
+			return n
+		}
+	}
+	for shift := 0; ; shift += 7 { // it is too large, or is not in the buffer as a whole
 		b := r.byte(what)
 		if r.err != nil {
 			return 0
@@ -359,7 +382,7 @@ func (r *reader) below(what string, bound int) uint64 {
 func (r *reader) count(what string, most int) int {
 	n := r.number(what)
 	if r.err == nil && n > uint64(most) {
-		r.wrong("there are %d %s: the most is %d", n, what, most)
+		r.wrong("%s is %d: must be at most %d", what, n, most)
 	}
 	if r.err != nil {
 		return 0
@@ -399,7 +422,7 @@ func (r *reader) name(what string) string {
 }
 
 func (r *reader) names(what string) (names []string) {
-	for range r.count(what, maxNames) {
+	for range r.count("the number of "+what, maxNames) {
 		names = append(names, r.name("a name of "+what))
 		if r.err != nil {
 			return nil
@@ -409,7 +432,7 @@ func (r *reader) names(what string) (names []string) {
 }
 
 func (r *reader) values(out *Recording) {
-	for range r.count("values", maxValues) {
+	for range r.count("the number of values", maxValues) {
 		switch kind := r.number("the type of a value"); kind {
 		case valueText:
 			out.Values = append(out.Values, r.name("a value"))
@@ -427,11 +450,12 @@ func (r *reader) values(out *Recording) {
 }
 
 func (r *reader) calls(out *Recording) {
-	count := r.count("calls", maxCalls)
+	count := r.count("the number of calls", maxCalls)
 	if r.err != nil {
 		return
 	}
 	before := clock.Instant(0)
+	out.Calls = make([]Call, 0, min(count, r.size/minCallSize))
 	for i := range count {
 		if i == cap(out.Calls) { // the file may promise more than it has
 			out.Calls = slices.Grow(out.Calls, min(count-i, max(1<<16, i)))
@@ -496,8 +520,11 @@ func (r *reader) more(c *Call, of *Recording) {
 		r.wrong("a call takes %d tokens: must be from 1 to %d", tokens, math.MaxInt32)
 	}
 	c.Tokens = int32(tokens)
-	count := r.count("attributes of a call", maxAttributes)
-	begun := len(r.attributes)
+	count := r.count("the number of attributes of a call", maxAttributes)
+	if count == 0 {
+		return
+	}
+	c.FirstAttribute, c.AttributeCount = uint32(len(of.Attributes)), uint8(count)
 	for range count {
 		a := Attribute{Key: uint16(r.below("the key of an attribute", len(of.Keys)))}
 		if of.Hashed {
@@ -510,13 +537,10 @@ func (r *reader) more(c *Call, of *Recording) {
 		if r.err != nil {
 			return
 		}
-		r.attributes = append(r.attributes, a)
-	}
-	if count > 0 {
-		c.Attributes = r.attributes[begun:len(r.attributes):len(r.attributes)]
-	}
-	if cap(r.attributes)-len(r.attributes) < maxAttributes {
-		r.attributes = make([]Attribute, 0, 4096) // what calls have of the old part stays
+		if len(of.Attributes) == cap(of.Attributes) {
+			of.Attributes = slices.Grow(of.Attributes, max(4096, len(of.Attributes)))
+		}
+		of.Attributes = append(of.Attributes, a)
 	}
 }
 

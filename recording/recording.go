@@ -27,6 +27,8 @@ type Recording struct {
 	Values    []any    // string, int64 or bool: of attributes, if they are not hashed
 
 	Calls []Call // by the instant at which they were decided
+
+	Attributes []Attribute // of all calls, see AttributesOf
 }
 
 // Instance is what was recorded of one instance.
@@ -72,7 +74,9 @@ type Call struct {
 	Outcome  Outcome
 	Flags    Flags
 
-	Attributes []Attribute // those that rules in force looked at
+	// The attributes that rules in force looked at are so many of the recording's, from an index on.
+	AttributeCount uint8
+	FirstAttribute uint32
 }
 
 // Unknown is the duration of a call that had not ended.
@@ -105,6 +109,11 @@ const (
 type Attribute struct {
 	Key   uint16 // index of the key
 	Value uint64 // a hash, or the index of the value
+}
+
+// AttributesOf returns the attributes of one of the calls.
+func (r *Recording) AttributesOf(c *Call) []Attribute {
+	return r.Attributes[c.FirstAttribute:][:c.AttributeCount]
 }
 
 // Arrived returns when the call arrived.
@@ -161,20 +170,20 @@ func (m *merger) add(r *Recording) error {
 		return errTooMany
 	}
 	values := m.addValues(r.Values)
-	first := uint16(len(m.out.Instances))
+	first, firstAttribute := uint16(len(m.out.Instances)), uint32(len(m.out.Attributes))
 	m.out.Instances = append(m.out.Instances, r.Instances...)
 	for _, c := range r.Calls {
 		c.Instance += first
 		c.Resource, c.Origin, c.Rule = resources[c.Resource], origins[c.Origin], rules[c.Rule]
-		c.Attributes = slices.Clone(c.Attributes)
-		for i := range c.Attributes {
-			a := &c.Attributes[i]
-			a.Key = keys[a.Key]
-			if !r.Hashed {
-				a.Value = values[a.Value]
-			}
-		}
+		c.FirstAttribute += firstAttribute
 		m.out.Calls = append(m.out.Calls, c)
+	}
+	for _, a := range r.Attributes {
+		a.Key = keys[a.Key]
+		if !r.Hashed {
+			a.Value = values[a.Value]
+		}
+		m.out.Attributes = append(m.out.Attributes, a)
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"math"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -62,7 +63,11 @@ func drawn(t *rapid.T) *recording.Recording {
 			if r.Hashed {
 				a.Value = rapid.Uint64().Draw(t, "hash")
 			}
-			c.Attributes = append(c.Attributes, a)
+			r.Attributes = append(r.Attributes, a)
+			c.AttributeCount++
+		}
+		if c.AttributeCount > 0 {
+			c.FirstAttribute = uint32(len(r.Attributes)) - uint32(c.AttributeCount)
 		}
 		r.Calls = append(r.Calls, c)
 	}
@@ -79,12 +84,16 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		r := drawn(t)
-		got, err := recording.Read(bytes.NewReader(written(t, r)))
-		require.NoError(t, err)
-		if len(r.Calls) == 0 {
-			r.Calls, got.Calls = nil, nil
+		content := bytes.NewReader(written(t, r))
+		for _, from := range []io.Reader{content, iotest.OneByteReader(content)} {
+			content.Reset(written(t, r))
+			got, err := recording.Read(from)
+			require.NoError(t, err)
+			if len(r.Calls) == 0 {
+				r.Calls, got.Calls = nil, nil
+			}
+			require.Equal(t, r, got)
 		}
-		require.Equal(t, r, got)
 	})
 }
 
@@ -107,7 +116,7 @@ func TestDamagedFilesAreFound(t *testing.T) {
 
 // file returns a file with these parts, which are numbers and texts.
 func file(parts ...any) []byte {
-	b := []byte(recording.Magic)
+	b := []byte(recording.FileMagic)
 	for _, part := range parts {
 		switch p := part.(type) {
 		case int:
@@ -129,23 +138,23 @@ func TestMistakesInFilesAreTold(t *testing.T) {
 	for want, content := range map[string][]byte{
 		`at byte 0: the file is no recording of calls: it does not begin with "penstock calls\n"`: []byte("flow:\n- {resource: a}\n"),
 		"version 7 of the format, and this program reads version 1":                               file(7),
-		"must be 0 or 1":                       file(1, 2),
-		"there are 70000 resources":            file(1, 0, 0, 70000),
-		"a name of resources has 5000 bytes":   file(1, 0, 0, 1, strings.Repeat("x", 5000)),
-		"the type of a value is 9":             file(1, 0, 0, 0, 0, 0, 1, 9),
-		"there are 99999999 calls":             with(99999999),
-		"no such outcome or priority":          with(1, 3),
-		"the head of a call is 1048576":        with(1, 1<<20),
-		"the resource of a call is 1":          with(1, 2<<2, 0, 1),
-		"the rule that refused a call is 4":    with(1, 2<<2|1, 0, 0, 4),
-		"the wait of a call began before 1970": with(1, 2<<2|1<<5, 5, 0, 6),
-		"the origin of a call is 3":            with(1, 2<<2|1<<9, 5, 0, 3),
-		"a call takes 0 tokens: must be from":  with(1, 2<<2|1<<9, 5, 0, 0, 0),
-		"there are 17 attributes of a call":    with(1, 2<<2|1<<9, 5, 0, 0, 1, 17),
-		"the key of an attribute is 1":         with(1, 2<<2|1<<9, 5, 0, 0, 1, 1, 1),
-		"there is more after the end":          append(with(0), 0),
-		"the time of a call is too large":      with(2, 2<<2, math.MaxInt64, 0, 2<<2, 1, 0),
-		"there are calls of no instance":       file(1, 1, 1, "user", 1, "r", 1, "", 0, 0, 0, 1, 2<<2, 0, 0),
+		"must be 0 or 1":                           file(1, 2),
+		"the number of resources is 70000":         file(1, 0, 0, 70000),
+		"a name of resources has 5000 bytes":       file(1, 0, 0, 1, strings.Repeat("x", 5000)),
+		"the type of a value is 9":                 file(1, 0, 0, 0, 0, 0, 1, 9),
+		"the number of calls is 99999999":          with(99999999),
+		"no such outcome or priority":              with(1, 3),
+		"the head of a call is 1048576":            with(1, 1<<20),
+		"the resource of a call is 1":              with(1, 2<<2, 0, 1),
+		"the rule that refused a call is 4":        with(1, 2<<2|1, 0, 0, 4),
+		"the wait of a call began before 1970":     with(1, 2<<2|1<<5, 5, 0, 6),
+		"the origin of a call is 3":                with(1, 2<<2|1<<9, 5, 0, 3),
+		"a call takes 0 tokens: must be from":      with(1, 2<<2|1<<9, 5, 0, 0, 0),
+		"the number of attributes of a call is 17": with(1, 2<<2|1<<9, 5, 0, 0, 1, 17),
+		"the key of an attribute is 1":             with(1, 2<<2|1<<9, 5, 0, 0, 1, 1, 1),
+		"there is more after the end":              append(with(0), 0),
+		"the time of a call is too large":          with(2, 2<<2, math.MaxInt64, 0, 2<<2, 1, 0),
+		"there are calls of no instance":           file(1, 1, 1, "user", 1, "r", 1, "", 0, 0, 0, 1, 2<<2, 0, 0),
 	} {
 		_, err := recording.Read(bytes.NewReader(content))
 		var wrong *recording.FormatError
@@ -153,7 +162,7 @@ func TestMistakesInFilesAreTold(t *testing.T) {
 			assert.ErrorContains(t, err, want)
 		}
 	}
-	overlong := append([]byte(recording.Magic), bytes.Repeat([]byte{0x80}, 12)...)
+	overlong := append([]byte(recording.FileMagic), bytes.Repeat([]byte{0x80}, 12)...)
 	_, err = recording.Read(bytes.NewReader(overlong))
 	require.ErrorContains(t, err, "larger than 64 bits")
 }
@@ -191,12 +200,14 @@ func TestMergedRecordingHasTheCallsOfAllByTime(t *testing.T) {
 	one := &recording.Recording{
 		Instances: []recording.Instance{{Name: "one", From: 1, Until: 9}}, Resources: []string{"", "a", "b"}, Origins: []string{"", "x"},
 		Rules: []recording.Rule{{}, {Kind: "flow", Name: "f"}}, Keys: []string{"user"}, Values: []any{"alice"},
-		Calls: []recording.Call{{At: 1, Resource: 1}, {At: 5, Resource: 2, Origin: 1, Attributes: []recording.Attribute{{}}}},
+		Calls:      []recording.Call{{At: 1, Resource: 1}, {At: 5, Resource: 2, Origin: 1, AttributeCount: 1}},
+		Attributes: []recording.Attribute{{}},
 	}
 	two := &recording.Recording{
 		Instances: []recording.Instance{{Name: "two", From: 2, Until: 8}}, Resources: []string{"", "b"}, Origins: []string{"", "y"},
 		Rules: []recording.Rule{{}, {Kind: "breaker", Name: "f"}}, Keys: []string{"tenant", "user"}, Values: []any{int64(7), "alice"},
-		Calls: []recording.Call{{At: 3, Resource: 1, Origin: 1, Outcome: recording.Refused, Rule: 1, Attributes: []recording.Attribute{{}, {Key: 1, Value: 1}}}},
+		Calls:      []recording.Call{{At: 3, Resource: 1, Origin: 1, Outcome: recording.Refused, Rule: 1, AttributeCount: 2}},
+		Attributes: []recording.Attribute{{}, {Key: 1, Value: 1}},
 	}
 	got, err := recording.Merge(one, two)
 	require.NoError(t, err)
@@ -207,9 +218,10 @@ func TestMergedRecordingHasTheCallsOfAllByTime(t *testing.T) {
 		Values: []any{"alice", int64(7)},
 		Calls: []recording.Call{
 			{At: 1, Resource: 1},
-			{At: 3, Instance: 1, Resource: 2, Origin: 2, Outcome: recording.Refused, Rule: 2, Attributes: []recording.Attribute{{Key: 1, Value: 1}, {Key: 0, Value: 0}}},
-			{At: 5, Resource: 2, Origin: 1, Attributes: []recording.Attribute{{}}},
+			{At: 3, Instance: 1, Resource: 2, Origin: 2, Outcome: recording.Refused, Rule: 2, FirstAttribute: 1, AttributeCount: 2},
+			{At: 5, Resource: 2, Origin: 1, AttributeCount: 1},
 		},
+		Attributes: []recording.Attribute{{}, {Key: 1, Value: 1}, {}},
 	}, got)
 	from, until := got.Span()
 	assert.Equal(t, [2]clock.Instant{1, 9}, [2]clock.Instant{from, until})

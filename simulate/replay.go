@@ -108,13 +108,15 @@ func checkRecording(of *recording.Recording) error {
 			return fmt.Errorf("simulate: call %d of the recording refers to a name that it does not have", i)
 		case c.Tokens < 1:
 			return fmt.Errorf("simulate: call %d of the recording takes no tokens", i)
-		}
-		for _, a := range c.Attributes {
-			if int(a.Key) >= len(of.Keys) || !of.Hashed && a.Value >= uint64(len(of.Values)) {
-				return fmt.Errorf("simulate: call %d of the recording refers to a name that it does not have", i)
-			}
+		case uint64(c.FirstAttribute)+uint64(c.AttributeCount) > uint64(len(of.Attributes)):
+			return fmt.Errorf("simulate: call %d of the recording refers to attributes that it does not have", i)
 		}
 		before = c.At
+	}
+	for i, a := range of.Attributes {
+		if int(a.Key) >= len(of.Keys) || !of.Hashed && a.Value >= uint64(len(of.Values)) {
+			return fmt.Errorf("simulate: attribute %d of the recording refers to a name that it does not have", i)
+		}
 	}
 	return nil
 }

@@ -221,17 +221,34 @@ func TestReplayOfRealGoroutinesHasTheSameNumbers(t *testing.T) {
 	assert.InDelta(t, report.Total.Recorded.Passed, report.Total.Replayed.Passed, 100, "calls that were interrupted on their way")
 }
 
+func TestReplayRefusesRecordingsThatReferToWhatTheyLack(t *testing.T) {
+	for want, spoil := range map[string]func(*recording.Recording){
+		"call 2 of the recording refers to a name":       func(of *recording.Recording) { of.Calls[2].Resource = 2 },
+		"call 2 of the recording refers to attributes":   func(of *recording.Recording) { of.Calls[2].FirstAttribute = 2 },
+		"call 3 of the recording takes no tokens":        func(of *recording.Recording) { of.Calls[3].Tokens = 0 },
+		"call 4 of the recording is earlier than the":    func(of *recording.Recording) { of.Calls[4].At = 1 },
+		"attribute 1 of the recording refers to a name":  func(of *recording.Recording) { of.Attributes[1].Key = 1 },
+		"attribute 0 of the recording refers to a name ": func(of *recording.Recording) { of.Attributes[0].Value = 2 },
+	} {
+		of := tenSeconds()
+		spoil(of)
+		_, err := simulate.Replay(t.Context(), of, rules.Set{}, simulate.ReplayOptions{})
+		require.ErrorContains(t, err, want)
+	}
+}
+
 // replayed is a recording of calls of one resource, one every hundredth of a second.
 func tenSeconds() *recording.Recording {
 	of := &recording.Recording{
 		Instances: []recording.Instance{{Name: "one", From: 100e9, Until: 110e9}},
 		Resources: []string{"", "orders"}, Origins: []string{"", "mobile", "web"}, Rules: []recording.Rule{{}, {Kind: "flow", Name: "old"}},
 		Keys: []string{"user"}, Values: []any{"alice", "bob"},
+		Attributes: []recording.Attribute{{Value: 0}, {Value: 1}},
 	}
 	for i := range 1000 {
 		c := recording.Call{
 			At: clock.Instant(100e9 + i*10e6), Resource: 1, Origin: uint16(1 + i%2), Tokens: 1, Duration: 20 * time.Millisecond,
-			SettledAfter: recording.Unknown, Attributes: []recording.Attribute{{Value: uint64(i / 2 % 2)}},
+			SettledAfter: recording.Unknown, FirstAttribute: uint32(i / 2 % 2), AttributeCount: 1,
 		}
 		if i%100 >= 50 {
 			c.Outcome, c.Rule, c.Duration = recording.Refused, 1, recording.Unknown

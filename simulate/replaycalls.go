@@ -39,14 +39,11 @@ func newReplayCalls(of *recording.Recording, options ReplayOptions) *replayCalls
 	case warmUp == 0:
 		c.warm = from.Add(min(time.Second, until.Sub(from)/10))
 	}
+	c.findLasting()
 	waits := false
 	for i := range of.Calls {
-		call := &of.Calls[i]
 		c.arrivals[i] = int32(i)
-		waits = waits || call.Wait > 0
-		if call.Outcome == recording.Passed && call.Duration >= 0 && call.Flags&recording.Cancelled == 0 {
-			c.lasting[call.Resource] = append(c.lasting[call.Resource], int32(i))
-		}
+		waits = waits || of.Calls[i].Wait > 0
 	}
 	if waits {
 		slices.SortStableFunc(c.arrivals, func(a, b int32) int {
@@ -54,6 +51,27 @@ func newReplayCalls(of *recording.Recording, options ReplayOptions) *replayCalls
 		})
 	}
 	return c
+}
+
+// findLasting finds the calls whose length is known.
+func (c *replayCalls) findLasting() {
+	lasts := func(call *recording.Call) bool {
+		return call.Outcome == recording.Passed && call.Duration >= 0 && call.Flags&recording.Cancelled == 0
+	}
+	counts := make([]int, len(c.lasting))
+	for i := range c.Calls {
+		if lasts(&c.Calls[i]) {
+			counts[c.Calls[i].Resource]++
+		}
+	}
+	for i, count := range counts {
+		c.lasting[i] = make([]int32, 0, count)
+	}
+	for i := range c.Calls {
+		if call := &c.Calls[i]; lasts(call) {
+			c.lasting[call.Resource] = append(c.lasting[call.Resource], int32(i))
+		}
+	}
 }
 
 // warms says whether a call came while engines warm up.
@@ -80,7 +98,7 @@ func (c *replayCalls) optionsOf(call *recording.Call) []core.Option {
 	if call.Flags&recording.LongLived != 0 {
 		o = append(o, core.LongLived())
 	}
-	for _, a := range call.Attributes {
+	for _, a := range c.AttributesOf(call) {
 		key := c.Keys[a.Key]
 		if key == rule.KeyOrigin && call.Origin != 0 {
 			continue // it is the caller, and may be hashed here

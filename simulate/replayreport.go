@@ -159,7 +159,7 @@ func (r *reporter) count(i int) {
 	if call.Origin != 0 {
 		r.countIn(&r.origins[call.Origin], i)
 	}
-	for _, a := range call.Attributes {
+	for _, a := range r.calls.AttributesOf(call) {
 		row := r.values[a]
 		if row == nil {
 			row = new(ReplayRow)

@@ -80,7 +80,7 @@ func (c *replayCalls) whyUnjudged(r rule.Rule) string {
 func haveOwnOrigins(of *recording.Recording) bool {
 	key := slices.Index(of.Keys, rule.KeyOrigin)
 	return key >= 0 && slices.ContainsFunc(of.Calls, func(c recording.Call) bool {
-		return c.Origin == 0 && slices.ContainsFunc(c.Attributes, func(a recording.Attribute) bool { return int(a.Key) == key })
+		return c.Origin == 0 && slices.ContainsFunc(of.AttributesOf(&c), func(a recording.Attribute) bool { return int(a.Key) == key })
 	})
 }
 

@@ -86,7 +86,7 @@ export const none = (text) => h("p", { class: "none" }, text);
 
 export function table(head, rows) {
   return h("table", null,
-    h("thead", null, h("tr", null, head.map((c) => (c instanceof Node ? c : h("th", { scope: "col" }, c))))), h("tbody", null, rows));
+    h("thead", null, h("tr", null, head.map((c) => (c instanceof Node ? c : c ? h("th", { scope: "col" }, c) : h("td"))))), h("tbody", null, rows));
 }
 
 const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });

@@ -40,7 +40,7 @@ type reader struct {
 	out   recording.Recording
 	ends  []endOfCall
 
-	attributes []recording.Attribute // of calls, in large parts
+	attributes []recording.Attribute // of calls, as words
 }
 
 // endOfCall is the end of a call, or what it was charged with.
@@ -118,14 +118,10 @@ func (r *reader) more(c *recording.Call, more uint64, rest []uint64) {
 	if count == 0 {
 		return
 	}
-	if cap(r.attributes)-len(r.attributes) < count {
-		r.attributes = make([]recording.Attribute, 0, 4096) // what calls have of the old part stays
-	}
-	begun := len(r.attributes)
+	c.FirstAttribute, c.AttributeCount = uint32(len(r.attributes)), uint8(count)
 	for _, word := range rest[:count] {
 		r.attributes = append(r.attributes, recording.Attribute{Key: uint16(word >> keyShift), Value: word & valueMask})
 	}
-	c.Attributes = r.attributes[begun:len(r.attributes):len(r.attributes)]
 }
 
 // addEnds gives the calls the ends that are records of their own. Calls of a resource that passed in the same nanosecond get theirs in
@@ -168,26 +164,45 @@ func (r *reader) addEnd(c *recording.Call, ends []endOfCall) {
 	}
 }
 
-// finishValues makes hashes of the values that nobody can compute without the secret, or a list of the
-// values as they are.
+// finishValues gives the calls that are returned their attributes: with hashes of the values that nobody can
+// compute without the secret, or with indexes of a list of the values as they are.
 func (r *reader) finishValues() {
-	if !r.rec.values {
-		r.hashValues()
-		return
+	final, known := r.hashes(), make(map[uint64]uint64)
+	if r.rec.values {
+		final = r.indexes()
 	}
-	indexes := make(map[uint64]uint64)
-	texts, integers := r.rec.texts.names(), r.rec.integers.names()
 	for i := range r.out.Calls {
-		for j := range r.out.Calls[i].Attributes {
-			a := &r.out.Calls[i].Attributes[j]
-			at, known := indexes[a.Value]
-			if !known {
-				at = uint64(len(r.out.Values))
-				indexes[a.Value] = at
-				r.out.Values = append(r.out.Values, plainValue(a.Value, texts, integers))
+		c := &r.out.Calls[i]
+		words := r.attributes[c.FirstAttribute:][:c.AttributeCount]
+		c.FirstAttribute = uint32(len(r.out.Attributes))
+		for _, a := range words {
+			value, found := known[a.Value]
+			if !found {
+				value = final(a.Value)
+				known[a.Value] = value
 			}
-			a.Value = at
+			r.out.Attributes = append(r.out.Attributes, recording.Attribute{Key: a.Key, Value: value})
 		}
+	}
+}
+
+// indexes returns a function that adds the value of a word to the list of values and returns its index.
+func (r *reader) indexes() func(word uint64) uint64 {
+	texts, integers := r.rec.texts.names(), r.rec.integers.names()
+	return func(word uint64) uint64 {
+		r.out.Values = append(r.out.Values, plainValue(word, texts, integers))
+		return uint64(len(r.out.Values) - 1)
+	}
+}
+
+// hashes returns a function that hashes words with the secret.
+func (r *reader) hashes() func(word uint64) uint64 {
+	mac := hmac.New(sha256.New, r.rec.secret[:])
+	var sum [sha256.Size]byte
+	return func(word uint64) uint64 {
+		mac.Reset()
+		_, _ = mac.Write(binary.LittleEndian.AppendUint64(nil, word))
+		return binary.LittleEndian.Uint64(mac.Sum(sum[:0]))
 	}
 }
 
@@ -207,23 +222,4 @@ func plainValue(word uint64, texts, integers []string) any {
 		return true
 	}
 	return texts[index] // it is a text
-}
-
-func (r *reader) hashValues() {
-	hashes := make(map[uint64]uint64)
-	mac := hmac.New(sha256.New, r.rec.secret[:])
-	var sum [sha256.Size]byte
-	for i := range r.out.Calls {
-		for j := range r.out.Calls[i].Attributes {
-			a := &r.out.Calls[i].Attributes[j]
-			hash, known := hashes[a.Value]
-			if !known {
-				mac.Reset()
-				_, _ = mac.Write(binary.LittleEndian.AppendUint64(nil, a.Value))
-				hash = binary.LittleEndian.Uint64(mac.Sum(sum[:0]))
-				hashes[a.Value] = hash
-			}
-			a.Value = hash
-		}
-	}
 }

@@ -43,7 +43,8 @@ The server listens on loopback only, unless it is told otherwise, and for proxie
 only when the rules of all sources are in force. At --admin are metrics for
 Prometheus (/metrics), a probe (/ready), and what penstock status --engine and
 penstock explain --engine show; with --control-token-file also what penstock control
-and penstock quota add do. --fleet-redis is where all servers count together the
+and penstock quota add do. If --admin names one host, etcd has its address, too: for
+penstock console, and for top, status, explain and control with --app. --fleet-redis is where all servers count together the
 limits of rules with scope fleet; its password is in PENSTOCK_REDIS_PASSWORD.
 
 Certificates are read again when their files change. --copy is a directory for

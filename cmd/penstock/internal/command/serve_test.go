@@ -17,6 +17,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -48,7 +49,10 @@ func startServing(t *testing.T, args ...string) *servers {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	s := &servers{t: t, end: cancel, ended: make(chan int, 1)}
-	args = append([]string{"serve", "--grpc", "127.0.0.1:0", "--admin", "127.0.0.1:0"}, args...)
+	if !slices.Contains(args, "--admin") {
+		args = append(args, "--admin", "127.0.0.1:0")
+	}
+	args = append([]string{"serve", "--grpc", "127.0.0.1:0"}, args...)
 	go func() {
 		s.ended <- command.Run(ctx, command.Env{
 			In: strings.NewReader(""), Out: new(bytes.Buffer), Err: &s.log, Getenv: func(string) string { return "" },
@@ -157,10 +161,17 @@ func TestServeDecidesByTheRulesInEtcd(t *testing.T) {
 	server, _ := startEtcd(t, etcdtest.Options{})
 	_, err := server.Client().Put(t.Context(), etcd.Prefix("shop")+"a.yaml", "flow: [{resource: a, limit: 0}]")
 	require.NoError(t, err)
-	s := startServing(t, "--app", "shop", "--endpoints", server.Endpoint(), "--instance", "one")
+	free, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // of a test
+	require.NoError(t, err)
+	require.NoError(t, free.Close())
+	s := startServing(t, "--app", "shop", "--endpoints", server.Endpoint(), "--instance", "one", "--admin", free.Addr().String())
 	code, err := shouldLimit(t.Context(), s.dial(insecure.NewCredentials()), "shop", "a")
 	require.NoError(t, err)
 	assert.Equal(t, rls.RateLimitResponse_OVER_LIMIT, code)
+	require.Eventually(t, func() bool {
+		shown := user{}.run(t, "top", "--app", "shop", "--endpoints", server.Endpoint(), "--once")
+		return shown.code == command.ExitDone && strings.Contains(shown.out, "1 service of")
+	}, eventTimeout, 50*time.Millisecond, "operators find the server by its report")
 }
 
 func TestServeAnswersRequestsUnderWayBeforeItEnds(t *testing.T) {

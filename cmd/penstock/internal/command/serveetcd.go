@@ -64,6 +64,9 @@ func (s *serving) etcdSource(cmd *cobra.Command, env Env, logger *slog.Logger) (
 		instance, _ = os.Hostname() // without a name it reports nothing
 	}
 	options := etcd.Options{Instance: instance, Logger: logger}
+	if cmd.Flags().Changed("admin") && etcd.CheckInspect(s.admin) == nil { // the default is one of each machine
+		options.Inspect = s.admin
+	}
 	const otherwise = "%w\nOther rules than those in etcd are named by --rules"
 	if s.copies == "" {
 		session, err := env.open(cmd)

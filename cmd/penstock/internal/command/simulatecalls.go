@@ -109,7 +109,7 @@ func readRecording(name string) (*recording.Recording, error) {
 		return nil, err
 	}
 	defer file.Close()
-	of, err := recording.Read(bufio.NewReader(file))
+	of, err := recording.Read(file)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
