@@ -147,7 +147,7 @@ func (m *Member) beginOutages(now clock.Instant) {
 		s.lost(now)
 	}
 	m.beginPlacesOutages(now, false)
-	m.beginValueOutages()
+	m.beginValueOutages(now)
 }
 
 // noteRefusal notes that the store answers the requests of a limit with an error, and logs it

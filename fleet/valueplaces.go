@@ -43,6 +43,7 @@ type ValuePlaces struct {
 	returnAt  clock.Instant
 	hasSent   bool           // something, in this step
 	doubted   []*valuePlaces // of which a request has no answer, in the order of doubtUntil
+	usedUp    []*valuePlaces // in the order of keptUntil
 
 	inUse, waiting int64
 	lost           int   // claims without an answer in a row
@@ -83,6 +84,9 @@ type valuePlaces struct {
 	waiting []*PlaceWait
 	request *valueClaim // under way
 
+	isUsedUp  bool          // as of the last answer, no place was left
+	keptUntil clock.Instant // the value is known until then for isUsedUp; 0: no
+
 	isAsking, isReturning bool
 	tellAgain             bool
 	doubtUntil            clock.Instant // the store may count another number until then; 0: no
@@ -109,7 +113,6 @@ type valueClaim struct {
 type PlaceWait struct {
 	places *ValuePlaces
 	value  *valuePlaces
-	asked  clock.Instant
 	wake   func()
 
 	// What follows is guarded by member.mu.
@@ -197,7 +200,7 @@ func (p *ValuePlaces) Ask(now clock.Instant, c *ValueCall, wake func()) *PlaceWa
 	m := p.member
 	m.mu.Lock()
 	defer m.unlock(now)
-	w := &PlaceWait{places: p, asked: now, wake: wake}
+	w := &PlaceWait{places: p, wake: wake}
 	if p.place < 0 {
 		w.state = WaitReleased
 		return w
@@ -315,6 +318,9 @@ func (p *ValuePlaces) forget(now clock.Instant, v *valuePlaces) {
 	if v.inUse > 0 || v.told > 0 || len(v.waiting) > 0 || v.request != nil || v.doubtUntil > 0 || p.values[v.id] != v {
 		return
 	}
+	if v.isUsedUp && (p.member.connection.out || p.err != nil || v.keptUntil > 0) {
+		return // in an outage others go on with its places
+	}
 	delete(p.values, v.id)
 	if v.shard.values--; v.shard.values == 0 && now >= v.shard.end {
 		v.shard.beatAt = never
@@ -402,22 +408,51 @@ func (p *ValuePlaces) release(v *valuePlaces) {
 }
 
 // decidesAlone says whether calls are decided on without the backend.
-func (p *ValuePlaces) decidesAlone(now clock.Instant) bool {
+func (p *ValuePlaces) decidesAlone(now clock.Instant) bool { return now >= p.aloneFrom(now) }
+
+// aloneFrom is from when on calls are decided on without the backend: when the store does not count any
+// more what it was told before the outage, and others may have that. Until then an answer may be late, and
+// calls wait for it.
+func (p *ValuePlaces) aloneFrom(now clock.Instant) clock.Instant {
 	m := p.member
-	return !m.running || m.connection.out || p.err != nil && now < p.retryAt
+	from := never
+	switch {
+	case !m.running:
+		return now
+	case m.connection.out:
+		from = m.connection.since
+	case p.err != nil && now < p.retryAt:
+		from = p.since
+	default:
+		return never
+	}
+	if p.onOutage != OutageOpen {
+		from = from.Add(p.life() - m.config.Timeout)
+	}
+	return from
 }
 
 // decide decides on a call without the backend.
 func (p *ValuePlaces) decide(now clock.Instant, v *valuePlaces) (ticket uint64, state WaitState) {
-	if v.inUse < p.allowed(v.limit) {
+	if v.inUse < p.allowedOf(v) {
 		return p.pass(v), WaitAllowed
 	}
 	p.forget(now, v)
 	return 0, WaitDenied
 }
 
-// allowed is how many calls of a value may be under way in an outage. Most values have no call under
-// way when one begins, so that what they had then tells nothing.
+// allowedOf is how many calls of a value may be under way in an outage.
+func (p *ValuePlaces) allowedOf(v *valuePlaces) int64 {
+	switch {
+	case p.onOutage != OutageLast:
+		return p.allowed(v.limit)
+	case v.isUsedUp:
+		return min(v.held, v.limit)
+	}
+	return max(p.allowed(v.limit), min(v.held, v.limit))
+}
+
+// allowed is the same of values of which nothing is known, as are most when an outage begins.
 func (p *ValuePlaces) allowed(limit int64) int64 {
 	count := int64(p.member.count)
 	switch {

@@ -39,7 +39,7 @@ func (p *ValuePlaces) returnSoon(now clock.Instant, v *valuePlaces) {
 type placesByValue interface {
 	unordered
 	lookAt(now clock.Instant)
-	beginOutage()
+	decideWaiting(now clock.Instant)
 	retry(now clock.Instant)
 	leave(now clock.Instant, last *Batch)
 	due(now clock.Instant) clock.Instant
@@ -69,11 +69,12 @@ func (m *Member) lookAtValues(now clock.Instant) {
 }
 
 func (p *ValuePlaces) lookAt(now clock.Instant) {
-	p.expire(now)
+	p.decideWaiting(now)
 	if p.member.connection.out || p.err != nil && now < p.retryAt {
 		return
 	}
 	p.settleDoubts(now)
+	p.forgetUsedUp(now)
 	p.hasSent = false
 	p.tellNext(now, &p.asking)
 	if now >= p.returnAt {
@@ -118,39 +119,24 @@ func (p *ValuePlaces) settleDoubts(now clock.Instant) {
 	}
 }
 
-// expire decides on calls that could not ask in time, unless the process was paused: then they have
-// still to ask.
-func (p *ValuePlaces) expire(now clock.Instant) {
-	for _, v := range p.asking {
-		if len(v.waiting) == 0 {
-			continue // it is told of for another reason
-		}
-		switch late := now.Sub(v.waiting[0].asked); {
-		case late < p.member.config.Timeout:
-			return
-		case late < pausedAfter*p.member.config.Timeout:
+// forgetUsedUp forgets the values of which no place was left a while ago.
+func (p *ValuePlaces) forgetUsedUp(now clock.Instant) {
+	for len(p.usedUp) > 0 && p.usedUp[0].keptUntil <= now {
+		v := p.usedUp[0]
+		p.usedUp[0] = nil
+		p.usedUp = p.usedUp[1:]
+		v.keptUntil = 0
+		p.forget(now, v)
+	}
+}
+
+// decideWaiting decides on the calls that wait, if that is to be done without the backend.
+func (p *ValuePlaces) decideWaiting(now clock.Instant) {
+	if p.waiting > 0 && p.decidesAlone(now) {
+		for _, v := range p.values {
 			p.decideAll(v)
-		default:
-			askFrom(now, v.waiting)
 		}
 	}
-}
-
-// askFrom has calls ask within the timeout from now on.
-func askFrom(now clock.Instant, calls []*PlaceWait) {
-	for _, w := range calls {
-		w.asked = max(w.asked, now)
-	}
-}
-
-// expires is when a call could not ask in time.
-func (p *ValuePlaces) expires() clock.Instant {
-	for _, v := range p.asking {
-		if len(v.waiting) > 0 {
-			return v.waiting[0].asked.Add(p.member.config.Timeout)
-		}
-	}
-	return never
 }
 
 // decideAll decides on the calls that wait without the backend.
@@ -161,7 +147,7 @@ func (p *ValuePlaces) decideAll(v *valuePlaces) {
 			continue
 		}
 		state := WaitDenied
-		if v.inUse < p.allowed(v.limit) {
+		if v.inUse < p.allowedOf(v) {
 			state, w.ticket = WaitAllowed, p.pass(v)
 		}
 		p.answer(w, state)
@@ -179,10 +165,7 @@ func (p *ValuePlaces) tell(now clock.Instant, v *valuePlaces) {
 	claim := p.claim(now, v.shard, v.inUse)
 	claim.Value, claim.Limit, claim.Want = v.name, v.limit, int64(len(c.calls))
 	v.request, v.waiting, v.held, v.tellAgain = c, nil, v.inUse, false
-	batch := p.send(now, claim, c)
-	for _, w := range c.calls[:min(1, len(c.calls))] {
-		batch.deadline = min(batch.deadline, w.asked.Add(p.member.config.Timeout))
-	}
+	p.send(now, claim, c)
 }
 
 // beat says that the instance lives, in the shards of which it has something.
@@ -208,9 +191,9 @@ func (m *Member) nextSequence(now clock.Instant) int64 {
 	return m.sequence
 }
 
-func (p *ValuePlaces) send(now clock.Instant, claim *places.ValueClaim, c *valueClaim) *Batch {
+func (p *ValuePlaces) send(now clock.Instant, claim *places.ValueClaim, c *valueClaim) {
 	p.hasSent = true
-	return p.member.request(now, Request{Operation: ClaimValuePlaces, Terms: Terms{Key: c.shard.key}, Value: claim}, c, true)
+	p.member.request(now, Request{Operation: ClaimValuePlaces, Terms: Terms{Key: c.shard.key}, Value: claim}, c, true)
 }
 
 // answered implements requester.
@@ -232,14 +215,14 @@ func (c *valueClaim) answered(now clock.Instant, reply *Reply) {
 		p.err, p.since, p.retryAt = nil, 0, 0
 		p.member.noteAccepted()
 		p.group.accepted()
-		p.tellAll(nil)
+		p.tellAll(now, nil)
 	}
 	g, s := &reply.Value, c.shard
 	isEmptied := s.born != 0 && g.Born != s.born
 	// An answer that says that the instance is new may be lost, and the next one does not say it again. But
 	// the store forgets an instance only after its lease has ended here, or with the whole register.
 	if g.IsNew || isEmptied || c.value == nil && now >= s.end {
-		p.tellAll(s)
+		p.tellAll(now, s)
 	}
 	s.born, s.number = g.Born, max(s.number, g.Number)
 	if c.value == nil || g.IsNew {
@@ -253,7 +236,6 @@ func (c *valueClaim) answered(now clock.Instant, reply *Reply) {
 			s.beatAt = never
 		}
 	case isEmptied, now >= s.end || now >= c.sent.Add(p.life()): // what was granted may be lost, or others may have it
-		askFrom(now, c.calls)
 		c.askAgain()
 	default:
 		c.value.tellAgain = false // it is what has just been told
@@ -278,8 +260,12 @@ var errSequence = errors.New("fleet: the store has a later claim of this instanc
 func (c *valueClaim) granted(now clock.Instant, count int64) {
 	p, v := c.places, c.value
 	v.request = nil
-	v.told = c.inUse + count
-	v.held = v.told
+	v.told = c.inUse + max(0, count)
+	v.held = c.inUse + count
+	if v.isUsedUp = count < int64(len(c.calls)); v.isUsedUp && v.keptUntil == 0 && len(p.values) <= p.most/2 {
+		v.keptUntil = now.Add(p.life())
+		p.usedUp = append(p.usedUp, v)
+	}
 	for _, w := range c.calls {
 		p.waiting--
 		switch {
@@ -302,10 +288,6 @@ func (c *valueClaim) granted(now clock.Instant, count int64) {
 	}
 }
 
-// pausedAfter is how many timeouts it takes to see that a request has no answer, if the process was
-// paused: then nothing is known of the store, and calls ask once more.
-const pausedAfter = 3
-
 // unanswered implements requester. What the store counts is not known: it is told anew, and once
 // more when the request cannot arrive any more.
 func (c *valueClaim) unanswered(now clock.Instant, err error) {
@@ -314,22 +296,20 @@ func (c *valueClaim) unanswered(now clock.Instant, err error) {
 		return
 	}
 	c.failed = true
+	if p.lost++; p.lost >= maxLost && !p.member.connection.isInDoubt() {
+		p.refusedBy(now, err)
+	}
 	if v == nil {
 		c.shard.beats = false
 		c.shard.beatAt = now.Add(tick)
-	} else {
-		if c.askAgain(); now.Sub(c.sent) < pausedAfter*p.member.config.Timeout {
-			p.decideAll(v)
-		} else {
-			askFrom(now, v.waiting)
-		}
-		if v.doubtUntil == 0 {
-			p.doubted = append(p.doubted, v)
-			v.doubtUntil = now.Add(p.life())
-		}
+		return
 	}
-	if p.lost++; p.lost >= maxLost && !p.member.connection.isInDoubt() {
-		p.refusedBy(now, err)
+	if c.askAgain(); p.decidesAlone(now) {
+		p.decideAll(v)
+	}
+	if v.doubtUntil == 0 {
+		p.doubted = append(p.doubted, v)
+		v.doubtUntil = now.Add(p.life())
 	}
 }
 
@@ -342,29 +322,28 @@ func (p *ValuePlaces) refusedBy(now clock.Instant, err error) {
 	}
 	p.err = err
 	p.retryAt = now.Add(p.member.jitter(maxProbeWait))
+	p.decideWaiting(now)
 }
 
 // tellAll has the store told of all values, or of those of a shard.
-func (p *ValuePlaces) tellAll(of *valueShard) {
+func (p *ValuePlaces) tellAll(now clock.Instant, of *valueShard) {
 	for _, v := range p.values {
-		if (of == nil || v.shard == of) && (v.inUse > 0 || v.told > 0 || v.doubtUntil > 0) {
+		switch {
+		case of != nil && v.shard != of:
+		case v.inUse > 0 || v.told > 0 || v.doubtUntil > 0:
 			v.tellAgain = true
 			v.held = min(v.held, v.inUse) // others may have the free ones meanwhile
 			p.tellSoon(v)
+		default:
+			p.forget(now, v)
 		}
 	}
 }
 
-// beginValueOutages decides on the calls that wait: the backend does not answer.
-func (m *Member) beginValueOutages() {
+// beginValueOutages decides on calls that wait: the backend does not answer.
+func (m *Member) beginValueOutages(now clock.Instant) {
 	for _, p := range m.values {
-		p.beginOutage()
-	}
-}
-
-func (p *ValuePlaces) beginOutage() {
-	for _, v := range p.values {
-		p.decideAll(v)
+		p.decideWaiting(now)
 	}
 }
 
@@ -377,7 +356,7 @@ func (m *Member) retryValues(now clock.Instant) {
 
 func (p *ValuePlaces) retry(now clock.Instant) {
 	if p.err == nil {
-		p.tellAll(nil)
+		p.tellAll(now, nil)
 	}
 	for i := range p.shards {
 		if s := &p.shards[i]; s.values > 0 {
@@ -420,10 +399,14 @@ func (m *Member) valuesDue(now clock.Instant) clock.Instant {
 }
 
 func (p *ValuePlaces) due(now clock.Instant) clock.Instant {
-	if p.member.connection.out {
-		return p.expires()
+	due := never
+	if alone := p.aloneFrom(now); p.waiting > 0 && now < alone {
+		due = alone
 	}
-	return min(p.expires(), max(p.requestsDue(now), p.retryAt))
+	if p.member.connection.out {
+		return due
+	}
+	return min(due, max(p.requestsDue(now), p.retryAt))
 }
 
 // requestsDue is when something is to be sent.
@@ -437,6 +420,9 @@ func (p *ValuePlaces) requestsDue(now clock.Instant) clock.Instant {
 	}
 	if len(p.doubted) > 0 {
 		due = min(due, p.doubted[0].doubtUntil)
+	}
+	if len(p.usedUp) > 0 {
+		due = min(due, p.usedUp[0].keptUntil)
 	}
 	for i := range p.shards {
 		if s := &p.shards[i]; s.values > 0 && !s.beats && p.maySend(s) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/fleet"
+	"github.com/penstock-go/penstock/fleet/places"
 	"github.com/penstock-go/penstock/internal/optional"
 	"github.com/penstock-go/penstock/internal/settings"
 	"github.com/penstock-go/penstock/rule"
@@ -192,8 +193,12 @@ func (l *placesLimiter) Acquire(c rule.Call) (rule.Ticket, rule.Decision) {
 	return l.refuse(s, c, 0, false)
 }
 
-// DecidesWithin implements [optional.Decider].
-func (l *placesLimiter) DecidesWithin() time.Duration { return l.fleet.member.Timeout() }
+// DecidesWithin implements [optional.Decider]: calls wait for late answers as long as the store counts what the
+// instance has told.
+func (l *placesLimiter) DecidesWithin() time.Duration {
+	timeout := l.fleet.member.Timeout()
+	return places.LifeOf(timeout) + timeout
+}
 
 // Join asks the backend.
 func (l *placesLimiter) Join(c rule.Call, patience rule.Patience) (rule.Waiter, rule.Ticket, rule.Decision) {

@@ -32,10 +32,10 @@ func TestFleetHasNoMoreCallsUnderWayThanItsLimit(t *testing.T) {
 		"all alike":                    {40, 8, 20 * ms, 1. / 8, .99, 6},
 		"one has most, 5 a place":      {40, 8, 20 * ms, .9, .92, 60},
 		"one has most, 50 a place":     {400, 8, 20 * ms, .9, .97, 80},
-		"fewer places than instances":  {3, 8, 20 * ms, 1. / 8, .97, 8},
+		"fewer places than instances":  {3, 8, 20 * ms, 1. / 8, .97, 6},
 		"one instance":                 {40, 2, 20 * ms, 1, .99, 6},
 		"a hundred instances":          {500, 100, 200 * ms, .01, .99, 6},
-		"no multiple of the instances": {41, 8, 20 * ms, 1. / 8, .98, 8},
+		"no multiple of the instances": {41, 8, 20 * ms, 1. / 8, .98, 6},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -1,7 +1,6 @@
 package llm
 
 import (
-	"encoding/json"
 	"mime"
 	"net/http"
 	"strconv"
@@ -22,18 +21,17 @@ import (
 //   - a status of 529, with which Anthropic says that it is overloaded, is [outgoing.Rejected];
 //   - x-should-retry: false forbids retries.
 func Answer(response *http.Response, err error, now time.Time) outgoing.Answer {
+	const overloaded = 529
+	if err == nil && response != nil && response.StatusCode == overloaded {
+		with := *response
+		with.StatusCode = http.StatusServiceUnavailable
+		response = &with
+	}
 	a := outgoing.HTTPAnswer(response, err, now)
 	if err != nil || response == nil {
 		return a
 	}
-	const overloaded = 529
 	header := response.Header
-	if response.StatusCode == overloaded {
-		a.Result = outgoing.Rejected
-		if s, err := strconv.Atoi(header.Get("Retry-After")); err == nil && s > 0 {
-			a.RetryAfter = max(a.RetryAfter, time.Duration(min(s, maxSeconds))*time.Second)
-		}
-	}
 	if a.Result == outgoing.Rejected {
 		if ms, err := strconv.ParseFloat(header.Get("Retry-After-Ms"), 64); err == nil && ms > 0 {
 			a.RetryAfter = max(a.RetryAfter, time.Duration(min(ms, maxSeconds*1e3)*float64(time.Millisecond)))
@@ -100,8 +98,8 @@ func isServed(status int) bool { return status >= 200 && status < 300 }
 
 // whole takes an answer that is not streamed.
 func (c *call) whole(body []byte) {
-	var e event
-	if err := json.Unmarshal(body, &e); err != nil {
+	e, ok := readEvent(body)
+	if !ok {
 		c.unread("the answer is not JSON of a known shape")
 		return
 	}

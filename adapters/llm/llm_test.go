@@ -374,6 +374,7 @@ func TestAnswersOfProviders(t *testing.T) {
 		"retry after":        {429, map[string]string{"Retry-After": "7"}, outgoing.Answer{Result: outgoing.Rejected, RetryAfter: 7 * time.Second}},
 		"milliseconds":       {429, map[string]string{"Retry-After-Ms": "1500"}, outgoing.Answer{Result: outgoing.Rejected, RetryAfter: 1500 * time.Millisecond}},
 		"overloaded":         {529, map[string]string{"Retry-After": "3"}, outgoing.Answer{Result: outgoing.Rejected, RetryAfter: 3 * time.Second}},
+		"overloaded, a date": {529, map[string]string{"Retry-After": "Fri, 27 Nov 2026 12:00:03 GMT"}, outgoing.Answer{Result: outgoing.Rejected, RetryAfter: 3 * time.Second}},
 		"no retries":         {429, map[string]string{"X-Should-Retry": "false"}, outgoing.Answer{Result: outgoing.Rejected, NoRetry: true}},
 		"anthropic":          {200, map[string]string{"Anthropic-Ratelimit-Output-Tokens-Remaining": "0", "Anthropic-Ratelimit-Output-Tokens-Reset": "2026-11-27T12:00:09Z"}, outgoing.Answer{Result: outgoing.Accepted, RetryAfter: 9 * time.Second}},
 		"anthropic, its day": {200, map[string]string{"Date": "Fri, 27 Nov 2026 12:00:05 GMT", "Anthropic-Ratelimit-Tokens-Remaining": "0", "Anthropic-Ratelimit-Tokens-Reset": "2026-11-27T12:00:09Z"}, outgoing.Answer{Result: outgoing.Accepted, RetryAfter: 4 * time.Second}},

@@ -231,7 +231,7 @@ func (c *call) answered(text string) {
 func (c *call) reported(u *usage) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if n, ok := u.promptTokens(); ok {
+	if n, ok := u.promptTokens(); ok && (n > 0 || !c.report.Reported) { // the end of a stream may not tell it again
 		c.report.Prompt, c.report.Reported = n, true
 		c.cached, c.inPrompt = u.cachedTokens()
 		c.written = u.writtenTokens()

@@ -78,41 +78,46 @@ type joined struct {
 	io.Closer
 }
 
-// requestBody is what the bodies of all styles have.
-type requestBody struct {
-	Model         string          `json:"model"`
-	Stream        bool            `json:"stream"`
-	N             int             `json:"n"`
-	MaxTokens     int             `json:"max_tokens"`
-	MaxCompletion int             `json:"max_completion_tokens"`
-	MaxOutput     int             `json:"max_output_tokens"`
-	StreamOptions json.RawMessage `json:"stream_options"`
-	Messages      json.RawMessage `json:"messages"`
-	Prompt        json.RawMessage `json:"prompt"`
-	Input         json.RawMessage `json:"input"`
-	System        json.RawMessage `json:"system"`
-	Instructions  json.RawMessage `json:"instructions"`
-	Tools         json.RawMessage `json:"tools"`
-}
-
+// parsePrompt reads a request as providers do: by the exact names of its fields, which a struct would not.
 func parsePrompt(body []byte, withText bool) prompt {
-	var b requestBody
-	if err := json.Unmarshal(body, &b); err != nil {
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(body, &fields); err != nil {
 		return prompt{answers: 1, bytes: len(body), unread: "the request is not JSON of a known shape"}
 	}
+	var model string
+	_ = json.Unmarshal(fields["model"], &model) // what is no text names no model
 	p := prompt{
-		model: bounded(b.Model), stream: b.Stream, answers: max(1, min(b.N, 128)), //nolint:mnd // as many as providers allow
-		most: max(b.MaxTokens, b.MaxCompletion, b.MaxOutput, 0), asked: len(b.StreamOptions) > 0,
+		model: bounded(model), stream: string(fields["stream"]) == "true", asked: len(fields["stream_options"]) > 0,
+		answers: max(1, min(numberOf(fields["n"]), 128)), //nolint:mnd // as many as providers allow
+	}
+	for _, name := range []string{"max_tokens", "max_completion_tokens", "max_output_tokens"} {
+		p.most = max(p.most, numberOf(fields[name]))
 	}
 	var text strings.Builder
-	for _, part := range []json.RawMessage{b.Messages, b.Prompt, b.Input, b.System, b.Instructions, b.Tools} {
-		p.bytes += lengthOf(part, &text, withText)
+	for _, name := range []string{"messages", "prompt", "input", "system", "instructions", "tools"} {
+		p.bytes += lengthOf(fields[name], &text, withText)
 	}
 	if p.bytes == 0 {
 		p.bytes, p.unread = len(body), "the request has no prompt of a known shape"
 	}
 	p.text = text.String()
 	return p
+}
+
+// numberOf reads a number of tokens or answers, also one with a point or in quotes; 0 if it is none.
+func numberOf(raw json.RawMessage) int {
+	var n json.Number
+	_ = json.Unmarshal(raw, &n)
+	return int(min(max(0, floatOf(n)), mostReported))
+}
+
+// floatOf is 0 for what is no number.
+func floatOf(n json.Number) float64 {
+	f, err := n.Float64()
+	if err != nil {
+		return 0
+	}
+	return f
 }
 
 // bounded bounds the name of a model, which clients choose.

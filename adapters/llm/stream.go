@@ -119,8 +119,8 @@ func (s *stream) event(block []byte) {
 		s.out = append(s.out, block...)
 		return
 	}
-	var e event
-	if err := json.Unmarshal(data, &e); err != nil {
+	e, ok := readEvent(data)
+	if !ok {
 		s.call.unread("an event of the stream is not JSON of a known shape")
 		s.out = append(s.out, block...)
 		return

@@ -2,41 +2,46 @@ package llm
 
 import (
 	"encoding/json"
+	"errors"
 	"strings"
 )
 
 // usage is what providers report, in all styles.
 type usage struct {
-	PromptTokens     *int `json:"prompt_tokens"`
-	CompletionTokens *int `json:"completion_tokens"`
-	InputTokens      *int `json:"input_tokens"`
-	OutputTokens     *int `json:"output_tokens"`
+	PromptTokens     json.RawMessage `json:"prompt_tokens"`
+	CompletionTokens json.RawMessage `json:"completion_tokens"`
+	InputTokens      json.RawMessage `json:"input_tokens"`
+	OutputTokens     json.RawMessage `json:"output_tokens"`
 
 	// Of Anthropic, whose input_tokens are without them.
-	CacheCreation int `json:"cache_creation_input_tokens"`
-	CacheRead     int `json:"cache_read_input_tokens"`
+	CacheCreation json.RawMessage `json:"cache_creation_input_tokens"`
+	CacheRead     json.RawMessage `json:"cache_read_input_tokens"`
 
 	PromptDetails *cachedTokens `json:"prompt_tokens_details"`
 	InputDetails  *cachedTokens `json:"input_tokens_details"`
 }
 
 type cachedTokens struct {
-	Cached int `json:"cached_tokens"`
+	Cached json.RawMessage `json:"cached_tokens"`
 }
 
 // mostReported bounds what is believed of a provider.
 const mostReported = 1 << 30
 
-func reportedTokens(n int) int { return min(max(n, 0), mostReported) }
-
-func (u *usage) promptTokens() (n int, ok bool) {
-	switch {
-	case u.PromptTokens != nil:
-		return reportedTokens(*u.PromptTokens), true
-	case u.InputTokens != nil:
-		return reportedTokens(*u.InputTokens) + u.writtenTokens(), true
+// firstOf returns the first of some numbers that is there.
+func firstOf(all ...json.RawMessage) (n int, ok bool) {
+	for _, raw := range all {
+		var number json.Number
+		if json.Unmarshal(raw, &number) == nil && number != "" {
+			return numberOf(raw), true
+		}
 	}
 	return 0, false
+}
+
+func (u *usage) promptTokens() (n int, ok bool) {
+	n, ok = firstOf(u.PromptTokens, u.InputTokens)
+	return n + u.writtenTokens(), ok
 }
 
 // cachedTokens returns the tokens that were read from a cache, and how many of them are among those
@@ -44,29 +49,21 @@ func (u *usage) promptTokens() (n int, ok bool) {
 func (u *usage) cachedTokens() (cached, inPrompt int) {
 	for _, details := range []*cachedTokens{u.PromptDetails, u.InputDetails} {
 		if details != nil {
-			inPrompt = max(inPrompt, reportedTokens(details.Cached))
+			inPrompt = max(inPrompt, numberOf(details.Cached))
 		}
 	}
-	return reportedTokens(u.CacheRead) + inPrompt, inPrompt
+	return numberOf(u.CacheRead) + inPrompt, inPrompt
 }
 
 // writtenTokens returns the tokens of the prompt that were put into a cache, as Anthropic bills them.
 func (u *usage) writtenTokens() int {
-	if u.PromptTokens != nil {
+	if _, isWithThem := firstOf(u.PromptTokens); isWithThem {
 		return 0
 	}
-	return reportedTokens(u.CacheCreation)
+	return numberOf(u.CacheCreation)
 }
 
-func (u *usage) answerTokens() (n int, ok bool) {
-	switch {
-	case u.CompletionTokens != nil:
-		return reportedTokens(*u.CompletionTokens), true
-	case u.OutputTokens != nil:
-		return reportedTokens(*u.OutputTokens), true
-	}
-	return 0, false
-}
+func (u *usage) answerTokens() (n int, ok bool) { return firstOf(u.CompletionTokens, u.OutputTokens) }
 
 // event is an event of a stream, or a whole answer, in all styles.
 type event struct {
@@ -90,6 +87,15 @@ type event struct {
 	Content  json.RawMessage `json:"content"`
 	Output   json.RawMessage `json:"output"`
 	Error    json.RawMessage `json:"error"`
+}
+
+// readEvent reads an event or an answer. What of it has another type than is known is left out, unless nothing
+// else is there.
+func readEvent(data []byte) (e event, ok bool) {
+	err := json.Unmarshal(data, &e)
+	var syntax *json.SyntaxError
+	isEmpty := e.Type == "" && len(e.Choices)+len(e.Content)+len(e.Output) == 0 && e.usages() == nil
+	return e, err == nil || !errors.As(err, &syntax) && !isEmpty
 }
 
 // tellsFailure says whether the provider has failed in the middle of the answer.

@@ -36,8 +36,8 @@ type Grant struct {
 	Target  int64 // places that it should hold: if it holds more, those that become free go back
 	Crowded int64 // instances that want more than they should hold
 
-	// Turn is how long it takes until an instance may get more because others had more for long
-	// enough; 0 if there is no such time.
+	// Turn is how long it takes until another instance may get one of its places, because it had one
+	// more than others for long enough; 0 if it has no more than others.
 	Turn time.Duration
 
 	Instances int64 // that have places or want some

@@ -182,6 +182,7 @@ func (h *Holder) Look(now clock.Instant, use Use) (Claim, bool) {
 	h.current, h.use = now, use
 	h.demand.add(now, use)
 	h.Lapse(now, use.InUse)
+	h.endTurn(now)
 	h.shrink(now)
 	if h.isAsking || h.due(now) > now {
 		return Claim{}, false
@@ -236,6 +237,13 @@ func (h *Holder) shrink(now clock.Instant) {
 	h.held = min(h.held, max(keep, h.use.InUse))
 }
 
+// endTurn has the place that is left over go back when it becomes free next: then the store says whose it is.
+func (h *Holder) endTurn(now clock.Instant) {
+	if h.turnAt > 0 && now >= h.turnAt && h.outage == Connected {
+		h.target, h.turnAt = max(0, h.target-1), 0
+	}
+}
+
 // Due is when Look is to be called: the last instant there is if not before a call finds no place.
 func (h *Holder) Due() clock.Instant {
 	if h.isAsking {
@@ -244,6 +252,9 @@ func (h *Holder) Due() clock.Instant {
 	due := h.due(h.current)
 	if h.grant.Crowded > 0 && h.held > 0 && h.outage == Connected {
 		due = min(due, h.demand.until)
+	}
+	if h.turnAt > 0 && h.outage == Connected {
+		due = min(due, h.turnAt)
 	}
 	return due
 }
@@ -271,9 +282,6 @@ func (h *Holder) due(now clock.Instant) clock.Instant {
 		}
 	case want > h.held && h.held < h.target, h.sent.Sequence != h.told.Sequence:
 		due = min(due, h.sentAt.Add(patience))
-	}
-	if h.held > 0 && h.turnAt > h.sentAt {
-		due = min(due, h.turnAt)
 	}
 	return max(due, soon)
 }

@@ -275,7 +275,7 @@ func (l *Ledger) grant(now int64, r *record) Grant {
 	g := Grant{
 		Held: r.allowed, Target: r.target, Crowded: l.crowded, Instances: int64(len(l.records)), Born: l.born, Number: r.number,
 	}
-	if l.turn > now {
+	if l.turn > now && r.turn >= (l.turn/Tenure.Microseconds()-1)*turnsPerTenure {
 		g.Turn = time.Duration(l.turn-now) * time.Microsecond
 	}
 	return g

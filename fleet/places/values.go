@@ -36,7 +36,10 @@ type ValueGrant struct {
 	// that it has places of.
 	IsNew bool
 
-	Granted int64 // places, at most Want: calls to come may have these beside those in use
+	// Granted is how many places calls to come may have beside those in use, at most Want. If it is
+	// negative, all instances together have more places than the limit: that many of those in use are not to
+	// be used again, at most all.
+	Granted int64
 
 	Born   int64 // when the store began to keep the register: another value says that it had lost it
 	Number int64 // higher than any that was told before: the fencing number of the calls granted
@@ -61,7 +64,7 @@ func (c *ValueClaim) Validate() error {
 
 // Check returns what is wrong with the grant as an answer to a claim, or nil.
 func (g *ValueGrant) Check(c *ValueClaim) error {
-	if g.Granted < 0 || g.Granted > c.Want || g.Granted > 0 && g.Granted+c.InUse > c.Limit {
+	if g.Granted < -c.InUse || g.Granted > c.Want || g.Granted > 0 && g.Granted+c.InUse > c.Limit {
 		return fmt.Errorf("places: the store granted %d places of %d to an instance that has %d and asks for %d",
 			g.Granted, c.Limit, c.InUse, c.Want)
 	}
@@ -108,14 +111,15 @@ func (r *Register) Claim(now int64, young bool, c *ValueClaim) ValueGrant {
 		return ValueGrant{Late: true}
 	}
 	limit, others := r.others(now, c)
-	if now >= r.settle {
-		g.Granted = max(0, min(c.Want, limit-others-c.InUse))
+	g.Granted = max(-c.InUse, min(c.Want, limit-others-c.InUse))
+	if now < r.settle {
+		g.Granted = min(0, g.Granted)
 	}
 	if g.Granted > 0 {
 		r.number = max(r.number+1, now)
 		g.Number = r.number
 	}
-	r.put(c, c.InUse+g.Granted)
+	r.put(c, c.InUse+max(0, g.Granted))
 	return g
 }
 

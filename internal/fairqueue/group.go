@@ -116,10 +116,11 @@ func (q *Queue[T]) first() uint32 {
 func (q *Queue[T]) firstOfBoth() uint32 {
 	i, j := q.firstOf(known), q.firstOf(unknown)
 	a, b := &q.tenants.records[i], &q.tenants.records[j]
-	switch difference := (b.tag - a.tag) >> q.groups[known].ring.shift; {
+	ring := &q.groups[known].ring
+	switch difference := ring.align(b.tag) - ring.align(a.tag); {
 	case difference > 0:
 		return i
-	case difference < -1, int32(b.placed-a.placed) < 0:
+	case difference < 0, int32(b.placed-a.placed) < 0:
 		return j
 	}
 	return i

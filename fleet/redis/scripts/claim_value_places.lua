@@ -5,7 +5,7 @@
 --          born number"
 -- ARGV     instance, sequence, 1 if there is a value (else the instance only says that it lives),
 --          limit, in use, want, life (µs, 0: it leaves), born, number, young (µs), keep (ms), final (µs)
--- Returns  late (1 or 0), new (1 or 0), granted, born, number
+-- Returns  late (1 or 0), new (1 or 0), granted (negative: of those in use, so many are too many), born, number
 
 local me = ARGV[1]
 local function arg(i) return tonumber(ARGV[i]) end
@@ -94,10 +94,11 @@ for _, of in ipairs(dead) do
   redis.call('HDEL', KEYS[1], of)
 end
 
-local granted = 0
-if now >= settle then
-  granted = math.max(0, math.min(want, limit - others - inUse))
+local granted = math.max(-inUse, math.min(want, limit - others - inUse))
+if now < settle then
+  granted = math.min(0, granted)
 end
+local held = inUse + math.max(0, granted)
 if granted > 0 then
   number, dirty = math.max(number + 1, now), true
 end
@@ -107,8 +108,8 @@ if dirty then
     redis.call('PEXPIRE', KEYS[2], ARGV[11])
   end
 end
-if inUse + granted > 0 then
-  redis.call('HSET', KEYS[1], me, string.format('%.0f %.0f %.0f', inUse + granted, sequence, arg(4)))
+if held > 0 then
+  redis.call('HSET', KEYS[1], me, string.format('%.0f %.0f %.0f', held, sequence, arg(4)))
   redis.call('PEXPIRE', KEYS[1], ARGV[11])
 elseif had then
   redis.call('HDEL', KEYS[1], me)
