@@ -317,16 +317,18 @@ func (c *class) testedExcess(ends, took float64) (share, deviation float64) {
 }
 
 // divide has the classes go on without a limit that were not slow while it was reached and others
-// were. It returns the group that has the control then.
+// were. At a start, when nothing is known of any, they are compared with their first calls. It returns the group that
+// has the control then.
 func (g *group) divide(now clock.Instant) *group {
 	if g.control.GivenUp() { // though perhaps not the clients of all
 		return g.part((*class).isWell, now)
 	}
 	var slow *class
 	most, longest := 0., 0. // by how much calls took longer; usual response time of the classes that did
+	isStart := !slices.ContainsFunc(g.classes, func(c *class) bool { return c.tested.ends > 0 && c.usual.Verified() })
 	for _, c := range g.classes {
 		usual := c.usual.Mean()
-		if !c.usual.Verified() {
+		if usual == 0 || !c.usual.Verified() && !isStart {
 			continue
 		}
 		if excess := c.tested.took - c.tested.ends*usual; excess > most {
@@ -353,7 +355,7 @@ func (c *class) isWell() bool {
 // and as a share. If its calls usually take so much longer than those that were slow that it hardly matters whether
 // they queue with them, they have to show themselves that they are short of something.
 func (c *class) isUnlike(slow *class, longest float64, now clock.Instant) bool {
-	if c.isLong(longest) {
+	if slow.usual.Verified() && c.isLong(longest) {
 		if share, deviation := c.testedExcess(c.tested.begunEnds, c.tested.begunTook); share-2*deviation < slower-1 {
 			return true
 		}
