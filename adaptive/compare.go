@@ -10,6 +10,7 @@ import (
 )
 
 const (
+	quick       = 1.25                   // times as long as usual are no sign of anything
 	slower      = 1.5                    // times as long as usual: a class is slow
 	alone       = 6                      // a class is slow alone if others are less than this part as much slower
 	knownEnds   = 24                     // calls of which a mean is taken, with a variation of 0
@@ -194,22 +195,26 @@ func (g *group) observe(now clock.Instant) (slowest *class) {
 	return slowest
 }
 
-// surge returns how many calls of the classes that are slow came since they are; of all classes if none
-// is known to be slow. Where more came only once calls were slow, it returns none: clients ask for more of what
-// is slow. The experiment shows whether it is short of something, unless the process is short of processors.
+// isLonger says whether calls took longer on average than usual that ended since the limit was reached.
+func (c *class) isLonger() bool { return c.tested.took > quick*c.tested.ends*c.usual.Mean() }
+
+// surge returns how many calls of the classes that are slow came since they are; if none is known to be slow, of those
+// whose calls took longer since the limit was reached. More calls of a class that does not get slower need nothing that
+// is short, however slow others are meanwhile. Where more came only once calls were slow, it returns none: clients ask
+// for more of what is slow. The experiment shows whether it is short of something, unless the process is short of
+// processors.
 func (g *group) surge(now clock.Instant) (s limit.Surge) {
-	slow := g.isSlow()
-	if g.index > 0 && !slow && !g.control.ShortOfProcessors() {
+	slow, computes := g.isSlow(), g.control.ShortOfProcessors()
+	if g.index > 0 && !slow && !computes {
 		return s
 	}
 	for _, c := range g.classes {
 		if c.recent.known == 0 || slow && !c.recent.slow || c.recent.slow && !c.usual.Verified() {
 			continue
 		}
-		if c.recent.slow && !c.recent.surged && !g.control.ShortOfProcessors() {
-			continue
+		if of := c.surge(now); computes || c.recent.slow && c.recent.surged || !slow && c.isLonger() {
+			s = s.Plus(of)
 		}
-		s = s.Plus(c.surge(now))
 	}
 	return s
 }
@@ -312,16 +317,18 @@ func (c *class) testedExcess(ends, took float64) (share, deviation float64) {
 }
 
 // divide has the classes go on without a limit that were not slow while it was reached and others
-// were. It returns the group that has the control then.
+// were. At a start, when nothing is known of any, they are compared with their first calls. It returns the group that
+// has the control then.
 func (g *group) divide(now clock.Instant) *group {
 	if g.control.GivenUp() { // though perhaps not the clients of all
 		return g.part((*class).isWell, now)
 	}
 	var slow *class
 	most, longest := 0., 0. // by how much calls took longer; usual response time of the classes that did
+	isStart := !slices.ContainsFunc(g.classes, func(c *class) bool { return c.tested.ends > 0 && c.usual.Verified() })
 	for _, c := range g.classes {
 		usual := c.usual.Mean()
-		if !c.usual.Verified() {
+		if usual == 0 || !c.usual.Verified() && !isStart {
 			continue
 		}
 		if excess := c.tested.took - c.tested.ends*usual; excess > most {
@@ -348,7 +355,7 @@ func (c *class) isWell() bool {
 // and as a share. If its calls usually take so much longer than those that were slow that it hardly matters whether
 // they queue with them, they have to show themselves that they are short of something.
 func (c *class) isUnlike(slow *class, longest float64, now clock.Instant) bool {
-	if c.isLong(longest) {
+	if slow.usual.Verified() && c.isLong(longest) {
 		if share, deviation := c.testedExcess(c.tested.begunEnds, c.tested.begunTook); share-2*deviation < slower-1 {
 			return true
 		}
@@ -577,10 +584,9 @@ func (g *group) comeBack(now clock.Instant) {
 	if g.control.Limited() || g.control.Testing() {
 		g.slowAt = now
 	}
-	if now.Sub(g.slowAt) < apartEnough {
-		return
+	if to := g.groups[0]; now.Sub(g.slowAt) >= apartEnough && g.underWay() < to.limit { // else their calls would keep others out
+		g.moveAll(to, now)
 	}
-	g.moveAll(g.groups[0], now)
 }
 
 // gather has groups that are limited come back to the common one when that is, too: they may be

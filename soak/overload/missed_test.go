@@ -17,16 +17,12 @@ func missedSoFar() map[string]bool {
 	for _, name := range []string{
 		// Below capacity.
 		"0.8 ×: refused",
-		"0.9 ×: refused",
 		"0.9 ×, 64 workers: refused",
-		"0.9 ×, 16 workers: refused once warm",
 		"0.9 ×, 32 workers: refused once warm",
-		"0.9 ×, 128 workers: refused once warm",
 		"0.8 ×, bimodal: refused or late",
 		"B3",   // deploy-below-capacity
 		"D1.9", // mixed-0.9
 		"E7",   // bursts
-		"W30",  // ordinary-bursts-100
 
 		// Services that are slow, or get their load at once, at the start.
 		"0.8 ×, service of 100ms: refused",

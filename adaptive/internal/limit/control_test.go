@@ -305,16 +305,23 @@ func TestControlTestsOnThoughNothingIsKnownOfTheResources(t *testing.T) {
 // usual and take twice as long.
 func surgeTest(t *testing.T) (*limit.Control, clock.Instant) {
 	t.Helper()
+	return surgeTestOf(t, 50)
+}
+
+// surgeTestOf returns the same after so many of them.
+func surgeTestOf(t *testing.T, ends int) (*limit.Control, clock.Instant) {
+	t.Helper()
 	c := limit.New(20, 2, 1000)
 	for range 20 { // calm
 		c.Close(limit.Window{Length: time.Second, Ends: 100, Ended: 100, Calls: 1, Times: 1, Squares: 0.02})
 	}
 	now := clock.Instant(time.Minute)
 	require.True(t, c.Reached(now))
-	for range 50 {
+	for i := range 50 {
 		now = now.Add(5 * time.Millisecond)
-		c.Arrived()
-		c.Ended(now, 0.03, 0.01)
+		if c.Arrived(); i < ends {
+			c.Ended(now, 0.03, 0.01)
+		}
 	}
 	return c, now
 }
@@ -324,14 +331,16 @@ func TestSurgeIsAShortageOnlyWhileCallsPileUpAndAsManyEndAsUsual(t *testing.T) {
 	surge := limit.Surge{Came: 60, Ended: 30, Usual: 25, Variance: 25, Growth: 5, Within: 250 * time.Millisecond}
 	for name, of := range map[string]struct {
 		change  func(*limit.Surge)
+		ends    int
 		isShort bool
 	}{
-		"a surge":                             {func(*limit.Surge) {}, true},
-		"no more than usual since it is slow": {func(s *limit.Surge) { s.Came = 28 }, false},
-		"over":                                {func(s *limit.Surge) { s.Growth = -5 }, false},
-		"a dependency slowed down":            {func(s *limit.Surge) { s.Ended = 10 }, false},
+		"a surge":                             {func(*limit.Surge) {}, 50, true},
+		"no more than usual since it is slow": {func(s *limit.Surge) { s.Came = 28 }, 50, false},
+		"over":                                {func(s *limit.Surge) { s.Growth = -5 }, 50, false},
+		"a dependency slowed down":            {func(s *limit.Surge) { s.Ended = 10 }, 50, false},
+		"it has only begun":                   {func(s *limit.Surge) { s.Slower = 3 }, 7, false},
 	} {
-		c, now := surgeTest(t)
+		c, now := surgeTestOf(t, of.ends)
 		s := surge
 		of.change(&s)
 		_, isShort := c.Judge(now, 10*time.Millisecond, 100*time.Millisecond, func(clock.Instant) limit.Surge { return s })

@@ -325,10 +325,10 @@ func (c *Control) surge(now clock.Instant, since func(clock.Instant) Surge) bool
 		c.shortage = Shortage{By: ByProcessor, Calls: s.Came, Of: s.Usual, Within: s.Within, Delay: c.delay}
 		return true
 	}
-	if !s.IsDemand() || s.Growth <= 0 {
-		return false // it is over, or what takes longer is not due to it
-	}
 	l := c.test.present()
+	if !s.IsDemand() || s.Growth <= 0 || l.all < leastEnds {
+		return false // it is over or has only begun, or what takes longer is not due to it
+	}
 	if c.base.verified && l.known >= leastEnds && l.ratios/l.known > quick+math.Sqrt(c.variation/l.known) {
 		s.Slower = l.ratios / l.known
 	}
