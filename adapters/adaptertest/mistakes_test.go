@@ -165,7 +165,7 @@ func httpMistakes() map[string][]string {
 		"ignores errors of handlers":            {"errors of handlers are failures", "refusals as errors of handlers are ignored"},
 		"takes every error for a failure":       {"errors with a status count by the status"},
 		"swallows panics":                       {"a panic is a failure and is passed on"},
-		"forgets Exit after a panic":            {"the server goes on after panics", "a panic of Failure ends the call"},
+		"forgets Exit after a panic":            {"the server goes on after panics", "options that panic hold nothing"},
 		"forgets Exit":                          {"waiting requests pass on time", "Blocked answers refusals"},
 		"leaks goroutines":                      {"large bodies arrive whole"},
 		"fails what is refused further down":    {"refusals further down are ignored", "refusals as errors of handlers are ignored", "refusals of an inner guard are ignored"},
