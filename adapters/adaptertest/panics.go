@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -41,7 +42,9 @@ func (f *failsOnce) call() {
 
 // requireHoldsNothing makes a call, in which the program's own code fails, and another one, which has to find
 // all places free.
-func (f *failsOnce) requireHoldsNothing(t *testing.T, engine *core.Engine, call func() error) {
+func (f *failsOnce) requireHoldsNothing(
+	t *testing.T, timeout time.Duration, engine *core.Engine, call func() error,
+) {
 	t.Helper()
 	makeOne := func() (err error) {
 		done := make(chan struct{})
@@ -55,9 +58,9 @@ func (f *failsOnce) requireHoldsNothing(t *testing.T, engine *core.Engine, call 
 	}
 	_ = makeOne()
 	require.True(t, f.failed.Load(), "the option was not asked")
-	requireNoneUnderWay(t, eventTimeout, []*core.Engine{engine})
+	requireNoneUnderWay(t, timeout, []*core.Engine{engine})
 	require.NoError(t, makeOne(), "the next call")
-	requireNoneUnderWay(t, eventTimeout, []*core.Engine{engine})
+	requireNoneUnderWay(t, timeout, []*core.Engine{engine})
 }
 
 // httpOptionsThatPanic are options of a guard that each call its function.
@@ -82,7 +85,7 @@ func optionsThatPanic(t *testing.T, h *HTTPHarness) {
 				Routes:    ordersRoutes(ok),
 				Recovered: func(any) {},
 			})
-			f.requireHoldsNothing(t, engine, func() error {
+			f.requireHoldsNothing(t, h.Timeout, engine, func() error {
 				if status := c.get("/orders/7").status; status != http.StatusOK {
 					return errLost
 				}
@@ -119,7 +122,7 @@ func rpcOptionsPanic(t *testing.T, c rpcCase) {
 				}
 				call := c.start(t, RPCServer{Handle: handle, Recovered: c.ifRecovered()},
 					RPCGuard{engine, rpcOptionsThatPanic(c.resource(), f.call)[name]})
-				f.requireHoldsNothing(t, engine, func() error { return call(t.Context()) })
+				f.requireHoldsNothing(t, c.Timeout, engine, func() error { return call(t.Context()) })
 			})
 		}
 	}
@@ -151,7 +154,7 @@ func callsOptionsPanic(t *testing.T, h *CallsHarness) {
 					resource = "guarded"
 				}
 				require.NoError(t, engine.Load(onePlace(resource)))
-				f.requireHoldsNothing(t, engine, func() error { return call(t.Context()) })
+				f.requireHoldsNothing(t, h.Timeout, engine, func() error { return call(t.Context()) })
 			})
 		}
 	}
