@@ -24,6 +24,7 @@ func callsOutcomeTests() []callsTest {
 		{"calls that meet their deadline have failed", []Feature{Cancellation}, callsMeetTheirDeadline},
 		{"refusals of an inner guard are ignored", []Feature{NestedGuards}, callsInnerGuard},
 		{"Failure decides what is a failure", nil, callsFailureDecides},
+		{"options that panic hold nothing", nil, callsOptionsPanic},
 		{"a breaker stops calls of what fails", nil, callsBreaker},
 		{"rules count calls by their end", nil, func(t *testing.T, h *CallsHarness) {
 			callsAreCountedByTheirEnd(t, h.Timeout, h.counted)

@@ -32,7 +32,7 @@ func httpOutcomeTests() []httpTest {
 		{"requests that clients leave are ignored", []Feature{Disconnects}, requestsThatClientsLeave},
 		{"failures before clients leave count", []Feature{Disconnects, Streaming}, failuresBeforeClientsLeave},
 		{"Failure decides what is a failure", nil, failureOptionDecides},
-		{"a panic of Failure ends the call", []Feature{Recovery}, failureOptionPanics},
+		{"options that panic hold nothing", []Feature{Recovery}, optionsThatPanic},
 		{"a breaker is opened by failures only", []Feature{Disconnects}, breakerIsOpenedByFailures},
 		{"rules count calls by their end", nil, func(t *testing.T, h *HTTPHarness) {
 			callsAreCountedByTheirEnd(t, h.Timeout, h.counted)
@@ -253,17 +253,6 @@ func failureOptionDecides(t *testing.T, h *HTTPHarness) {
 	require.Len(t, seen, 3)
 	assert.Equal(t, []int{http.StatusInternalServerError, http.StatusNotFound}, seen[:2])
 	assert.Equal(t, []bool{false, false, true}, refused)
-}
-
-func failureOptionPanics(t *testing.T, h *HTTPHarness) {
-	engine, _ := NewEngine(t, rules.Set{})
-	c := h.serve(t, Server{
-		Guards:    []Guard{{engine, Options{Failure: func(int, error) bool { panic("no opinion") }}}},
-		Routes:    ordersRoutes(ok),
-		Recovered: func(any) {},
-	})
-	c.get("/orders/7")
-	requireEnded(t, h.Timeout, engine, h.orders(), 1)
 }
 
 func breakerIsOpenedByFailures(t *testing.T, h *HTTPHarness) {

@@ -24,6 +24,7 @@ func rpcOutcomeTests() []rpcTest {
 		{"codes that blame the server are failures", nil, each(codesThatBlameTheServer)},
 		{"errors without a code are failures", nil, each(errorsWithoutACode, AtServer)},
 		{"a panic is a failure and is passed on", []Feature{Recovery}, each(rpcPanicIsPassedOn)},
+		{"options that panic hold nothing", []Feature{Recovery}, each(rpcOptionsPanic)},
 		{"refusals further down are ignored", nil, each(rpcRefusalsFurtherDown, AtServer)},
 		{"faults injected further down are failures", nil, each(rpcFaultsFurtherDown)},
 		{"refusals of an inner guard are ignored", []Feature{NestedGuards}, each(rpcRefusalsOfAnInnerGuard)},

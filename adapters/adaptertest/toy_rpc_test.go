@@ -428,8 +428,12 @@ func (g *toyGate) serve(ctx context.Context, guard *core.Guard, next toyInvoker)
 		}
 		defer call.End()
 	}
-	defer func() { guard.Exit() }()
-	returned := false
+	returned, ended := false, false
+	defer func() {
+		if ended || !g.makes("forgets Exit after a panic") {
+			guard.Exit()
+		}
+	}()
 	defer func() {
 		if !returned && g.makes("swallows panics") {
 			_ = recover()
@@ -439,6 +443,7 @@ func (g *toyGate) serve(ctx context.Context, guard *core.Guard, next toyInvoker)
 			return
 		}
 		g.mark(ctx, guard, err)
+		ended = true
 	}()
 	err = next(inner)
 	returned = true
