@@ -132,20 +132,7 @@ func (w *quotaWorld) run(seconds int) {
 		for range time.Second / slot {
 			w.now = w.now.Add(slot)
 			for _, p := range w.planes {
-				n := w.poisson(p.demand * slot.Seconds())
-				passed += p.decide(w.now, n, slot)
-				if n > 0 && !p.known {
-					p.known = true
-					w.send(p, 1, 0)
-					p.allowed, p.denied, p.reportedAt = p.allowed-1, 0, w.now
-				}
-				if w.now >= p.next {
-					p.next = p.next.Add(w.every)
-					if p.known {
-						requests, elapsed := p.report(w.now)
-						w.send(p, requests, elapsed)
-					}
-				}
+				passed += w.step(p)
 			}
 			if time.Duration(w.now)%divideInterval == 0 && w.server != nil {
 				w.divide()
@@ -153,6 +140,25 @@ func (w *quotaWorld) run(seconds int) {
 		}
 		w.seconds = append(w.seconds, passed)
 	}
+}
+
+// step has the requests of a slot come to a data plane, and returns how many pass.
+func (w *quotaWorld) step(p *dataPlane) (passed float64) {
+	n := w.poisson(p.demand * slot.Seconds())
+	passed = p.decide(w.now, n, slot)
+	if n > 0 && !p.known {
+		p.known = true
+		w.send(p, 1, 0)
+		p.allowed, p.denied, p.reportedAt = p.allowed-1, 0, w.now
+	}
+	if w.now >= p.next {
+		p.next = p.next.Add(w.every)
+		if p.known {
+			requests, elapsed := p.report(w.now)
+			w.send(p, requests, elapsed)
+		}
+	}
+	return passed
 }
 
 // poisson returns how many requests come that are so many in the mean.
@@ -182,17 +188,22 @@ func (w *quotaWorld) send(p *dataPlane, requests float64, elapsed time.Duration)
 func (w *quotaWorld) divide() {
 	w.server.step(w.now)
 	for _, p := range w.planes {
-		if p.stream == nil {
-			continue
-		}
-		for actions := w.server.take(p.stream, nil); len(actions) > 0; actions = w.server.take(p.stream, nil) {
-			w.messages++
-			for _, a := range actions {
-				if a.abandon {
-					p.known, p.assigned = false, false
-				} else {
-					p.assign(w.now, a.assignment, a.ttl)
-				}
+		w.deliver(p)
+	}
+}
+
+// deliver has a data plane do what the server has sent.
+func (w *quotaWorld) deliver(p *dataPlane) {
+	if p.stream == nil {
+		return
+	}
+	for actions := w.server.take(p.stream, nil); len(actions) > 0; actions = w.server.take(p.stream, nil) {
+		w.messages++
+		for _, a := range actions {
+			if a.abandon {
+				p.known, p.assigned = false, false
+			} else {
+				p.assign(w.now, a.assignment, a.ttl)
 			}
 		}
 	}

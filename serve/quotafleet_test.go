@@ -1,10 +1,13 @@
 package serve
 
 import (
+	"fmt"
 	"log/slog"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/penstock-go/penstock/clock"
@@ -69,4 +72,74 @@ func TestServersOfAFleetDivideALimitByTheDemandOfTheirDataPlanes(t *testing.T) {
 	divided(380, 450, b, a)
 	b.service.Close() // hands back its part
 	require.Eventually(t, func() bool { return a.report() > 400 }, eventually, 150*time.Millisecond)
+}
+
+// fleetWorld is data planes and three servers of a fleet, whose limit is 500,000 a second, in the time of a bubble.
+type fleetWorld struct {
+	*quotaWorld
+	servers []*RLQS
+}
+
+func newFleetWorld(t *testing.T, every time.Duration, newer bool, demand float64) *fleetWorld {
+	t.Helper()
+	w := &fleetWorld{quotaWorld: newQuotaWorld(50, every, newer, 0, demand)}
+	backend := memory.New(clock.System())
+	for i := range 3 {
+		engine := core.New(core.Config{
+			Logger: slog.New(slog.DiscardHandler), Fleet: fleet.Config{Backend: backend, Instance: fmt.Sprint("server", i)},
+		})
+		t.Cleanup(engine.Close)
+		set, err := rules.Parse("a.yaml", []byte("flow: [{resource: orders, limit: 500000, scope: fleet}]"))
+		require.NoError(t, err)
+		require.NoError(t, engine.Load(set))
+		w.servers = append(w.servers, NewRLQS(engine, RLQSOptions{ReportInterval: every}))
+		t.Cleanup(w.servers[i].Close)
+	}
+	now := w.servers[0].engine.Clock().Now()
+	for _, p := range w.planes {
+		p.next = now.Add(p.next.Sub(w.now))
+	}
+	w.now = now
+	return w
+}
+
+// run runs for so many seconds.
+func (w *fleetWorld) run(seconds int) {
+	for range seconds {
+		passed := 0.0
+		for range time.Second / slot {
+			time.Sleep(slot)
+			synctest.Wait()
+			w.now = w.servers[0].engine.Clock().Now()
+			for i, p := range w.planes {
+				server := w.servers[i%len(w.servers)]
+				w.server = server.quotas
+				passed += w.step(p)
+				server.run()
+				w.deliver(p)
+			}
+		}
+		w.seconds = append(w.seconds, passed)
+	}
+}
+
+// With lumps of 200 ms told to the fleet, servers move their parts all the time: 50 messages a second at a load of .9.
+func TestServersOfAFleetPassTheLimitWithFewMessages(t *testing.T) {
+	for _, load := range []float64{0.9, 2} {
+		eachEnvoy(t, func(t *testing.T, every time.Duration, newer bool) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newFleetWorld(t, every, newer, load*500_000)
+				w.run(20)
+				before := w.messages
+				w.run(40)
+				all, least, worst := w.parts(20, min(load, 1)*500_000)
+				perSecond := float64(w.messages-before) / 40
+				t.Logf("load %v: passed %.4f, %.3f to %.3f, %.1f messages/s", load, all, least, worst, perSecond)
+				assert.InDelta(t, 1.0025, all, 0.0075)
+				assert.GreaterOrEqual(t, least, 0.99)
+				assert.LessOrEqual(t, worst, 1.03)
+				assert.LessOrEqual(t, perSecond, map[time.Duration]float64{time.Second: 70, 5 * time.Second: 20}[every])
+			})
+		})
+	}
 }

@@ -14,6 +14,10 @@ const (
 	// divideInterval is how often limits are divided anew, if something was reported.
 	divideInterval = 200 * time.Millisecond
 
+	// countInterval is how often the demand is told to a fleet: as it is in lumps to what measures it, and short
+	// for what its measures are of.
+	countInterval = 20 * time.Millisecond
+
 	// limitInterval is how often the rules of a bucket are looked up at most.
 	limitInterval = time.Second
 
@@ -235,7 +239,12 @@ func (q *quotas) step(now clock.Instant) (busy bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.sweep(now)
-	q.stepFleet(now)
+	q.countFleet(now)
+	for b := range q.fleet {
+		if b.limits.now(b.limit) != b.limit {
+			q.touch(b)
+		}
+	}
 	work := q.dirty
 	q.dirty = nil
 	for i, b := range work {
@@ -299,16 +308,23 @@ func (q *quotas) drop(b *quotaBucket, now clock.Instant) {
 	delete(q.buckets, b.key)
 }
 
-// stepFleet tells the fleet what is demanded of the limits that are for all of it, and divides
-// this server's part anew.
-func (q *quotas) stepFleet(now clock.Instant) {
+// count tells the fleet what is demanded, and says after what time to do so again, or to divide.
+func (q *quotas) count(now clock.Instant) (again time.Duration) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.countFleet(now)
+	if len(q.fleet) > 0 {
+		return countInterval
+	}
+	return divideInterval
+}
+
+// countFleet tells the fleet what is demanded of the limits that are for all of it.
+func (q *quotas) countFleet(now clock.Instant) {
 	passed := now.Sub(q.counted)
 	q.counted = now
 	for b := range q.fleet {
 		b.limits.count(&b.division, now, passed)
-		if b.limits.now(b.limit) != b.limit {
-			q.touch(b)
-		}
 	}
 }
 

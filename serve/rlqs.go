@@ -151,7 +151,7 @@ func (s *RLQS) run() {
 
 // divide divides limits for as long as there is a stream or a bucket.
 func (s *RLQS) divide() {
-	timer := s.engine.Clock().NewTimer(divideInterval)
+	timer, divided := s.engine.Clock().NewTimer(divideInterval), s.engine.Clock().Now()
 	defer timer.Stop()
 	for {
 		select {
@@ -160,10 +160,13 @@ func (s *RLQS) divide() {
 			s.quotas.releaseFleet(s.engine.Clock().Now())
 			return
 		}
-		if !s.step(s.engine.Clock().Now()) {
-			return
+		now := s.engine.Clock().Now()
+		if now.Sub(divided) >= divideInterval {
+			if divided = now; !s.step(now) {
+				return
+			}
 		}
-		timer.Reset(divideInterval)
+		timer.Reset(s.quotas.count(now))
 	}
 }
 
