@@ -65,7 +65,7 @@ func (l *fleetLimiter) ofFleet() *fleetLimiter { return l }
 // find returns the limit of a value and its slot, -1 if it has none. It makes the limit if
 // need be. nil: the rule is gone, or a newer version of it is in force.
 func (l *fleetLimiter) find(s subject, c rule.Call) (v *sharedValue, slot int) {
-	if l.version < l.fleet.inForce.Load() {
+	if l.version < l.fleet.versions.InForce() {
 		return nil, -1
 	}
 	if v, slot = l.known(s); v == nil || v.version.Load() < l.version {
