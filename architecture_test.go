@@ -35,6 +35,7 @@ var layers = map[string]int{
 	"internal/fairqueue":  0, // waiting calls of several tenants
 	"internal/longtest":   0, // how much tests do
 	"internal/leap":       2, // what is counted of a resource, and by a window that enforces a limit
+	"internal/versions":   0, // which version of a rule uses what all share
 	"internal/warnonce":   0, // what was warned of already
 	"internal/prepaid":    2, // balances that are only recharged
 	"internal/valuehash":  2, // hashes of the values of attributes

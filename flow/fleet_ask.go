@@ -7,6 +7,7 @@ import (
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/fleet"
 	"github.com/penstock-go/penstock/internal/optional"
+	"github.com/penstock-go/penstock/internal/versions"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -25,7 +26,7 @@ type askedLimit struct {
 	warning fleetWarning
 
 	mu       sync.Mutex // guards what follows
-	versions versions
+	versions versions.Versions
 	version  *fleetVersion // in force
 	waiters  map[*askWaiter]struct{}
 }
@@ -38,9 +39,10 @@ var (
 
 func newAskLimiter(v *fleetVersion, env *rule.Env) *askLimiter {
 	l := &askedLimit{
-		asker:    env.Fleet.Asker(v.terms, v.operation(), v.rule.Fleet.OnOutage),
-		versions: versions{latest: v.number, inForce: v.number}, version: v, waiters: make(map[*askWaiter]struct{}),
+		asker:   env.Fleet.Asker(v.terms, v.operation(), v.rule.Fleet.OnOutage),
+		version: v, waiters: make(map[*askWaiter]struct{}),
 	}
+	l.versions.Begin(v.number)
 	l.warning.change(v)
 	return &askLimiter{l, l.asker, v, env.Fleet.Timeout()}
 }
@@ -110,7 +112,7 @@ func (l *askLimiter) Activate(now clock.Instant) {
 func (l *askLimiter) Retire(now clock.Instant) {
 	l.limit.mu.Lock()
 	defer l.limit.mu.Unlock()
-	if l.limit.versions.retire(l.version.number) {
+	if l.limit.versions.Retire(l.version.number) {
 		l.limit.releaseAll()
 		l.asker.Release(now)
 	}
@@ -121,7 +123,7 @@ func (l *askLimiter) fleetVersion() *fleetVersion { return l.version }
 func (l *askLimiter) adopted(v *fleetVersion, _ *rule.Env) rule.Limiter {
 	l.limit.mu.Lock()
 	defer l.limit.mu.Unlock()
-	if !l.limit.versions.adopt(v.number) {
+	if !l.limit.versions.Adopt(v.number) {
 		return nil
 	}
 	return &askLimiter{l.limit, l.asker, v, l.within}
@@ -130,7 +132,7 @@ func (l *askLimiter) adopted(v *fleetVersion, _ *rule.Env) rule.Limiter {
 // change goes over to a version. Calls go on without it that it may not be for. The mutex is
 // held.
 func (l *askedLimit) change(v *fleetVersion, now clock.Instant) {
-	if !l.versions.activate(v.number) {
+	if !l.versions.Activate(v.number) {
 		return
 	}
 	if v.rule.Origin != l.version.rule.Origin {
@@ -146,7 +148,7 @@ func (l *askedLimit) join(w *askWaiter, v *fleetVersion, now clock.Instant) bool
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.change(v, now)
-	if l.versions.ended || l.versions.inForce != v.number {
+	if !l.versions.IsInForce(v.number) {
 		return false
 	}
 	l.waiters[w] = struct{}{}

@@ -70,7 +70,7 @@ func (l *budgetLimiter) Activate(now clock.Instant) {
 func (l *budgetLimiter) Retire(now clock.Instant) {
 	l.limit.mu.Lock()
 	defer l.limit.mu.Unlock()
-	if l.limit.versions.retire(l.version.number) {
+	if l.limit.versions.Retire(l.version.number) {
 		l.limit.queue.endAll(released)
 		l.budget.Release(now)
 	}
@@ -81,7 +81,7 @@ func (l *budgetLimiter) fleetVersion() *fleetVersion { return l.version }
 func (l *budgetLimiter) adopted(v *fleetVersion, _ *rule.Env) rule.Limiter {
 	l.limit.mu.Lock()
 	defer l.limit.mu.Unlock()
-	if !l.limit.versions.adopt(v.number) {
+	if !l.limit.versions.Adopt(v.number) {
 		return nil
 	}
 	return l.limit.limiter(v)

@@ -8,6 +8,7 @@ import (
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/fleet"
 	"github.com/penstock-go/penstock/internal/optional"
+	"github.com/penstock-go/penstock/internal/versions"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -31,7 +32,7 @@ type sharedLimit struct {
 	share *fleet.Share
 
 	mu       sync.Mutex // guards what follows
-	versions versions
+	versions versions.Versions
 }
 
 var (
@@ -80,9 +81,10 @@ func newShareLimiter(v *fleetVersion, env *rule.Env) rule.Limiter {
 	share := env.Fleet.Share(v.terms, v.rule.Fleet.OnOutage, env.Now)
 	l := &shareLimiter{
 		ruleLimiter: newLimiter(compiledFor(*env, nil).withShare(share), env.Now),
-		shared:      &sharedLimit{share: share, versions: versions{latest: v.number, inForce: v.number}},
+		shared:      &sharedLimit{share: share},
 		share:       share, version: v,
 	}
+	l.shared.versions.Begin(v.number)
 	return l.asQueue()
 }
 
@@ -157,7 +159,7 @@ func (l *shareLimiter) Idle(now clock.Instant) bool {
 func (l *shareLimiter) Activate(now clock.Instant) {
 	l.shared.mu.Lock()
 	defer l.shared.mu.Unlock()
-	if l.shared.versions.activate(l.version.number) {
+	if l.shared.versions.Activate(l.version.number) {
 		l.share.Change(l.version.terms, l.version.rule.Fleet.OnOutage, now)
 	}
 	l.ruleLimiter.Activate(now)
@@ -167,7 +169,7 @@ func (l *shareLimiter) Activate(now clock.Instant) {
 func (l *shareLimiter) Retire(now clock.Instant) {
 	l.shared.mu.Lock()
 	defer l.shared.mu.Unlock()
-	if l.shared.versions.retire(l.version.number) {
+	if l.shared.versions.Retire(l.version.number) {
 		l.ruleLimiter.Retire(now)
 		l.share.Release(now)
 	}
@@ -178,7 +180,7 @@ func (l *shareLimiter) fleetVersion() *fleetVersion { return l.version }
 func (l *shareLimiter) adopted(v *fleetVersion, env *rule.Env) rule.Limiter {
 	l.shared.mu.Lock()
 	defer l.shared.mu.Unlock()
-	if !l.shared.versions.adopt(v.number) {
+	if !l.shared.versions.Adopt(v.number) {
 		return nil
 	}
 	compiled := compiledFor(*env, nil).withShare(l.share)

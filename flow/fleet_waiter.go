@@ -38,7 +38,7 @@ func (l *queueLimiter) Acquire(c rule.Call) (rule.Ticket, rule.Decision) {
 // one, unless a newer one is in force. The mutex is held.
 func (l *queueLimiter) isInForce(now clock.Instant) bool {
 	l.limit.change(l.version, now)
-	return !l.limit.versions.ended && l.limit.versions.inForce == l.version.number
+	return l.limit.versions.IsInForce(l.version.number)
 }
 
 // retry returns when a call can join that would have to wait for so long.

@@ -108,7 +108,7 @@ type askWaiter struct {
 // Poll implements [rule.Waiter].
 func (w *askWaiter) Poll(now clock.Instant) (rule.Ticket, time.Duration, rule.Decision) {
 	l := w.limiter
-	if l.fleet.ended.Load() {
+	if l.fleet.versions.Ended() {
 		w.wait.Leave()
 		return 0, 0, rule.Stale
 	}

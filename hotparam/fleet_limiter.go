@@ -68,7 +68,7 @@ func (l *fleetLimiter) ofFleet() *fleetLimiter { return l }
 // need be. nil: the rule is gone, or a newer version of it is in force, or with needsSource where the
 // call comes from has to be known.
 func (l *fleetLimiter) find(s subject, c rule.Call, from table.Source) (v *sharedValue, slot int) {
-	if l.version < l.fleet.inForce.Load() {
+	if l.version < l.fleet.versions.InForce() {
 		return nil, noSlot
 	}
 	if v, slot = l.known(s); v == nil || v.version.Load() < l.version {

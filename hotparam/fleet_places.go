@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"math"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
@@ -12,6 +11,7 @@ import (
 	"github.com/penstock-go/penstock/fleet/places"
 	"github.com/penstock-go/penstock/internal/optional"
 	"github.com/penstock-go/penstock/internal/settings"
+	"github.com/penstock-go/penstock/internal/versions"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -35,15 +35,12 @@ type placesStates struct {
 
 // placesResource is what the versions of a limiter have in common.
 type placesResource struct {
-	places  *placesStates
-	member  *fleet.Member
-	key     string        // of the limit in the fleet: the values of each resource have places of their own
-	inForce atomic.Uint64 // the version that was activated; mu guards writing
+	places *placesStates
+	member *fleet.Member
+	key    string // of the limit in the fleet: the values of each resource have places of their own
 
-	mu sync.Mutex
-	// mu guards the rest.
-	latest uint64 // the newest version that there is, in force or about to be
-	ended  bool
+	mu       sync.Mutex // held by who changes versions
+	versions versions.Versions
 }
 
 var (
@@ -61,10 +58,10 @@ var (
 func newPlacesLimiter(env rule.Env) rule.Limiter {
 	c := env.Compiled.(*compiled)
 	r := &placesResource{
-		member: env.Fleet, latest: c.version,
-		key: settings.FleetKey(&env, rule.Key{Kind: kindName, Name: c.rule.Name}, c.rule.Match != ""),
+		member: env.Fleet,
+		key:    settings.FleetKey(&env, rule.Key{Kind: kindName, Name: c.rule.Name}, c.rule.Match != ""),
 	}
-	r.inForce.Store(c.version)
+	r.versions.Begin(c.version)
 	states := c.statesFor(nil, env)
 	r.places = states.placesFor(c, &env)
 	return c.placesLimiter(states.newResource(), r, env)
@@ -135,8 +132,7 @@ func (c *compiled) placesTerms(key string) fleet.Terms {
 func (r *placesResource) adopt(version uint64) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.latest = max(r.latest, version)
-	return !r.ended
+	return r.versions.Adopt(version)
 }
 
 // callOf returns what the fleet is told of a call of a value.
@@ -176,7 +172,7 @@ func (l *placesLimiter) Acquire(c rule.Call) (rule.Ticket, rule.Decision) {
 	if wait := l.withoutAsking(s, c.Now); wait > 0 {
 		return l.refuse(s, c, wait, false)
 	}
-	if l.version < l.fleet.inForce.Load() {
+	if l.version < l.fleet.versions.InForce() {
 		return 0, rule.Stale
 	}
 	call := l.callOf(s, c.Attribute)
@@ -210,7 +206,7 @@ func (l *placesLimiter) Join(c rule.Call, patience rule.Patience) (rule.Waiter, 
 		l.refuse(s, c, 0, false)
 		return nil, 0, rule.Block
 	}
-	if l.version < l.fleet.inForce.Load() {
+	if l.version < l.fleet.versions.InForce() {
 		return nil, 0, rule.Stale
 	}
 	call := l.callOf(s, c.Attribute)
@@ -293,10 +289,9 @@ func (l *placesLimiter) Activate(now clock.Instant) {
 	r := l.fleet
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.ended || l.version <= r.inForce.Load() {
+	if !r.versions.Activate(l.version) {
 		return
 	}
-	r.inForce.Store(l.version)
 	l.state.changePlaces(l.compiled, r.places)
 	if l.penalties != nil {
 		l.penalties.configure(l.rule.Penalty, l.version)
@@ -311,8 +306,7 @@ func (l *placesLimiter) Retire(now clock.Instant) {
 	r := l.fleet
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !r.ended && l.version >= r.latest {
-		r.ended = true
+	if r.versions.Retire(l.version) {
 		l.state.leavePlaces(r.places, now)
 	}
 }

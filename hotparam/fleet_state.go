@@ -12,6 +12,7 @@ import (
 	"github.com/penstock-go/penstock/fleet"
 	"github.com/penstock-go/penstock/hotparam/internal/table"
 	"github.com/penstock-go/penstock/internal/settings"
+	"github.com/penstock-go/penstock/internal/versions"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -43,16 +44,14 @@ type fleetStates struct {
 type fleetResource struct {
 	*fleetStates
 	limitKey string // of the limit in the fleet; those of values begin with it
-	ended    atomic.Bool
-	inForce  atomic.Uint64 // the version that was activated; versionMu guards writing
 
 	// own are the values that the rule names, and the calls without a value.
 	own atomic.Pointer[map[uint64]*sharedValue]
 
 	ownMu sync.Mutex // guards writing own
 
-	versionMu sync.Mutex // guards what follows; locked before all others
-	latest    uint64     // the newest version that there is, in force or about to be
+	versionMu sync.Mutex // held by who changes versions; locked before all others
+	versions  versions.Versions
 }
 
 // fleetStatesFor returns the states of the rule in the fleet.
@@ -73,10 +72,10 @@ func (s *states) fleetStatesFor(c *compiled, env *rule.Env) *fleetStates {
 // newResource returns the state of a limiter, with no values.
 func (s *fleetStates) newResource(c *compiled, env *rule.Env) *fleetResource {
 	r := &fleetResource{
-		fleetStates: s, latest: c.version,
-		limitKey: settings.FleetKey(env, rule.Key{Kind: kindName, Name: c.rule.Name}, c.rule.Match != ""),
+		fleetStates: s,
+		limitKey:    settings.FleetKey(env, rule.Key{Kind: kindName, Name: c.rule.Name}, c.rule.Match != ""),
 	}
-	r.inForce.Store(c.version)
+	r.versions.Begin(c.version)
 	r.keepFor(c)
 	r.own.Store(new(map[uint64]*sharedValue))
 	s.mu.Lock()
@@ -170,7 +169,7 @@ func (r *fleetResource) enter(
 ) (*sharedValue, int) {
 	t, shard := r.lock(s.key)
 	defer shard.Unlock()
-	if r.ended.Load() {
+	if r.versions.Ended() {
 		return nil, noSlot
 	}
 	if s.isOwn {
@@ -257,8 +256,7 @@ func (r *fleetResource) changeOwn(change func(map[uint64]*sharedValue)) {
 func (r *fleetResource) adopt(number uint64) bool {
 	r.versionMu.Lock()
 	defer r.versionMu.Unlock()
-	r.latest = max(r.latest, number)
-	return !r.ended.Load()
+	return r.versions.Adopt(number)
 }
 
 // activate puts a version into force. keys are those of the values that it names. Values that
@@ -266,10 +264,9 @@ func (r *fleetResource) adopt(number uint64) bool {
 func (r *fleetResource) activate(c *compiled, keys map[uint64]int, now clock.Instant) {
 	r.versionMu.Lock()
 	defer r.versionMu.Unlock()
-	if r.ended.Load() || c.version <= r.inForce.Load() {
+	if !r.versions.Activate(c.version) {
 		return
 	}
-	r.inForce.Store(c.version)
 	r.keepFor(c)
 	r.resize(c, now)
 	var former []uint64
@@ -308,10 +305,9 @@ func (s *fleetStates) resize(c *compiled, now clock.Instant) {
 func (r *fleetResource) retire(number uint64, now clock.Instant) {
 	r.versionMu.Lock()
 	defer r.versionMu.Unlock()
-	if r.ended.Load() || number < r.latest {
+	if !r.versions.Retire(number) {
 		return
 	}
-	r.ended.Store(true)
 	r.forEach(func(t *valueTable, slot int, v *sharedValue) {
 		v.release(now)
 		if slot >= 0 {

@@ -92,11 +92,14 @@ type share struct {
 // Claim takes a claim, and returns the answer. The store is young if it has started of late.
 func (r *Register) Claim(now int64, young bool, c *ValueClaim) ValueGrant {
 	life := c.Life.Microseconds()
-	if r.born == 0 {
+	switch {
+	case r.born == 0:
 		r.born, r.living, r.values = now, map[string]int64{}, map[string]map[string]share{}
 		if c.Born != 0 || young {
 			r.settle = now + settling(life)
 		}
+	case c.Number > r.number && now >= r.settle: // the last of what it knew is lost, as after a failover
+		r.born, r.settle = now, now+settling(life)
 	}
 	r.number = max(r.number, c.Number)
 	g := ValueGrant{IsNew: r.living[c.Instance] <= now, Born: r.born, Number: r.number}

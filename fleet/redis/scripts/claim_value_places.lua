@@ -21,6 +21,9 @@ local dirty = not known[1]
 if known[1] then
   local a, b, c = string.match(known[1], '(%S+) (%S+) (%S+)')
   settle, born, number = tonumber(a), tonumber(b), tonumber(c)
+  if arg(9) > number and now >= settle then -- the last of what it knew is lost, as after a failover
+    settle, born = now + (life > 0 and life or arg(12)), now
+  end
 else
   local young = seen ~= 0
   if not young then
