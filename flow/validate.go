@@ -33,9 +33,11 @@ func validate(r *Rule) []rule.Fault {
 	}
 	r.validateRelated(&f)
 	r.validateFleet(&f)
-	f.ValidateOnExceed(r.OnExceed, r.waits())
-	f.ValidateCounts(r.Counts, r.keepsTokens())
-	f.ValidateWarnAt(r.WarnAt, r.hidesUse())
+	if r.OnExceed != "" || r.Counts != "" || r.WarnAt != 0 {
+		f.ValidateOnExceed(r.OnExceed, r.waits())
+		f.ValidateCounts(r.Counts, r.keepsTokens())
+		f.ValidateWarnAt(r.WarnAt, r.hidesUse())
+	}
 	return f
 }
 

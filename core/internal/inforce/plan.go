@@ -19,8 +19,6 @@ type Plan struct {
 	Since  uint64               // the generation in which the plan came into force
 	Before atomic.Pointer[Plan] // the one that it replaces; nil for the first, and after the swap
 
-	Prefetching *call.KeyedStep // that of the first step of others with a prefetcher; nil if there is none
-
 	Rules   []Planned              // all of them, in the order in which they are asked
 	Others  call.Chain             // for calls whose origin no rule names
 	Origins map[string]*call.Chain // for those whose origin a rule names; nil when none does
@@ -62,9 +60,9 @@ func (p *Plan) chainForOrigin(opts []call.Option) *call.Chain {
 	return &p.Others
 }
 
-// isFor says whether a rule with that target is for calls of an origin that a rule
+// isFor says whether a rule with the origin of, "" for all, is for calls of an origin that a rule
 // names, or for [rule.OtherOrigins].
-func isFor(t rule.Target, origin string) bool { return t.Origin == "" || t.Origin == origin }
+func isFor(of, origin string) bool { return of == "" || of == origin }
 
 // Closed is the generation of an engine that was closed.
 const Closed = math.MaxUint64
@@ -76,7 +74,7 @@ func (p *Plan) Applying(opts []call.Option) (rules []Planned) {
 		origin = rule.OtherOrigins
 	}
 	for _, entry := range p.Rules {
-		if isFor(entry.Rule.Target(), origin) {
+		if isFor(entry.Rule.Target().Origin, origin) {
 			rules = append(rules, entry)
 		}
 	}
