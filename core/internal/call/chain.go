@@ -16,7 +16,7 @@ import (
 // A chain never changes, except that it notes that it was used, and what refused last. The zero value
 // lets all calls pass.
 type Chain struct {
-	PassedRules
+	*Details // nil of a chain with none of these
 
 	IsEmpty     bool         // there are no rules, and no observer of calls
 	IsOneStep   bool         // there is nothing but one step, which has one key at the most and injects no faults
@@ -27,8 +27,8 @@ type Chain struct {
 	decidesLast bool         // from forecasts on there are several, for none of which calls wait
 	refusedLast atomic.Int32 // if decidesLast: the step, counted from 1, that refused last
 
-	Steps    []Step
-	*Details // nil of a chain with none of these
+	Steps []Step
+	PassedRules
 }
 
 // Details is what few chains have: it is apart, since ten thousand resources may have a chain each.

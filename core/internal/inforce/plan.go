@@ -16,12 +16,13 @@ import (
 // engine is incremented. A call reads the generation first and takes the plan that is in
 // force in it.
 type Plan struct {
-	Since  uint64               // the generation in which the plan came into force
-	Before atomic.Pointer[Plan] // the one that it replaces; nil for the first, and after the swap
+	// What most calls read is in the first 64 bytes, with that of the chain.
+	Since   uint64                 // the generation in which the plan came into force
+	Origins map[string]*call.Chain // for calls whose origin a rule names; nil when none does
+	Others  call.Chain             // for those whose origin no rule names
 
-	Rules   []Planned              // all of them, in the order in which they are asked
-	Others  call.Chain             // for calls whose origin no rule names
-	Origins map[string]*call.Chain // for those whose origin a rule names; nil when none does
+	Rules  []Planned            // all of them, in the order in which they are asked
+	Before atomic.Pointer[Plan] // the one that it replaces; nil for the first, and after the swap
 }
 
 // Planned is a version of a rule in a plan, with its limiter and the state that it keeps
