@@ -26,10 +26,10 @@ type admission struct {
 	resource *resource
 	held     call.HeldTickets
 
-	waiter    rule.Waiter  // in a queue; nil if it waits in none
-	waitsAt   int          // the index of the step, of held.chain, that has this queue
-	refusedBy rule.Limiter // the queue that ended its wait, by its first version
-	refusedAs rule.Ticket  // with this ticket
+	waiter    rule.Waiter // in a queue; nil if it waits in none
+	waitsAt   int         // the index of the step, of held.chain, that has this queue
+	refusedBy uint64      // the series of the queue that ended its wait; 0 if none did
+	refusedAs rule.Ticket // with this ticket
 	wait      wait
 	passesAt  clock.Instant // when it would pass the queue that it joined last, if that is a rule.Forecaster
 	seen      clock.Instant // the latest instant that a step returned with Stale
@@ -240,8 +240,8 @@ func (a *admission) refuse(ctx context.Context, opts []Option, c *call.Chain, sa
 // refusedWaiting refuses the call if a queue has ended its wait without a ticket, and is
 // still one of its rules.
 func (a *admission) refusedWaiting(ctx context.Context, opts []Option, c *call.Chain) error {
-	if by := a.refusedBy; by != nil {
-		a.refusedBy = nil
+	if by := a.refusedBy; by != 0 {
+		a.refusedBy = 0
 		if i := c.IndexOf(by); i >= 0 {
 			return a.refuse(ctx, opts, c, call.Answer{Which: i, Ticket: a.refusedAs, Decision: rule.Block})
 		}
@@ -268,7 +268,7 @@ func (a *admission) stillWaits() (after time.Duration, waits bool) {
 	case rule.Pass:
 		a.held.Add(a.waitsAt, ticket)
 	case rule.Block:
-		a.refusedBy, a.refusedAs = a.held.Chain.Steps[a.waitsAt].First, ticket
+		a.refusedBy, a.refusedAs = a.held.Chain.Steps[a.waitsAt].Series, ticket
 	}
 	return 0, false
 }
@@ -341,8 +341,8 @@ func (a *admission) patienceOf(ctx context.Context, s *call.Step) rule.Patience 
 	if patience := a.resource.env.patience(ctx, !s.Waits(&a.Request)); patience < endless {
 		p.Until = a.Now.Add(patience)
 	}
-	if a.NoWait && s.Decides > 0 {
-		p.Until = min(p.Until, a.Now.Add(s.Decides))
+	if within := s.DecidesWithin(); a.NoWait && within > 0 {
+		p.Until = min(p.Until, a.Now.Add(within))
 	}
 	return p
 }
@@ -384,7 +384,7 @@ func (a *admission) leavesOff() bool {
 		return false
 	}
 	isOff := func(key rule.Key) bool { return switches.Off(key, a.Name) != nil }
-	if a.waiter == nil || !isOff(a.held.Chain.Steps[a.waitsAt].Refusals.Key) {
+	if a.waiter == nil || !isOff(*a.held.Chain.Steps[a.waitsAt].Refusals.Key) {
 		return false
 	}
 	waiter := a.waiter

@@ -43,7 +43,7 @@ func (e *Engine) enter(ctx context.Context, r *resource, name string, opts []Opt
 			r = e.resources.getOrAdd(name)
 		}
 	}
-	if s := r.plan.Load().Prefetching; s != nil {
+	if s := r.plan.Load().Others.Prefetching(); s != nil {
 		s.Prefetch(opts)
 	}
 	now := e.clock.Now()

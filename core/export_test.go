@@ -26,9 +26,10 @@ func (e *Engine) Impose(resource string, rules ...Imposed) {
 	defer g.swapMu.Unlock()
 	p := e.limiters.planner(resource, nil)
 	for _, of := range rules {
-		state := &inforce.State{Rule: new(inforce.Rule), Limiter: call.VersionedLimiter{Limiter: of.Limiter, First: of.Limiter}}
-		state.Refusals = call.NewTalliedRefusals(&r.node, resource, of.Rule)
-		p.Add(of.Rule, state, state.Limiter, of.Rule.Target())
+		state := &inforce.State{Rule: &inforce.Rule{Key: of.Rule.Key()}}
+		state.Refusals = call.NewTalliedRefusals(&r.node, resource, &state.Rule.Key, of.Rule)
+		target := of.Rule.Target()
+		p.Add(of.Rule, state, call.VersionedLimiter{Limiter: of.Limiter, Series: e.limiters.series.Add(1)}, &target)
 	}
 	r.plan.Store(p.Plan(e.generation.Load()))
 }

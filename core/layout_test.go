@@ -57,11 +57,11 @@ func TestWhatAResourceWithARuleTakesIsSmall(t *testing.T) {
 	}
 	for name, size := range map[string]struct{ is, most uintptr }{
 		"a resource":                     {unsafe.Sizeof(resource{}), 112},
-		"its plan, of one rule":          {unsafe.Sizeof(inforce.PlanOfOne{}), 416},
+		"its plan, of one rule":          {unsafe.Sizeof(inforce.PlanOfOne{}), 384},
 		"a rule in force":                {unsafe.Sizeof(inforce.Rule{}), 192},
-		"what it keeps for the resource": {unsafe.Sizeof(inforce.State{}), 96},
-		"and of calls that it refuses":   {unsafe.Sizeof(call.Refusals{}), 112},
-		"and their number":               {unsafe.Sizeof(call.Tally{}), 48},
+		"what it keeps for the resource": {unsafe.Sizeof(inforce.State{}), 32},
+		"and of calls that it refuses":   {unsafe.Sizeof(call.Refusals{}), 88},
+		"and their number":               {unsafe.Sizeof(call.Tally{}), 56},
 		"the rules that name a resource": {unsafe.Sizeof(attachments{}), 64},
 	} {
 		assert.LessOrEqual(t, size.is, size.most, name)

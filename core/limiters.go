@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
@@ -31,6 +32,7 @@ type limiterMaker struct {
 	seed    uint64             // of what limiters choose at random; 0 for none
 	foreign map[rule.Kind]bool // the kinds of [Config.Kinds]
 	until   func(time.Time) time.Duration
+	series  atomic.Uint64 // the latest of call.VersionedLimiter
 
 	stateLines, warningLines lines.Budget
 }
@@ -65,7 +67,7 @@ func (l limiterEnv) newLimiter(a *inforce.Rule, version rule.Rule, resource stri
 	if !ok {
 		limiter = new(noLimiter)
 	}
-	versioned := call.VersionedLimiter{Limiter: limiter, First: limiter}
+	versioned := call.VersionedLimiter{Limiter: limiter, Series: l.series.Add(1)}
 	if a.HasPattern() && (a.SharesLimiter || resource == Overflow) {
 		versioned.Pending = new(call.PendingCalls)
 	}
@@ -84,7 +86,7 @@ func (l limiterEnv) adopt(
 	if !made {
 		return present, true // it goes on by the version before
 	}
-	return call.VersionedLimiter{Limiter: limiter, First: present.First, Pending: present.Pending}, limiter != nil
+	return call.VersionedLimiter{Limiter: limiter, Series: present.Series, Pending: present.Pending}, limiter != nil
 }
 
 func (l limiterEnv) env(a *inforce.Rule, resource string, counts *inforce.Transitions) rule.Env {

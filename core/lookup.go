@@ -47,11 +47,11 @@ func (g *registry) getOrAdd(name string) *resource {
 // forced or released since these were made.
 func (g *registry) applyForcedStates(rules []*inforce.State) {
 	for _, s := range rules {
-		if !s.IsOwn() {
+		if s.Own == nil {
 			continue
 		}
 		g.swapMu.Lock()
-		limiter, ok := s.Limiter.Limiter.(rule.Controllable)
+		limiter, ok := s.Own.Limiter.Limiter.(rule.Controllable)
 		g.swapMu.Unlock()
 		if ok {
 			s.Rule.ApplyForced([]rule.Controllable{limiter}, g.env.clock.Now)

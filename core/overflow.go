@@ -75,9 +75,8 @@ func (g *registry) newOverflowResource(name string, patterns *inforce.Patterns) 
 	r.Evicted.Store(true) // a call that passes looks whether the name has a resource by now
 	p := g.limiters.planner(name, patterns.Switches)
 	patterns.Matching(name, func(of *inforce.PatternRule) {
-		state := &inforce.State{Rule: of.Rule, Version: of.Version, Limiter: of.Limiter}
-		state.Refusals = call.NewRefusals(name, of.Version, of.Tally)
-		p.Add(of.Version, state, of.Limiter, of.Target)
+		state := &inforce.State{Rule: of.Rule, Refusals: call.NewRefusals(name, &of.Rule.Key, of.Version, of.Tally)}
+		p.Add(of.Version, state, of.Limiter, &of.Target)
 	})
 	r.plan.Store(p.Plan(0))
 	return r
@@ -90,8 +89,12 @@ func (g *registry) newResourceFor(name string, patterns *inforce.Patterns, now c
 	p := g.limiters.planner(r.Name, patterns.Switches)
 	env := limiterEnv{g.limiters, patterns.Version, now}
 	patterns.Matching(name, func(of *inforce.PatternRule) {
-		state := env.newState(of.Rule, of.Version, of.Limiter, r)
-		p.Add(of.Version, state, state.Limiter, of.Target)
+		state := env.newState(of.Rule, of.Version, r)
+		limiter := of.Limiter
+		if state.Own != nil {
+			limiter = state.Own.Limiter
+		}
+		p.Add(of.Version, state, limiter, &of.Target)
 	})
 	if len(p.States) > 0 {
 		r.states = p.States
@@ -108,20 +111,23 @@ func (g *registry) inherit(r *resource, patterns *inforce.Patterns, now clock.In
 		for patterns.Rules[i].Rule != state.Rule {
 			i++
 		}
-		if own, ok := state.Limiter.Limiter.(optional.Inheritor); ok && state.IsOwn() {
+		if state.Own == nil {
+			continue
+		}
+		if own, ok := state.Own.Limiter.Limiter.(optional.Inheritor); ok {
 			own.Inherit(patterns.Rules[i].Limiter.Limiter, now)
 		}
 	}
 }
 
 // newState returns the state of a version of a rule for a resource that the rule did
-// not apply to before. shared is the limiter of a rule that has one for all.
-func (l limiterEnv) newState(a *inforce.Rule, version rule.Rule, shared call.VersionedLimiter, r *resource) *inforce.State {
-	s := &inforce.State{Rule: a, Version: version, Limiter: shared, Transitions: a.Transitions, Before: r.node.Calls()}
-	if s.IsOwn() {
-		s.Transitions = inforce.NewTransitions(version)
-		s.Limiter = l.newLimiter(a, version, r.Name, s.Transitions)
+// not apply to before.
+func (l limiterEnv) newState(a *inforce.Rule, version rule.Rule, r *resource) *inforce.State {
+	s := inforce.NewState(a, r.node.Calls())
+	if own := s.Own; own != nil {
+		own.Version, own.Transitions = version, inforce.NewTransitions(version)
+		own.Limiter = l.newLimiter(a, version, r.Name, own.Transitions)
 	}
-	s.Refusals = call.NewTalliedRefusals(&r.node, r.Name, version)
+	s.Refusals = call.NewTalliedRefusals(&r.node, r.Name, &a.Key, version)
 	return s
 }

@@ -62,7 +62,7 @@ func (e *Engine) resolve(changes []ruleset.Change, now clock.Instant) *ruleChang
 		case present.CountsLike(&target):
 			c.changed++
 			before, hadNeeds := present.Version, present.Needs
-			if !present.Evidence.Load().IsOf(change.To) {
+			if !present.Evidence.Load().IsOf(change.To, &target) {
 				present.Evidence.Store(call.NewEvidence(change.To))
 			}
 			present.SetVersion(change.To.Uncompiled(), &target, e.exempt)

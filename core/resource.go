@@ -119,7 +119,7 @@ func firstNumber(name string) uint64 {
 // isIdle says whether nothing is lost when the resource is forgotten and its name comes
 // again. The caller holds registry.swapMu.
 func (r *resource) isIdle(now clock.Instant) bool {
-	return r.node.Idle(now) && !slices.ContainsFunc(r.states, func(s *inforce.State) bool { return s.IsOwn() && !s.Limiter.Idle(now) })
+	return r.node.Idle(now) && !slices.ContainsFunc(r.states, func(s *inforce.State) bool { return s.Own != nil && !s.Own.Limiter.Idle(now) })
 }
 
 // noteMatched takes note of the rules that calls of the resource have matched.

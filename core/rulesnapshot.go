@@ -81,7 +81,7 @@ func snapshotOf(p *inforce.Planned, now clock.Instant) RuleSnapshot {
 	}
 	s := identityOf(p)
 	s.Status = status
-	for _, t := range p.State.Transitions.Snapshot() {
+	for _, t := range p.State.Transitions().Snapshot() {
 		s.Transitions = append(s.Transitions, Transition(t))
 	}
 	return s

@@ -164,7 +164,7 @@ func (e *Engine) forcedRules(include func(*inforce.Rule) bool) (list []forcedRul
 	for _, r := range append(g.table.All(), g.overflowResource) {
 		for _, s := range r.states {
 			if i, ok := own[s.Rule]; ok {
-				list[i].limiters = append(list[i].limiters, s.Limiter.Limiter.(rule.Controllable))
+				list[i].limiters = append(list[i].limiters, s.Own.Limiter.Limiter.(rule.Controllable))
 			}
 		}
 	}

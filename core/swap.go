@@ -1,6 +1,7 @@
 package core
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/penstock-go/penstock/clock"
@@ -57,7 +58,7 @@ func (e *Engine) apply(c *ruleChange) limiterChanges {
 	g.swapMu.Lock()
 	defer g.swapMu.Unlock()
 	s := swap{
-		ruleChange: c, registry: g, matching: e.rules.patterns,
+		ruleChange: c, registry: g, matching: e.rules.patterns, planner: g.limiters.planner("", cmp.Or(c.switches, g.switches())),
 		affected: make([]*resource, 0, len(c.leaving)+len(c.entering)+len(c.updated)),
 	}
 	s.activate = make([]rule.Activator, 0, len(c.entering)+len(c.updated))
@@ -231,14 +232,6 @@ func (s *swap) affects(r *resource) bool {
 	return len(s.places) > 0 || slices.ContainsFunc(s.switched, func(of inforce.Scope) bool { return concerns(of, r) })
 }
 
-// switchedNow returns what is switched from the coming generation on.
-func (s *swap) switchedNow() *inforce.Switches {
-	if s.switches != nil {
-		return s.switches
-	}
-	return s.registry.overflow.patterns.Load().Switches
-}
-
 // makePlans makes the plans of the resources that were marked since the last time.
 func (s *swap) makePlans() {
 	for ; s.planned < len(s.affected); s.planned++ {
@@ -254,7 +247,7 @@ func (s *swap) nextPatterns() *inforce.Patterns {
 	if !s.hasPatterns() {
 		return s.registry.overflow.patterns.Load()
 	}
-	return inforce.NewPatterns(s.registry.overflowResource.states, s.index, s.version, s.switchedNow())
+	return inforce.NewPatterns(s.registry.overflowResource.states, s.index, s.version, s.planner.Switches)
 }
 
 // finish moves the engine on to the coming generation, unless names were added that the
@@ -284,23 +277,24 @@ func (s *swap) finish(patterns *inforce.Patterns) bool {
 // plan makes the plan of a resource and notes which limiters begin and end with it.
 func (s *swap) plan(r *resource) *inforce.Plan {
 	p := &s.planner
-	p.Begin(s.registry.limiters.planner(r.Name, s.switchedNow()))
+	p.Begin(r.Name)
 	states := r.states
 	for _, a := range s.rulesFor(r) {
 		var state *inforce.State
 		state, states = s.takeState(states, a)
-		switch {
-		case state == nil:
-			state = s.env().newState(a, a.Version, a.Shared, r)
-			if state.IsOwn() {
-				s.activateLimiter(state.Limiter)
+		if state == nil {
+			state = s.env().newState(a, a.Version, r)
+			if state.Own != nil {
+				s.activateLimiter(state.Own.Limiter)
 			}
-		case !state.IsOwn():
-			state.Update(a.Version, a.Shared)
-		case state.Version != a.Version:
-			state.Update(a.Version, s.nextLimiter(a, r.Name, state.Transitions, state.Limiter))
+		} else {
+			state.Update(a.Version)
+			if own := state.Own; own != nil && own.Version != a.Version {
+				own.Version, own.Limiter = a.Version, s.nextLimiter(a, r.Name, own.Transitions, own.Limiter)
+			}
 		}
-		p.Add(a.Version, state, state.Limiter, a.Target())
+		target := a.Target()
+		p.Add(a.Version, state, state.Limiter(), &target)
 	}
 	if r.attached != nil {
 		for _, a := range r.attached.counts {
@@ -318,7 +312,7 @@ func (s *swap) plan(r *resource) *inforce.Plan {
 // are of rules that do not apply any more: both are by kind and name.
 func (s *swap) takeState(states []*inforce.State, a *inforce.Rule) (state *inforce.State, rest []*inforce.State) {
 	at := 0
-	for at < len(states) && inforce.ByKey(states[at].Rule, a) < 0 {
+	for at < len(states) && states[at].Rule != a && inforce.ByKey(states[at].Rule, a) < 0 {
 		at++
 	}
 	end := at
@@ -332,8 +326,8 @@ func (s *swap) takeState(states []*inforce.State, a *inforce.Rule) (state *infor
 // retireStates notes that the resource's own limiters of some states end.
 func (s *swap) retireStates(states []*inforce.State) {
 	for _, state := range states {
-		if state.IsOwn() {
-			s.retireLimiter(state.Limiter)
+		if state.Own != nil {
+			s.retireLimiter(state.Own.Limiter)
 		}
 	}
 }
@@ -347,7 +341,9 @@ func (s *swap) rulesFor(r *resource) []*inforce.Rule {
 	if r.attached != nil {
 		s.apply = append(s.apply, r.attached.guards...)
 	}
-	s.places = s.index.Append(s.places[:0], r.Name)
+	if s.places = s.places[:0]; len(s.matching) > 0 {
+		s.places = s.index.Append(s.places, r.Name)
+	}
 	for _, place := range s.places {
 		if a := s.matching[place]; r.Name != a.Related && !a.Exceptions.Include(r.Name) {
 			s.apply = append(s.apply, a)

@@ -106,7 +106,10 @@ func (g *registry) evict(r *resource, now clock.Instant) bool {
 	r.Gone.Store(true)
 	r.noteMatched()
 	for _, s := range r.states {
-		if limiter, ok := s.Limiter.Limiter.(rule.Retirer); ok && s.IsOwn() {
+		if s.Own == nil {
+			continue
+		}
+		if limiter, ok := s.Own.Limiter.Limiter.(rule.Retirer); ok {
 			g.sweep.retired = append(g.sweep.retired, limiter)
 		}
 	}

@@ -130,7 +130,7 @@ func (e *Engine) limitersOf(key rule.Key) (of rule.Rule, list []namedLimiter, er
 	for _, r := range append(g.table.All(), g.overflowResource) {
 		for _, s := range r.states {
 			if s.Rule == a {
-				list = append(list, namedLimiter{r.Name, s.Limiter.Limiter})
+				list = append(list, namedLimiter{r.Name, s.Own.Limiter.Limiter})
 			}
 		}
 	}

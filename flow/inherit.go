@@ -23,7 +23,7 @@ func (w *window) copyCounts(shared *window, now clock.Instant) {
 	bucket := shared.counts.OpenBucket()
 	w.counts.Copy(&shared.counts)
 	w.counted, w.carry = shared.counted, shared.carry
-	w.log, w.restored, w.restoredOpen, w.shaped = shared.log.clone(), shared.restored, shared.restoredOpen, shared.shaped
+	w.log, w.shaped = shared.log.clone(), shared.shaped
 	shared.open(r, bucket)
 
 	w.warming = newWindowWarming(r, r.bucketStart(bucket))

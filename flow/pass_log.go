@@ -25,6 +25,10 @@ type passLog struct {
 	reach   time.Duration // how far it goes back: as far as any shape of the rule so far needs
 	most    int           // entries, before it is compacted; 0 for minLog
 	since   clock.Instant // everything that passed from then on is in it
+
+	// Of a window:
+	restored     int64 // the bucket that was open when it was last filled from the log
+	restoredOpen int64 // tokens of that bucket that are in the log
 }
 
 // logEntry is some tokens that passed no later than at that instant.

@@ -52,7 +52,7 @@ func (w *window) restore(r *compiledRule, opened int64) {
 	for _, entry := range w.log.entries {
 		w.counts.Put(r.bucketOf(entry.at), entry.tokens)
 	}
-	w.restored, w.restoredOpen, w.shaped = opened, w.counts.TakenIn(opened), r.version
+	w.log.restored, w.log.restoredOpen, w.shaped = opened, w.counts.TakenIn(opened), r.version
 	w.counted = w.counts.Close()
 }
 
@@ -66,18 +66,18 @@ func (w *window) logHeld(r *compiledRule, now clock.Instant) {
 // beginLog starts a log of what leaves the window from now on.
 func (w *window) beginLog(r *compiledRule) {
 	if w.log == nil {
-		w.log = &passLog{reach: r.reach(), since: r.bucketStart(w.counts.OpenBucket() - int64(r.span) + 1)}
-		w.restored = never
+		since := r.bucketStart(w.counts.OpenBucket() - int64(r.span) + 1)
+		w.log = &passLog{reach: r.reach(), since: since, restored: never}
 	}
 }
 
 // logBuckets logs what was counted from the first to the last bucket, up to an instant.
 // What was restored is in the log already.
 func (w *window) logBuckets(r *compiledRule, first, last int64, until clock.Instant) {
-	for bucket := max(first, w.restored); bucket <= last; bucket++ {
+	for bucket := max(first, w.log.restored); bucket <= last; bucket++ {
 		tokens := w.counts.TakenIn(bucket)
-		if bucket == w.restored {
-			tokens -= w.restoredOpen
+		if bucket == w.log.restored {
+			tokens -= w.log.restoredOpen
 		}
 		if tokens > 0 {
 			w.log.add(min(r.bucketEnd(bucket), until), tokens)
@@ -107,8 +107,8 @@ func (w *window) giveBackLogged(r *compiledRule, passed clock.Instant, n int64) 
 	if !ok {
 		return
 	}
-	if in == w.restored {
-		w.restoredOpen -= returned
+	if in == w.log.restored {
+		w.log.restoredOpen -= returned
 	}
 	if in < w.counts.OpenBucket() { // close does it for the open one
 		w.carry.refund(in, r.span, returned)

@@ -76,10 +76,6 @@ type Rule struct {
 	// though they match. At most [rule.MaxExcept]. Match only.
 	Except rule.Strings
 
-	// Shared makes all resources that match share one limit, rather than each having its
-	// own. It is "perResource: false" in documents. Match only.
-	Shared bool
-
 	// Limit is how many tokens may pass in one window; of a [Prepaid] rule, in all. A call takes one token
 	// unless it says otherwise. It may be fractional: 2.5 lets 5 calls through
 	// in 2 windows, 0.5 one in 2 windows. 0 blocks all. At most [MaxLimit].
@@ -195,6 +191,10 @@ type Rule struct {
 	// Overdraft lets a call go at once, whatever it takes, when nothing is owed;
 	// the calls after it pay. Token bucket only; one that warms up always does.
 	Overdraft bool
+
+	// Shared makes all resources that match share one limit, rather than each having its
+	// own. It is "perResource: false" in documents. Match only.
+	Shared bool
 
 	// Shadow makes the rule decide and count, but let every call through.
 	Shadow bool

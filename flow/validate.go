@@ -34,9 +34,11 @@ func validate(r *Rule) []rule.Fault {
 	}
 	r.validateRelated(&f)
 	r.validateFleet(&f)
-	settings.ValidateOnExceed(&f, r.OnExceed, r.waits())
-	settings.ValidateCounts(&f, r.Counts, r.keepsTokens())
-	settings.ValidateWarnAt(&f, r.WarnAt, r.hidesUse())
+	if r.OnExceed != "" || r.Counts != "" || r.WarnAt != 0 {
+		settings.ValidateOnExceed(&f, r.OnExceed, r.waits())
+		settings.ValidateCounts(&f, r.Counts, r.keepsTokens())
+		settings.ValidateWarnAt(&f, r.WarnAt, r.hidesUse())
+	}
 	return f
 }
 

@@ -37,11 +37,9 @@ type window struct {
 	counted  int64   // tokens of the open bucket that warming has counted
 
 	// Of a rule that has changed its shape:
-	log          *passLog    // nil if there is nothing to remember
-	restored     int64       // the bucket that was open when the window was last filled from the log
-	restoredOpen int64       // tokens of that bucket that are in the log
-	shaped       uint64      // the version of the rule that it was filled for
-	before       predecessor // to take over from, with the first call; else nil
+	log    *passLog    // nil if there is nothing to remember
+	shaped uint64      // the version of the rule that it was last filled for from the log
+	before predecessor // to take over from, with the first call; else nil
 }
 
 // newWindow returns an empty window, cold if the rule warms up.

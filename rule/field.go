@@ -29,6 +29,8 @@ type Field[R any] struct {
 	check func(*R) (fault string) // judges what the rule itself leaves open; nil when that is nothing
 	reset func(*R)                // as if it had been left out
 	equal func(a, b *R) bool
+
+	isCommon bool // it is one of the fields of Common that are text
 }
 
 // TextField is a field of text that is written to logs and metrics, such as a name.
@@ -177,6 +179,9 @@ func TargetFields[R any](at func(*R) Common) []Field[R] {
 			NotZero("name what the rule is not for, or remove the field").
 			Says("names or patterns of resources that match, but that the rule is not for").Otherwise("none"))
 	}
+	for i := range list {
+		list[i].isCommon = true
+	}
 	return append(list, invertedField("perResource", func(r *R) *bool { return at(r).Shared }).Given("match").
 		Says("false: all resources that match share one limit"))
 }
@@ -184,9 +189,11 @@ func TargetFields[R any](at func(*R) Common) []Field[R] {
 // ScopeFields returns the fields origin and shadow, with which the list of a kind
 // ends.
 func ScopeFields[R any](at func(*R) Common) []Field[R] {
+	origin := TextField("origin", func(r *R) *string { return at(r).Origin }).
+		Says("only calls of this caller; other: of callers that no rule names").Otherwise("all calls")
+	origin.isCommon = true
 	return []Field[R]{
-		TextField("origin", func(r *R) *string { return at(r).Origin }).
-			Says("only calls of this caller; other: of callers that no rule names").Otherwise("all calls"),
+		origin,
 		BooleanField("shadow", func(r *R) *bool { return at(r).Shadow }).
 			Says("decide and count, but let every call through"),
 	}

@@ -103,15 +103,15 @@ type Rule interface {
 // once is in its first 64 bytes, with the name and the resource, as which rules begin.
 type typedRule[R comparable] struct {
 	of       *Type[R]
-	compiled atomic.Pointer[any]
-	complete bool // what was left out is filled in
+	compiled atomic.Value // what the kind compiles of it, see compile
 	traits
 	rule R
 }
 
 // traits are what is known of a rule, so that it need not be asked for again. The zero value knows nothing.
 type traits struct {
-	known     bool
+	complete  bool // what was left out is filled in
+	learned   bool // the rest of the traits is known
 	plain     bool // the target has a name and a resource, and nothing else
 	keyless   bool // it looks at no attributes
 	noSignals bool // it reads none, hints included
@@ -120,16 +120,23 @@ type traits struct {
 	counts    bool // not all calls
 }
 
-// learn finds the traits of a rule that will not change any more.
+// learn finds the traits of a rule that is complete and will not change any more.
 func (r *typedRule[R]) learn() {
-	t := r.Target()
+	t := r.of.spec.Common(&r.rule).target()
 	r.traits = traits{
-		known:     true,
-		plain:     t == Target{Name: t.Name, Resource: t.Resource},
+		complete:  true,
+		plain:     t.isPlain(),
 		keyless:   len(r.Attributes()) == 0,
 		noSignals: len(r.Signals())+len(r.Hints()) == 0,
 		fleet:     r.Fleet(), demotes: r.Demotes(), counts: r.Counts() != "",
 	}
+	r.learned = true
+}
+
+// edit returns the rule to be changed, of which nothing is known any more then.
+func (r *typedRule[R]) edit() *R {
+	r.traits = traits{}
+	return &r.rule
 }
 
 func (r *typedRule[R]) Type() Definition { return r.of }
@@ -177,7 +184,7 @@ func (r *typedRule[R]) Hints() []Signal {
 }
 
 func (r *typedRule[R]) Fleet() bool {
-	if r.known {
+	if r.learned {
 		return r.fleet
 	}
 	return r.of.spec.Fleet != nil && r.of.spec.Fleet(&r.rule)
@@ -188,14 +195,14 @@ func (r *typedRule[R]) Places() bool {
 }
 
 func (r *typedRule[R]) Demotes() bool {
-	if r.known {
+	if r.learned {
 		return r.demotes
 	}
 	return r.of.spec.Demotes != nil && r.of.spec.Demotes(&r.rule)
 }
 
 func (r *typedRule[R]) Counts() Counts {
-	if r.of.spec.Counts == nil || r.known && !r.counts {
+	if r.of.spec.Counts == nil || r.learned && !r.counts {
 		return ""
 	}
 	if counts := r.of.spec.Counts(&r.rule); counts != CountsCalls {
@@ -242,7 +249,7 @@ func (r *typedRule[R]) Equal(other Rule) bool {
 func (r *typedRule[R]) WithDefaults() Rule { return r.of.Complete(r.rule) }
 
 func (r *typedRule[R]) Clone() Rule {
-	return &typedRule[R]{of: r.of, rule: r.rule, complete: r.complete, traits: r.traits}
+	return &typedRule[R]{of: r.of, rule: r.rule, traits: r.traits}
 }
 
 func (r *typedRule[R]) Uncompiled() Rule {
@@ -263,24 +270,19 @@ func (r *typedRule[R]) Faults() []Fault {
 func (r *typedRule[R]) Get(path string) Value { return r.of.field(path).write(&r.rule) }
 
 func (r *typedRule[R]) Set(path string, value Value) (fault string) {
-	r.complete, r.traits = false, traits{}
-	return r.of.field(path).read(&r.rule, value)
+	return r.of.field(path).read(r.edit(), value)
 }
 
 func (r *typedRule[R]) SetFormer(path string, value Value) (fault string) {
-	r.complete, r.traits = false, traits{}
 	for _, f := range r.of.spec.Former {
 		if f.Path == path {
-			return f.Read(&r.rule, value)
+			return f.Read(r.edit(), value)
 		}
 	}
 	return ""
 }
 
-func (r *typedRule[R]) Reset(path string) {
-	r.complete, r.traits = false, traits{}
-	r.of.field(path).reset(&r.rule)
-}
+func (r *typedRule[R]) Reset(path string) { r.of.field(path).reset(r.edit()) }
 
 func (r *typedRule[R]) SameField(path string, other Rule) bool {
 	same, ok := other.(*typedRule[R])
@@ -293,13 +295,10 @@ func (r *typedRule[R]) compile(version uint64) any {
 		return nil
 	}
 	if compiled := r.compiled.Load(); compiled != nil {
-		return *compiled
+		return compiled
 	}
-	compiled := r.of.spec.Compile(&r.rule, version)
-	if !r.compiled.CompareAndSwap(nil, &compiled) { // another goroutine was quicker
-		return *r.compiled.Load()
-	}
-	return compiled
+	r.compiled.CompareAndSwap(nil, r.of.spec.Compile(&r.rule, version)) // unless another goroutine was quicker
+	return r.compiled.Load()
 }
 
 func (r *typedRule[R]) NewLimiter(env Env) Limiter {

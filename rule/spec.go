@@ -94,8 +94,8 @@ type Spec[R comparable] struct {
 	Ends func(*R) time.Time
 
 	// Compile returns what all limiters of one version of a rule have in common, for
-	// [Env.Compiled]. It is called once for each version, however many limiters that has. nil for kinds
-	// that compile nothing.
+	// [Env.Compiled], not nil. It is called once for each version, however many limiters that has. nil for
+	// kinds that compile nothing.
 	Compile func(rule *R, version uint64) any
 
 	// New returns the limiter of a rule, which is valid and complete, on a resource
@@ -134,6 +134,7 @@ type Example[R any] struct {
 type Type[R comparable] struct {
 	spec    Spec[R]
 	checked []*Field[R] // those that have a check
+	own     []*Field[R] // of these those that are not of Common
 	fields  []FieldInfo
 	former  []FormerInfo
 }
@@ -156,6 +157,9 @@ func Define[R comparable](spec Spec[R]) *Type[R] {
 	for i, f := range spec.Fields {
 		if f.check != nil {
 			t.checked = append(t.checked, &spec.Fields[i])
+			if !f.isCommon {
+				t.own = append(t.own, &spec.Fields[i])
+			}
 		}
 		t.fields = append(t.fields, FieldInfo{f.Path, f.About, f.Default, f.Missing, f.Instead, f.Needs})
 	}
@@ -263,7 +267,7 @@ func (t *Type[R]) Complete(rule R) Rule {
 
 // completeTo makes a rule, of which nothing was compiled, that of the kind with its defaults filled in.
 func (t *Type[R]) completeTo(r *typedRule[R], rule *R) {
-	r.of, r.rule, r.complete = t, *rule, true
+	r.of, r.traits, r.rule = t, traits{complete: true}, *rule
 	t.spec.Common(&r.rule).SetName()
 	if t.spec.Defaults != nil {
 		t.spec.Defaults(&r.rule)
@@ -330,7 +334,11 @@ func (t *Type[R]) faults(given, complete *R) []Fault {
 	if t.spec.Validate != nil {
 		faults = append(faults, t.spec.Validate(complete)...)
 	}
-	for _, f := range t.checked {
+	checked := t.own
+	if !t.spec.Common(given).isVisible() { // as most are, of which the fields need not be looked at one by one
+		checked = t.checked
+	}
+	for _, f := range checked {
 		message := f.check(given)
 		if message == "" || slices.ContainsFunc(faults, func(fault Fault) bool { return fault.Field == f.Path }) {
 			continue

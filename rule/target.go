@@ -61,6 +61,11 @@ func (t Target) CountsLike(other Target) bool {
 	return t.Resource == other.Resource && t.Match == other.Match && t.Shared == other.Shared && t.Related == other.Related
 }
 
+// isPlain says whether the target has a name and a resource, and nothing else.
+func (t *Target) isPlain() bool {
+	return t.Match == "" && t.Except == Strings{} && !t.Shared && t.Origin == "" && !t.Shadow && t.Related == ""
+}
+
 // Common are the fields that rules of every kind have, as pointers into a rule.
 type Common struct {
 	Name, Resource, Match *string
@@ -82,6 +87,16 @@ func (c Common) target() Target {
 		t.Except = *c.Except
 	}
 	return t
+}
+
+// isVisible says whether the texts have only characters of ASCII that can be seen, and there are no exceptions.
+func (c Common) isVisible() bool {
+	for _, text := range [...]*string{c.Name, c.Resource, c.Match, c.Origin} {
+		if len(*text) > MaxNameLength || !isVisible(*text) {
+			return false
+		}
+	}
+	return c.Except == nil || *c.Except == Strings{}
 }
 
 // SetName fills in the name of a rule that leaves it out: the resource or the pattern.
@@ -160,6 +175,9 @@ func CheckName(name string) string {
 	if len(name) > MaxNameLength {
 		return fmt.Sprintf("is %d bytes long: the most is %d", len(name), MaxNameLength)
 	}
+	if isVisible(name) {
+		return ""
+	}
 	for _, r := range name {
 		switch {
 		case r == utf8.RuneError:
@@ -169,6 +187,16 @@ func CheckName(name string) string {
 		}
 	}
 	return ""
+}
+
+// isVisible says whether a name has only characters of ASCII that can be seen, and spaces, as most names have.
+func isVisible(name string) bool {
+	for i := range len(name) {
+		if c := name[i]; c < ' ' || c > '~' {
+			return false
+		}
+	}
+	return true
 }
 
 // IsInvisible tells characters that can hide in a text or break its lines: controls,

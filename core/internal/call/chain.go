@@ -17,7 +17,7 @@ import (
 // A chain never changes, except that it notes that it was used, and what refused last. The zero value
 // lets all calls pass.
 type Chain struct {
-	PassedRules
+	*Details // nil of a chain with none of these
 
 	IsEmpty     bool         // there are no rules, and no observer of calls
 	IsOneStep   bool         // there is nothing but one step, which has one key at the most and injects no faults
@@ -28,8 +28,8 @@ type Chain struct {
 	decidesLast bool         // from forecasts on there are several, for none of which calls wait
 	refusedLast atomic.Int32 // if decidesLast: the step, counted from 1, that refused last
 
-	Steps    []Step
-	*Details // nil of a chain with none of these
+	Steps []Step
+	PassedRules
 }
 
 // Details is what few chains have: it is apart, since ten thousand resources may have a chain each.
@@ -37,7 +37,16 @@ type Details struct {
 	shadows      []Step
 	counters     []optional.PassCounter // of rules on other resources that count the passes
 	recordedKeys []*recorder.Key        // attributes of calls that are recorded
+	prefetching  *KeyedStep             // the first step with a prefetcher; nil if there is none
 	Named        *NamedOrigin           // nil unless the chain is for one origin
+}
+
+// Prefetching returns the first step with a prefetcher; nil if there is none.
+func (d *Details) Prefetching() *KeyedStep {
+	if d == nil {
+		return nil
+	}
+	return d.prefetching
 }
 
 // HasShadows says whether there are shadow rules.
@@ -147,6 +156,10 @@ func (c *Chain) Finish(observed bool) {
 	c.Extras.Passed = &c.PassedRules
 	if keys := c.keysToRecord(); len(keys) > 0 {
 		c.ensureDetails().recordedKeys = keys
+	}
+	first := slices.IndexFunc(c.Steps, func(s Step) bool { return s.Keyed != nil && s.Keyed.prefetcher != nil })
+	if first >= 0 {
+		c.ensureDetails().prefetching = c.Steps[first].Keyed
 	}
 }
 
@@ -271,27 +284,16 @@ func (c *Chain) endPending(before int) {
 // negative, that it does not wait any longer.
 func (c *Chain) Promise(from int, n int32) {
 	for i := max(from+1, c.Forecasts()); i < len(c.Steps); i++ {
-		if s := &c.Steps[i]; s.promised != nil {
-			s.promised.Add(int64(n))
+		if s := &c.Steps[i]; s.promises {
+			s.Refusals.Tally.promised.Add(int64(n))
 		}
 	}
 }
 
-// Prefetching returns that of the first step with a prefetcher; nil if there is none.
-func (c *Chain) Prefetching() *KeyedStep {
+// IndexOf returns the step of a series of limiters; -1 if there is none.
+func (c *Chain) IndexOf(series uint64) int {
 	for i := range c.Steps {
-		if k := c.Steps[i].Keyed; k != nil && k.prefetcher != nil {
-			return k
-		}
-	}
-	return nil
-}
-
-// IndexOf returns the step of a limiter, by the first of its versions; -1 if there is
-// none.
-func (c *Chain) IndexOf(first rule.Limiter) int {
-	for i := range c.Steps {
-		if c.Steps[i].First == first {
+		if c.Steps[i].Series == series {
 			return i
 		}
 	}

@@ -24,7 +24,8 @@ type attributeEvidence struct{ found, lacking atomic.Bool }
 
 // NewEvidence returns that of a rule; nil if nothing can be missing.
 func NewEvidence(r rule.Rule) *Evidence {
-	origin, keys := originFor(r), r.Attributes()
+	target := r.Target()
+	origin, keys := originFor(&target), r.Attributes()
 	if origin == "" && len(keys) == 0 {
 		return nil
 	}
@@ -32,19 +33,19 @@ func NewEvidence(r rule.Rule) *Evidence {
 }
 
 // originFor returns the one origin that a rule is for; "" if it is not for one.
-func originFor(r rule.Rule) string {
-	if origin := r.Target().Origin; origin != rule.OtherOrigins {
-		return origin
+func originFor(target *rule.Target) string {
+	if target.Origin == rule.OtherOrigins {
+		return ""
 	}
-	return ""
+	return target.Origin
 }
 
-// IsOf says whether the evidence is about the origin and the attributes of a version.
-func (e *Evidence) IsOf(r rule.Rule) bool {
+// IsOf says whether the evidence is about the origin and the attributes of a version, which has a target.
+func (e *Evidence) IsOf(r rule.Rule, target *rule.Target) bool {
 	if e == nil {
-		return originFor(r) == "" && len(r.Attributes()) == 0
+		return originFor(target) == "" && len(r.Attributes()) == 0
 	}
-	return e.origin == originFor(r) && slices.Equal(e.keys, r.Attributes())
+	return e.origin == originFor(target) && slices.Equal(e.keys, r.Attributes())
 }
 
 // note takes note of whether a call had the attribute of the key with index i. A nil

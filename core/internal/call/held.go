@@ -33,23 +33,23 @@ func (h *HeldTickets) Follow(q *Request, opts []Option, c *Chain) {
 	}
 	before := *h
 	h.Chain, h.slots = c, make([]heldTicket, len(c.Steps))
-	held := make(map[rule.Limiter]heldTicket, len(before.slots)) // by the first version
+	held := make(map[uint64]heldTicket, len(before.slots)) // by the series of the limiter
 	for i, slot := range before.slots {
 		if slot.limiter != nil {
-			held[before.Chain.Steps[i].First] = slot
+			held[before.Chain.Steps[i].Series] = slot
 		}
 	}
 	for i := range c.Steps {
 		s := &c.Steps[i]
-		slot, isHeld := held[s.First]
+		slot, isHeld := held[s.Series]
 		isHeld = isHeld && slot.demotes == s.demotes
 		if isHeld && (s.demotes || s.queue != nil && (slot.limiter == s.Limiter || s.retryAfter(q, opts) != rule.Never)) {
 			h.slots[i] = slot
-			delete(held, s.First)
+			delete(held, s.Series)
 		}
 	}
 	for i := range before.slots {
-		if _, isGone := held[before.Chain.Steps[i].First]; !isGone {
+		if _, isGone := held[before.Chain.Steps[i].Series]; !isGone {
 			before.slots[i] = heldTicket{}
 		}
 	}

@@ -15,17 +15,18 @@ type Tally struct {
 	Refused     leap.Refusals
 	WouldRefuse atomic.Uint64
 	Demoted     atomic.Uint64 // calls, or that would have been if the rule were no shadow
+	promised    atomic.Int64  // tokens that calls will take which wait for other rules
 }
 
 // NewTalliedRefusals returns the refusals of the first version of a rule on a resource, with a tally of their own that is
 // counted in a node. Both are one object, since every resource with a rule has them.
-func NewTalliedRefusals(of *leap.Node, resource string, version rule.Rule) *Refusals {
+func NewTalliedRefusals(of *leap.Node, resource string, key *rule.Key, version rule.Rule) *Refusals {
 	made := new(struct {
 		refusals Refusals
 		tally    Tally
 	})
 	made.tally.Refused = of.Refusals()
-	made.refusals.init(resource, version, &made.tally)
+	made.refusals.init(resource, key, version, &made.tally)
 	return &made.refusals
 }
 
@@ -53,7 +54,7 @@ type Refusal struct {
 // so that refusing allocates nothing once that error was made.
 type Refusals struct {
 	Resource string
-	Key      rule.Key
+	Key      *rule.Key // of the rule, which never changes
 	reason   rule.Reason
 	demotees bool     // of calls that another rule had demoted
 	answers  *answers // nil unless the rule has answers of its own
@@ -73,7 +74,7 @@ func (r *Refusals) Named() recorder.Rule {
 	if r == nil {
 		return recorder.Rule{}
 	}
-	return recorder.Rule{Place: &r.recorded, Key: &r.Key}
+	return recorder.Rule{Place: &r.recorded, Key: r.Key}
 }
 
 // OfDemoted returns the refusals of calls that another rule had demoted before.
@@ -114,14 +115,14 @@ type madeRefusals [1 << cacheBits]atomic.Pointer[Refusal]
 
 // NewRefusals returns the refusals of a version of a rule on a resource, counted in a tally
 // that all versions share.
-func NewRefusals(resource string, of rule.Rule, counted *Tally) *Refusals {
+func NewRefusals(resource string, key *rule.Key, of rule.Rule, counted *Tally) *Refusals {
 	r := new(Refusals)
-	r.init(resource, of, counted)
+	r.init(resource, key, of, counted)
 	return r
 }
 
-func (r *Refusals) init(resource string, of rule.Rule, counted *Tally) {
-	r.Resource, r.Key, r.reason, r.answers, r.Tally = resource, of.Key(), of.Type().Reason(), answersOf(of), counted
+func (r *Refusals) init(resource string, key *rule.Key, of rule.Rule, counted *Tally) {
+	r.Resource, r.Key, r.reason, r.answers, r.Tally = resource, key, of.Type().Reason(), answersOf(of), counted
 }
 
 // AreOf says whether calls that a version of the rule refuses get the same answers.

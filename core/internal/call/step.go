@@ -15,17 +15,17 @@ import (
 // once, when the chain is made.
 type Step struct {
 	Limiter     rule.Limiter
-	First       rule.Limiter    // of its versions, see VersionedLimiter
+	Series      uint64          // of its versions, see VersionedLimiter
 	queue       rule.Queue      // nil if calls cannot wait
 	Forecaster  rule.Forecaster // nil if it knows nothing of later calls
 	Keyed       *KeyedStep      // nil if the rule looks at no attribute
 	Pending     *PendingCalls   // of a forecaster's limit that several resources take from; else nil
-	promised    *atomic.Int64   // tokens that calls which wait will take, see Chain.Promise; nil if none are
-	Decides     time.Duration   // how long calls with NoWait wait for its decision, see optional.Decider
 	mayGiveBack bool            // it has pending, and rules are asked after it
 	Denies      bool            // its reason is Denied: a call that it refuses cannot pass later either
 	demotes     bool            // it demotes calls in place of refusing them
 	counts      countedCalls    // that take tokens of it
+	promises    bool            // calls which wait for other rules will take tokens of it, see Chain.Promise
+	decides     bool            // calls with NoWait wait for its decision, see optional.Decider
 	injects     bool            // it injects faults: its waits are delays, which calls with NoWait have too
 	Refusals    *Refusals
 }
@@ -131,7 +131,15 @@ func (s *Step) askComposite(q *Request, opts []Option) (ticket rule.Ticket, deci
 }
 
 // Waits reports whether a call waits if the step says Wait to it: with NoWait most do not.
-func (s *Step) Waits(q *Request) bool { return !q.NoWait || s.injects || s.Decides > 0 }
+func (s *Step) Waits(q *Request) bool { return !q.NoWait || s.injects || s.decides }
+
+// DecidesWithin returns how long calls with NoWait wait for a decision of the step; 0 if they do not.
+func (s *Step) DecidesWithin() time.Duration {
+	if !s.decides {
+		return 0
+	}
+	return s.queue.(optional.Decider).DecidesWithin()
+}
 
 // Allowed returns the decision, or Block in place of one that the limiter may not return,
 // such as Wait of a limiter that is no queue.
@@ -209,8 +217,8 @@ func (s *Step) refuses(q *Request, at clock.Instant) bool {
 		return false
 	}
 	promised := int64(0)
-	if s.promised != nil {
-		promised = s.promised.Load()
+	if s.promises {
+		promised = s.Refusals.Tally.promised.Load()
 	}
 	_, refused := s.Forecaster.Forecast(q.Call, at, promised)
 	return refused && !s.MayGetBack(q)

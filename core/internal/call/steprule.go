@@ -2,18 +2,16 @@ package call
 
 import (
 	"sync"
-	"sync/atomic"
 
 	"github.com/penstock-go/penstock/internal/optional"
 	"github.com/penstock-go/penstock/rule"
 )
 
 // VersionedLimiter is the limiter of one version of a rule. Versions that go on from
-// each other have the same first one, by which a call recognizes the tickets that it
-// has of any of them.
+// each other have one series, by which a call recognizes the tickets that it has of any of them.
 type VersionedLimiter struct {
 	rule.Limiter
-	First   rule.Limiter
+	Series  uint64        // unique in the engine, from 1
 	Pending *PendingCalls // of a limiter that several resources share; else nil
 }
 
@@ -25,7 +23,6 @@ type StepRule struct {
 	IsRelated bool // it counts the passes of another resource
 	Refusals  *Refusals
 	Evidence  *Evidence
-	Promised  *atomic.Int64 // tokens that calls will take which wait for other rules
 }
 
 // Step returns the step. It looks the interfaces of the limiter up.
@@ -35,7 +32,7 @@ func (of *StepRule) Step() Step {
 		limiter = shared.For(of.Refusals.Resource)
 	}
 	s := Step{
-		Limiter: limiter, First: of.Limiter.First, Keyed: of.keyed(limiter),
+		Limiter: limiter, Series: of.Limiter.Series, Keyed: of.keyed(limiter),
 		Denies: reason == rule.Denied, injects: reason == rule.Injected, Refusals: of.Refusals,
 	}
 	s.demotes, s.counts = of.Version.Demotes(), countedCallsOf(of.Version.Counts())
@@ -43,16 +40,14 @@ func (of *StepRule) Step() Step {
 		s.queue, _ = limiter.(rule.Queue)
 	}
 	if decider, ok := limiter.(optional.Decider); ok && s.queue != nil {
-		s.Decides = decider.DecidesWithin()
+		s.decides = decider.DecidesWithin() > 0
 	}
 	if s.demotes { // it is asked before those that know of later calls
 		return s
 	}
 	if s.Forecaster, _ = limiter.(rule.Forecaster); s.Forecaster != nil { // which need not know the attribute
 		s.Pending = of.Limiter.Pending
-		if s.Pending == nil && s.queue == nil && !of.IsRelated {
-			s.promised = of.Promised
-		}
+		s.promises = s.Pending == nil && s.queue == nil && !of.IsRelated
 	}
 	return s
 }

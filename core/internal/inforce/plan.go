@@ -16,14 +16,13 @@ import (
 // engine is incremented. A call reads the generation first and takes the plan that is in
 // force in it.
 type Plan struct {
-	Since  uint64               // the generation in which the plan came into force
+	// What most calls read is in the first 64 bytes, with that of the chain.
+	Since   uint64                 // the generation in which the plan came into force
+	Origins map[string]*call.Chain // for calls whose origin a rule names; nil when none does
+	Others  call.Chain             // for those whose origin no rule names
+
+	Rules  []Planned            // all of them, in the order in which they are asked
 	Before atomic.Pointer[Plan] // the one that it replaces; nil for the first, and after the swap
-
-	Prefetching *call.KeyedStep // that of the first step of others with a prefetcher; nil if there is none
-
-	Rules   []Planned              // all of them, in the order in which they are asked
-	Others  call.Chain             // for calls whose origin no rule names
-	Origins map[string]*call.Chain // for those whose origin a rule names; nil when none does
 }
 
 // Planned is a version of a rule in a plan, with its limiter and the state that it keeps
@@ -62,9 +61,9 @@ func (p *Plan) chainForOrigin(opts []call.Option) *call.Chain {
 	return &p.Others
 }
 
-// isFor says whether a rule with that target is for calls of an origin that a rule
+// isFor says whether a rule with the origin of, "" for all, is for calls of an origin that a rule
 // names, or for [rule.OtherOrigins].
-func isFor(t rule.Target, origin string) bool { return t.Origin == "" || t.Origin == origin }
+func isFor(of, origin string) bool { return of == "" || of == origin }
 
 // Closed is the generation of an engine that was closed.
 const Closed = math.MaxUint64
@@ -76,7 +75,7 @@ func (p *Plan) Applying(opts []call.Option) (rules []Planned) {
 		origin = rule.OtherOrigins
 	}
 	for _, entry := range p.Rules {
-		if isFor(entry.Rule.Target(), origin) {
+		if isFor(entry.Rule.Target().Origin, origin) {
 			rules = append(rules, entry)
 		}
 	}

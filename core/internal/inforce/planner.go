@@ -26,11 +26,13 @@ type Planner struct {
 // entry is a planned rule with what decides its place in the order.
 type entry struct {
 	Planned
-	limiter call.VersionedLimiter
-	target  rule.Target
-	phase   rule.Phase
-	waiting waitOrder
-	breadth breadth
+	limiter   call.VersionedLimiter
+	origin    string // that the rule is for; "" for all
+	pattern   int    // the length of its pattern
+	isRelated bool   // it counts the passes of another resource
+	phase     rule.Phase
+	waiting   waitOrder
+	breadth   breadth
 }
 
 // breadth says how many calls a rule applies to. Narrower rules are asked first.
@@ -53,20 +55,20 @@ func breadthOf(t *rule.Target) breadth {
 }
 
 // Begin begins the plan of another resource, and reuses memory of the last one.
-func (p *Planner) Begin(next Planner) {
-	next.States, next.active, next.shadows, next.unasked = p.States[:0], p.active[:0], p.shadows[:0], p.unasked[:0]
-	*p = next
+func (p *Planner) Begin(resource string) {
+	p.Resource, p.counters = resource, nil
+	p.States, p.active, p.shadows, p.unasked = p.States[:0], p.active[:0], p.shadows[:0], p.unasked[:0]
 }
 
 // Add adds a version of a rule that applies to the resource, with its state there and its limiter, for the
 // calls of the target.
-func (p *Planner) Add(version rule.Rule, state *State, limiter call.VersionedLimiter, target rule.Target) {
+func (p *Planner) Add(version rule.Rule, state *State, limiter call.VersionedLimiter, target *rule.Target) {
 	p.States = append(p.States, state)
 	of := Planned{Rule: version, State: state, Limiter: limiter.Limiter}
-	of.Off = p.Switches.Off(version.Key(), p.Resource) != nil
+	of.Off = p.Switches.Off(state.Rule.Key, p.Resource) != nil
 	added := entry{
-		Planned: of, limiter: limiter, target: target, phase: version.Phase(),
-		waiting: waitOrderOf(&of), breadth: breadthOf(&target),
+		Planned: of, limiter: limiter, origin: target.Origin, pattern: len(target.Match), isRelated: target.Related != "",
+		phase: version.Phase(), waiting: waitOrderOf(&of), breadth: breadthOf(target),
 	}
 	switch {
 	case of.Off && of.Rule.Fleet() && p.InFleet:
@@ -90,9 +92,9 @@ func (p *entry) compare(q *entry) int {
 		cmp.Compare(p.phase, q.phase),
 		cmp.Compare(p.waiting, q.waiting),
 		cmp.Compare(p.breadth, q.breadth),
-		cmp.Compare(len(q.target.Match), len(p.target.Match)),
-		cmp.Compare(p.Rule.Type().Kind(), q.Rule.Type().Kind()),
-		cmp.Compare(p.target.Name, q.target.Name),
+		cmp.Compare(q.pattern, p.pattern),
+		cmp.Compare(p.State.Rule.Key.Kind, q.State.Rule.Key.Kind),
+		cmp.Compare(p.State.Rule.Key.Name, q.State.Rule.Key.Name),
 	)
 }
 
@@ -105,7 +107,7 @@ func (p *Planner) Plan(since uint64) *Plan {
 	for _, entries := range [][]entry{p.active, p.shadows, p.unasked} {
 		for i := range entries {
 			next.Rules = append(next.Rules, entries[i].Planned)
-			if origin := entries[i].target.Origin; origin != "" && origin != rule.OtherOrigins {
+			if origin := entries[i].origin; origin != "" && origin != rule.OtherOrigins {
 				if next.Origins == nil {
 					next.Origins = make(map[string]*call.Chain)
 				}
@@ -119,7 +121,6 @@ func (p *Planner) Plan(since uint64) *Plan {
 		next.Origins[origin] = c
 	}
 	p.chain(&next.Others, rule.OtherOrigins)
-	next.Prefetching = next.Others.Prefetching()
 	return next
 }
 
@@ -147,7 +148,7 @@ type PlanOfOne struct {
 func (p *Planner) evidenceFrom(origin string) (of []*call.Evidence) {
 	for _, entries := range [][]entry{p.active, p.shadows} {
 		for i := range entries {
-			if entry := &entries[i]; entry.target.Origin == origin {
+			if entry := &entries[i]; entry.origin == origin {
 				of = append(of, entry.State.evidenceFor(entry.Rule))
 			}
 		}
@@ -162,12 +163,12 @@ func (p *Planner) chain(c *call.Chain, origin string) {
 		c.IsFor(p.evidenceFrom(origin))
 	}
 	for i := range p.active {
-		if entry := &p.active[i]; isFor(entry.target, origin) {
+		if entry := &p.active[i]; isFor(entry.origin, origin) {
 			c.Steps = append(c.Steps, entry.step())
 		}
 	}
 	for i := range p.shadows {
-		if entry := &p.shadows[i]; isFor(entry.target, origin) {
+		if entry := &p.shadows[i]; isFor(entry.origin, origin) {
 			c.AddShadow(entry.step())
 		}
 	}
@@ -177,8 +178,8 @@ func (p *Planner) chain(c *call.Chain, origin string) {
 // step returns the rule as a step of a chain.
 func (p *entry) step() call.Step {
 	of := call.StepRule{
-		Version: p.Rule, Limiter: p.limiter, IsShared: p.State.Rule.SharesLimiter, IsRelated: p.target.Related != "",
-		Refusals: p.State.Refusals, Evidence: p.State.evidenceFor(p.Rule), Promised: &p.State.promised,
+		Version: p.Rule, Limiter: p.limiter, IsShared: p.State.Rule.SharesLimiter, IsRelated: p.isRelated,
+		Refusals: p.State.Refusals, Evidence: p.State.evidenceFor(p.Rule),
 	}
 	return of.Step()
 }
@@ -187,7 +188,7 @@ func (p *entry) step() call.Step {
 func Try(a *Rule, version rule.Rule, limiter rule.Limiter) {
 	of := entry{
 		Planned: Planned{Rule: version, State: &State{Rule: a, Refusals: new(call.Refusals)}},
-		limiter: call.VersionedLimiter{Limiter: limiter, First: limiter},
+		limiter: call.VersionedLimiter{Limiter: limiter},
 	}
 	of.step()
 }

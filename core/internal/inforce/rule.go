@@ -43,17 +43,49 @@ type Rule struct {
 	Shared call.VersionedLimiter // for all resources together; none when each has its own
 }
 
-// State is what one rule keeps for one resource: its limiter, which may be shared
-// by many resources, and what it has refused there.
+// State is what one rule keeps for one resource: what it has refused there, and its limiter, unless all of its
+// resources share that of the rule.
 type State struct {
 	Rule     *Rule
-	Version  rule.Rule // that the limiter was made for
-	Limiter  call.VersionedLimiter
-	Refusals *call.Refusals // of the version
-	promised atomic.Int64   // tokens that calls of the resource will take which wait for other rules
+	Own      *OwnLimiter    // nil if they share it
+	Refusals *call.Refusals // of the version in force
+	Before   uint64         // calls of the resource when the rule began to guard it
+}
 
-	Transitions *Transitions // of the limiter, of a kind that has states; else nil
-	Before      uint64       // calls of the resource when the rule began to guard it
+// OwnLimiter is the limiter that a rule has for one resource.
+type OwnLimiter struct {
+	Version     rule.Rule // that it was made for
+	Limiter     call.VersionedLimiter
+	Transitions *Transitions // of a kind that has states; else nil
+}
+
+// NewState returns the state of a rule for a resource, without refusals. Both it and its own limiter, if it has one, are one object.
+func NewState(a *Rule, before uint64) *State {
+	if a.SharesLimiter {
+		return &State{Rule: a, Before: before}
+	}
+	made := new(struct {
+		state State
+		own   OwnLimiter
+	})
+	made.state = State{Rule: a, Own: &made.own, Before: before}
+	return &made.state
+}
+
+// Limiter returns the limiter of the resource. core.registry.swapMu is held.
+func (s *State) Limiter() call.VersionedLimiter {
+	if s.Own == nil {
+		return s.Rule.Shared
+	}
+	return s.Own.Limiter
+}
+
+// Transitions returns the changes of state of the limiter; nil for a kind that has no states.
+func (s *State) Transitions() *Transitions {
+	if s.Own == nil {
+		return s.Rule.Transitions
+	}
+	return s.Own.Transitions
 }
 
 // NewRule returns a rule that comes into force.
@@ -165,21 +197,16 @@ func (a *Rule) ResourceOf(name string) string {
 	return name
 }
 
-// IsOwn says whether the limiter is the resource's own.
-func (s *State) IsOwn() bool { return !s.Rule.SharesLimiter }
-
 // ByKey orders rules by kind and name.
 func ByKey(a, b *Rule) int {
 	return cmp.Or(cmp.Compare(a.Key.Kind, b.Key.Kind), cmp.Compare(a.Key.Name, b.Key.Name))
 }
 
-// Update notes which version of the rule is in force, with its limiter. Calls that have
-// come before refuse by what they have found.
-func (s *State) Update(version rule.Rule, limiter call.VersionedLimiter) {
+// Update notes which version of the rule is in force. Calls that have come before refuse by what they have found.
+func (s *State) Update(version rule.Rule) {
 	if !s.Refusals.AreOf(version) {
-		s.Refusals = call.NewRefusals(s.Refusals.Resource, version, s.Refusals.Tally)
+		s.Refusals = call.NewRefusals(s.Refusals.Resource, s.Refusals.Key, version, s.Refusals.Tally)
 	}
-	s.Version, s.Limiter = version, limiter
 }
 
 // ForcedState is a state that an operator has forced; nil for none.
@@ -198,7 +225,11 @@ func (s *State) evidenceFor(version rule.Rule) *call.Evidence {
 	if s.Rule == nil {
 		return nil
 	}
-	if e := s.Rule.Evidence.Load(); e.IsOf(version) {
+	e := s.Rule.Evidence.Load()
+	if e == nil {
+		return nil
+	}
+	if target := version.Target(); e.IsOf(version, &target) {
 		return e
 	}
 	return nil
