@@ -81,9 +81,9 @@ consumers:
 # What is not tested under the race detector: simulations, suites that are tested themselves, examples and the command
 # line, packages whose tests have one goroutine, and adapters that add nothing shared to what others of them have.
 UNRACED := simulate|soak/overload|kindtest|adaptertest|(examples|tools|cmd)(/.*)?
-UNRACED := $(UNRACED)|calendar|match|recording|rule|rules|fleet/places|adaptive/internal/limit|signal/internal/(procfs|share)
+UNRACED := $(UNRACED)|calendar|match|recording|rule|rules|adaptive/internal/limit|signal/internal/(procfs|share)
 UNRACED := $(UNRACED)|datasource/(retry|snapshot|etcd/store|etcd/internal/listformat)
-UNRACED := $(UNRACED)|internal/(fairqueue|longtest|openwindow|prefetch|splitmix|tenants|valuehash|waitqueue|warmup)
+UNRACED := $(UNRACED)|internal/(fairqueue|longtest|openwindow|places|prefetch|splitmix|tenants|valuehash|waitqueue|warmup)
 UNRACED := $(UNRACED)|core/internal/(each|events|inforce|load|names|ruleset)|adapters/(attribute|chi|kratos|priority|sql/sqltest)
 
 # The same under the race detector; tests that are long and have one goroutine do less, or are left out. Some packages

@@ -133,8 +133,10 @@ var sameLayer = map[string][]string{
 
 	"console": {"inspect", "simulate", "datasource/etcd", "datasource/etcd/store"},
 
-	"fleet":        {"fleet/places"},
-	"fleet/memory": {"fleet", "fleet/places"},
+	"fleet":        {"fleet/places", "internal/places"},
+	"fleet/memory": {"fleet", "internal/places"},
+
+	"internal/places": {"fleet/places"},
 
 	"datasource/etcd":       {"datasource/lists"},
 	"datasource/etcd/store": {"datasource/etcd", "datasource/etcd/internal/listformat"},

@@ -71,7 +71,8 @@ func TestObserverNeverReceivesANilContext(t *testing.T) {
 	}})
 	defer engine.Close()
 	load(t, engine, flow.Rule{Name: "none", Resource: "none", Limit: 0})
-	_, err := engine.Entry(nil, "none") //nolint:staticcheck // what is tested
+	var none context.Context
+	_, err := engine.Entry(none, "none")
 	require.ErrorIs(t, err, core.ErrBlocked)
 	assert.True(t, called)
 }

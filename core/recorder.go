@@ -51,7 +51,7 @@ func (r *resource) recordDecision(
 	d := recorder.Decision{Outcome: v.outcome, By: v.by.Named(), At: now, Tokens: tokens}
 	if !call.AreAttributes(opts) {
 		var q call.Request
-		q.Read(nil, opts) //nolint:staticcheck // the context is not looked at
+		q.Read(ctx, opts)
 		d.Priority, d.Flags, d.Origin = q.Priority(), q.RecordedFlags(), call.OriginOf(opts)
 	}
 	if v.waited {

@@ -136,8 +136,8 @@ func TestFollowOfNothingIsAnError(t *testing.T) {
 	e, _ := newEngine(t)
 	require.EqualError(t, e.Follow(t.Context(), nil), "core: Follow of a nil source: was the error of what opens it ignored?")
 	require.EqualError(t, e.Follow(t.Context(), (*memory)(nil)), "core: Follow of a nil source: was the error of what opens it ignored?")
-	//nolint:staticcheck // what is tested
-	require.EqualError(t, e.Follow(nil, newMemory("memory")), "core: Follow with a nil context: "+
+	var none context.Context
+	require.EqualError(t, e.Follow(none, newMemory("memory")), "core: Follow with a nil context: "+
 		"use context.Background() to follow until the engine is closed")
 	assert.Empty(t, e.Status().Sources)
 }

@@ -2,7 +2,6 @@ package core
 
 import (
 	"github.com/penstock-go/penstock/clock"
-	"github.com/penstock-go/penstock/core/internal/signals"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -12,11 +11,8 @@ type SignalStatus struct {
 	Value  float64       // when it was last sampled; 0 if Err is not nil
 	Err    error         // why it is not known
 	At     clock.Instant // when it was last sampled; 0 if it never was
-	Rules  []string      // that read it: at most [MaxSignalRules] of them, by kind and name
+	Rules  []string      // that read it: at most ten of them, by kind and name
 }
-
-// MaxSignalRules is how many rules a [SignalStatus] names.
-const MaxSignalRules = signals.MaxRules
 
 // SampleSignals samples the signals that rules in force read, now, and waits for the source
 // however long it takes. The engine samples by itself unless [Config.SignalInterval] is

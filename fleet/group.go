@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
-	"github.com/penstock-go/penstock/fleet/places"
+	"github.com/penstock-go/penstock/internal/places"
 )
 
 // Group is the limits of one rule for many values, such as the users of a service: each has

@@ -4,7 +4,7 @@ import (
 	"sync/atomic"
 
 	"github.com/penstock-go/penstock/clock"
-	"github.com/penstock-go/penstock/fleet/places"
+	"github.com/penstock-go/penstock/internal/places"
 )
 
 // PlacesUser is a limiter of calls under way whose places are those of a [Places]. It guards the

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/penstock-go/penstock/clock"
-	"github.com/penstock-go/penstock/fleet/places"
+	"github.com/penstock-go/penstock/internal/places"
 )
 
 // ValueID stands for a value, such as a user: the same on all instances.

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
-	"github.com/penstock-go/penstock/fleet/places"
+	"github.com/penstock-go/penstock/internal/places"
 )
 
 var errNoCount = fmt.Errorf("%w: a limit on calls under way needs a backend that counts: use Redis or Valkey, or remove scope", ErrUnsupported)

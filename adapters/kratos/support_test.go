@@ -130,6 +130,7 @@ func dial(t testing.TB, kind transport.Kind, address string, with ...middleware.
 // dialRetrying returns a function that calls the service over gRPC, with a retry policy.
 func dialRetrying(t testing.TB, _ transport.Kind, address string, _ ...middleware.Middleware) caller {
 	t.Helper()
+	//lint:ignore SA1019 the oldest version has nothing else
 	conn, err := grpc.Dial(address, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithDefaultServiceConfig( //nolint:staticcheck // of the oldest version
 		`{"methodConfig":[{"name":[{}],"retryPolicy":{"maxAttempts":5,"initialBackoff":"0.001s","maxBackoff":"0.001s",`+
 			`"backoffMultiplier":1,"retryableStatusCodes":["RESOURCE_EXHAUSTED","UNAVAILABLE"]}}]}`))

@@ -76,7 +76,7 @@ func (c *conn) exec(ctx context.Context, query string, args []driver.NamedValue)
 	} else {
 		var list []driver.Value
 		if list, err = values(ctx, args); err == nil {
-			result, err = c.Conn.(driver.Execer).Exec(query, list) //nolint:staticcheck // drivers have it
+			result, err = c.Conn.(olderExecer).Exec(query, list)
 		}
 	}
 	returned = true
@@ -101,7 +101,7 @@ func (c *conn) query(ctx context.Context, query string, args []driver.NamedValue
 	} else {
 		var list []driver.Value
 		if list, err = values(ctx, args); err == nil {
-			r.Rows, err = c.Conn.(driver.Queryer).Query(query, list) //nolint:staticcheck // drivers have it
+			r.Rows, err = c.Conn.(olderQueryer).Query(query, list)
 		}
 	}
 	returned = true

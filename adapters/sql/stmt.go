@@ -17,7 +17,7 @@ type stmt struct {
 // does not.
 type convertingStmt struct {
 	*stmt
-	of driver.ColumnConverter //nolint:staticcheck // drivers have it
+	of columnConverter
 }
 
 // ColumnConverter returns what converts an argument.
@@ -27,7 +27,7 @@ func (s convertingStmt) ColumnConverter(index int) driver.ValueConverter {
 
 func newStmt(c *conn, of driver.Stmt, query string, skipped *rows) driver.Stmt {
 	s := &stmt{of, c, query, skipped}
-	if converter, ok := of.(driver.ColumnConverter); ok { //nolint:staticcheck // drivers have it
+	if converter, ok := of.(columnConverter); ok {
 		return convertingStmt{s, converter}
 	}
 	return s
@@ -64,7 +64,7 @@ func (s *stmt) exec(ctx context.Context, args []driver.NamedValue) (driver.Resul
 	if err != nil {
 		return nil, err
 	}
-	return s.Stmt.Exec(list) //nolint:staticcheck // drivers have it
+	return olderStmt(s.Stmt).Exec(list)
 }
 
 // QueryContext runs the statement as a query.
@@ -93,7 +93,7 @@ func (s *stmt) queryRows(ctx context.Context, args []driver.NamedValue) (driver.
 	if err != nil {
 		return nil, err
 	}
-	return s.Stmt.Query(list) //nolint:staticcheck // drivers have it
+	return olderStmt(s.Stmt).Query(list)
 }
 
 // Exec is ExecContext without a context.

@@ -38,7 +38,7 @@ func (c *conn) beginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx, e
 	if opts.ReadOnly {
 		return nil, errors.New("sql: driver does not support read-only transactions")
 	}
-	begun, err := c.Conn.Begin() //nolint:staticcheck // drivers have it
+	begun, err := olderBeginner(c.Conn).Begin()
 	if err == nil && isDone(ctx) {
 		_ = begun.Rollback()
 		return nil, ctx.Err()

@@ -67,14 +67,14 @@ func newConn(g *gate, of driver.Conn) driver.Conn {
 
 // queries says whether a connection runs queries at once.
 func queries(of driver.Conn) bool {
-	_, without := of.(driver.Queryer) //nolint:staticcheck // drivers have it
+	_, without := of.(olderQueryer)
 	_, with := of.(driver.QueryerContext)
 	return with || without
 }
 
 // execs says whether a connection runs statements without rows at once.
 func execs(of driver.Conn) bool {
-	_, without := of.(driver.Execer) //nolint:staticcheck // drivers have it
+	_, without := of.(olderExecer)
 	_, with := of.(driver.ExecerContext)
 	return with || without
 }

@@ -151,7 +151,7 @@ func refusal(response *http.Response, token string) error {
 	case status == http.StatusForbidden:
 		return fmt.Errorf(`the token is not accepted, or may not read the keys: it needs key_prefix "read" (status 403: %s)`, message)
 	case status == http.StatusTooManyRequests:
-		return fmt.Errorf("Consul has reached its limit of requests (status 429: %s)", message) //nolint:staticcheck // a name
+		return fmt.Errorf("the agent has reached its limit of requests (status 429: %s)", message)
 	case status == http.StatusInternalServerError && strings.Contains(message, "No cluster leader"):
 		return fmt.Errorf("the cluster has no leader (status 500: %s)", message)
 	case status == http.StatusNotFound:

@@ -4,6 +4,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/penstock-go/penstock/rules"
 )
 
 // format says which files of a directory are documents, and how they are read.
@@ -21,7 +23,7 @@ type format struct {
 // ruleDocuments is the format of rule documents.
 func ruleDocuments() format {
 	return format{
-		name: "file:", extensions: []string{".yaml", ".yml", ".json"}, maxSize: MaxDocumentSize, tooLong: "split the document",
+		name: "file:", extensions: []string{".yaml", ".yml", ".json"}, maxSize: rules.MaxDocumentSize, tooLong: "split the document",
 	}
 }
 

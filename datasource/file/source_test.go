@@ -12,6 +12,7 @@ import (
 
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/datasource/file"
+	"github.com/penstock-go/penstock/rules"
 )
 
 func TestDirectoryIsDeliveredAtOnceAsOneChange(t *testing.T) {
@@ -145,7 +146,7 @@ func TestUnreadableDocumentIsFaulty(t *testing.T) {
 		says  string
 	}{
 		"too long": {func(t *testing.T, path string) {
-			write(t, path, strings.Repeat("x", file.MaxDocumentSize+1))
+			write(t, path, strings.Repeat("x", rules.MaxDocumentSize+1))
 		}, "more than 1048576 bytes"},
 		"far too long": {func(t *testing.T, path string) {
 			require.NoError(t, os.Truncate(path, 1<<40))
@@ -208,7 +209,7 @@ func TestDocumentIsReadOnceItsPermissionIsGranted(t *testing.T) {
 
 func TestLongestDocumentIsRead(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.yaml")
-	longest := strings.Repeat("x", file.MaxDocumentSize)
+	longest := strings.Repeat("x", rules.MaxDocumentSize)
 	write(t, path, longest)
 	follow(t, path, file.Options{}, func(_ *testing.T, b *fixture) {
 		b.requireDocuments(1, map[string]string{"a.yaml": longest})

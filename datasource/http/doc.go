@@ -48,7 +48,7 @@
 // until each document of the index was read, or has failed twice.
 //
 // A body is delivered only if it is complete: it has the length that the server has
-// announced, or ends with the last chunk. One that is longer than [MaxDocumentSize],
+// announced, or ends with the last chunk. One that is longer than [rules.MaxDocumentSize],
 // also after decompression, and an HTML page is a faulty document. An index that is not
 // JSON, or has no list of documents, counts as one that cannot be read.
 //

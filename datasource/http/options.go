@@ -9,12 +9,7 @@ import (
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
-	"github.com/penstock-go/penstock/rules"
 )
-
-// MaxDocumentSize is the longest document, in bytes after decompression, that the source
-// delivers. A longer one is delivered as a document with an error.
-const MaxDocumentSize = rules.MaxDocumentSize
 
 // Options configure a source. The zero value is ready to use.
 type Options struct {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/datasource/retry"
+	"github.com/penstock-go/penstock/rules"
 )
 
 const (
@@ -107,7 +108,7 @@ func (f *follower) pollDocument(ctx context.Context) ([]result, error) {
 	if name == "." || name == "/" {
 		name = "rules"
 	}
-	a, err := f.get(ctx, f.url, f.known(name), MaxDocumentSize)
+	a, err := f.get(ctx, f.url, f.known(name), rules.MaxDocumentSize)
 	content := (*contentError)(nil)
 	switch {
 	case errors.Is(err, errGone):
@@ -174,7 +175,7 @@ func (f *follower) readEntry(ctx context.Context, e entry) (r result) {
 		r.answer = answer{unchanged: true, version: *known}
 		return r
 	}
-	r.answer, r.err = f.get(ctx, locate(f.index.from, e.name), known, MaxDocumentSize)
+	r.answer, r.err = f.get(ctx, locate(f.index.from, e.name), known, rules.MaxDocumentSize)
 	if r.err == nil && e.digest != nil && !bytes.Equal(e.digest, r.answer.version.digest[:]) {
 		r.err = fmt.Errorf("httpsource: GET %s: it does not have the SHA-256 that is in the index", display(locate(f.index.from, e.name)))
 	}

@@ -12,12 +12,7 @@ import (
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/datasource/snapshot"
-	"github.com/penstock-go/penstock/rules"
 )
-
-// MaxDocumentSize is the longest document, in bytes, that the source delivers. A longer
-// one is delivered as a document with an error.
-const MaxDocumentSize = rules.MaxDocumentSize
 
 // Options configure a source. The zero value is ready to use where Nacos needs no
 // password.

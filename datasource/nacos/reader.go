@@ -22,6 +22,7 @@ import (
 	"github.com/penstock-go/penstock/datasource/internal/remote"
 	"github.com/penstock-go/penstock/datasource/retry"
 	"github.com/penstock-go/penstock/datasource/snapshot"
+	"github.com/penstock-go/penstock/rules"
 )
 
 const (
@@ -207,7 +208,7 @@ func (r *reader) get(ctx context.Context, name string) (found content, there boo
 		default:
 			return r.refusal(response)
 		}
-		text, err := io.ReadAll(io.LimitReader(response.Body, MaxDocumentSize+1))
+		text, err := io.ReadAll(io.LimitReader(response.Body, rules.MaxDocumentSize+1))
 		found = content{text: string(text), encrypted: response.Header.Get("Encrypted-Data-Key") != ""}
 		there = true
 		return err

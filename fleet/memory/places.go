@@ -2,7 +2,7 @@ package memory
 
 import (
 	"github.com/penstock-go/penstock/fleet"
-	"github.com/penstock-go/penstock/fleet/places"
+	"github.com/penstock-go/penstock/internal/places"
 )
 
 // news is that an instance was granted places of a limit.

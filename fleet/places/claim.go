@@ -48,7 +48,7 @@ type Grant struct {
 	Number int64
 }
 
-// What holders and ledgers have in common.
+// What instances and stores have in common.
 const (
 	// DefaultLife is how long a lease lasts without an answer of the store.
 	DefaultLife = 750 * time.Millisecond
@@ -89,15 +89,6 @@ func (c *Claim) Validate() error {
 		all = append(all, errors.New("places: a claim needs an instance, a sequence number from 1, and no negative time or number"))
 	}
 	return errors.Join(all...)
-}
-
-// settling is for how long a store grants nothing of a limit that it has lost, in microseconds: for the
-// life of a lease, also if the first one to come leaves.
-func settling(life int64) int64 {
-	if life == 0 {
-		return FinalLife.Microseconds()
-	}
-	return life
 }
 
 // Check returns what is wrong with the grant as an answer to a claim, or nil: a store must not

@@ -15,7 +15,8 @@
 //		})
 //	}
 //
-// What limiters can do beside [rule.Limiter] is tested of those that have the methods:
-// [rule.Queue], [rule.Finisher], [rule.Activator], [rule.Retirer] and [rule.Controllable]. The
-// package needs nothing but the standard library and Penstock.
+// What limiters can do beside [rule.Limiter] is tested of those that have the methods of [rule.Queue],
+// [rule.Forecaster], [rule.Finisher], [rule.Refunder], [rule.QuotaReader], [rule.Activator],
+// [rule.Retirer], [rule.Divided] or [rule.Controllable]. The package needs nothing but the standard
+// library and Penstock.
 package kindtest

@@ -23,6 +23,7 @@ import (
 
 	httpsource "github.com/penstock-go/penstock/datasource/http"
 	"github.com/penstock-go/penstock/datasource/sourcetest"
+	"github.com/penstock-go/penstock/rules"
 )
 
 func TestDocumentIsNamedAfterTheLastPartOfThePath(t *testing.T) {
@@ -100,7 +101,7 @@ func TestBadDocumentIsReportedOnce(t *testing.T) {
 			w.Header().Set("Content-Type", "text/html; charset=utf-8")
 			_, _ = w.Write([]byte("<html>we are down</html>"))
 		}, "HTML page"},
-		"too long": {serve("#" + strings.Repeat("x", httpsource.MaxDocumentSize)), "more than 1048576 bytes"},
+		"too long": {serve("#" + strings.Repeat("x", rules.MaxDocumentSize)), "more than 1048576 bytes"},
 		"endless": {func(w http.ResponseWriter, _ *http.Request) {
 			for chunk := make([]byte, 1<<16); ; {
 				if _, err := w.Write(chunk); err != nil {
@@ -130,14 +131,14 @@ func TestBadDocumentIsReportedOnce(t *testing.T) {
 }
 
 func TestBadDocumentOfTheFirstReadIsReported(t *testing.T) {
-	s := newServer(t, serve("#"+strings.Repeat("x", httpsource.MaxDocumentSize)))
+	s := newServer(t, serve("#"+strings.Repeat("x", rules.MaxDocumentSize)))
 	r := sourcetest.Follow(t, open(t, s.URL+"/a", quick()))
 	require.ErrorContains(t, r.AwaitFault(t, "a"), "more than 1048576 bytes")
 	assert.True(t, r.Changes()[0].Complete)
 }
 
 func TestLongestDocumentIsRead(t *testing.T) {
-	longest := "#" + strings.Repeat("x", httpsource.MaxDocumentSize-1)
+	longest := "#" + strings.Repeat("x", rules.MaxDocumentSize-1)
 	s := newServer(t, serve(longest))
 	sourcetest.Follow(t, open(t, s.URL+"/a", quick())).AwaitDocuments(t, map[string]string{"a": longest})
 }

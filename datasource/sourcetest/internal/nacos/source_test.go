@@ -18,6 +18,7 @@ import (
 
 	nacossource "github.com/penstock-go/penstock/datasource/nacos"
 	"github.com/penstock-go/penstock/datasource/sourcetest"
+	"github.com/penstock-go/penstock/rules"
 )
 
 const (
@@ -102,7 +103,7 @@ func TestContentsAreReadWhereSearchesHaveNone(t *testing.T) {
 	nacos := newStandIn(t)
 	nacos.noContent = true
 	nacos.put("a.yaml", "1")
-	nacos.put("long.yaml", strings.Repeat("x", nacossource.MaxDocumentSize+1))
+	nacos.put("long.yaml", strings.Repeat("x", rules.MaxDocumentSize+1))
 	r, _ := follow(t, nacos, nacossource.Options{PollInterval: time.Hour})
 	r.AwaitDocuments(t, map[string]string{"a.yaml": "1"})
 	assert.ErrorContains(t, r.AwaitFault(t, "long.yaml"), "has 1048577 bytes")

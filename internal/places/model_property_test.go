@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/penstock-go/penstock/clock"
-	"github.com/penstock-go/penstock/fleet/places"
+	"github.com/penstock-go/penstock/internal/places"
 )
 
 const ms = time.Millisecond

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/penstock-go/penstock/fleet/places"
+	"github.com/penstock-go/penstock/internal/places"
 )
 
 // A store that has lost the last of what it knew learns it from an instance that was told of it, as fencing
