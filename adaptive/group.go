@@ -1,6 +1,7 @@
 package adaptive
 
 import (
+	"math"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -394,9 +395,11 @@ func (g *group) test(now clock.Instant) {
 // there returns how many calls are under way or wait.
 func (g *group) there() float64 { return float64(g.underWay()) + float64(g.queue.total) }
 
-// isDraining says whether fewer calls are there than there were since the limit was reached, so that those that wait
-// will soon pass, unless clients give up.
-func (g *group) isDraining() bool { return g.there() < g.peak && !g.control.GivenUp() }
+// isDraining says whether fewer calls are there than there were since the limit was reached, by more than chance, so
+// that those that wait will soon pass, unless clients give up.
+func (g *group) isDraining() bool {
+	return g.there() < g.peak-math.Sqrt(g.peak)/2 && !g.control.GivenUp()
+}
 
 // readProcessor tells the control how long goroutines wait for a processor: the process is short of
 // processors if they wait as long as calls may at the rule.
