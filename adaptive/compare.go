@@ -195,8 +195,11 @@ func (g *group) observe(now clock.Instant) (slowest *class) {
 	return slowest
 }
 
-// isLonger says whether calls took longer on average than usual that ended since the limit was reached.
-func (c *class) isLonger() bool { return c.tested.took > quick*c.tested.ends*c.usual.Mean() }
+// isLonger says whether calls took longer on average than usual, if that is known, that ended since the limit was
+// reached.
+func (c *class) isLonger() bool {
+	return c.usual.Verified() && c.tested.took > quick*c.tested.ends*c.usual.Mean()
+}
 
 // surge returns how many calls of the classes that are slow came since they are; if none is known to be slow, of those
 // whose calls took longer since the limit was reached. More calls of a class that does not get slower need nothing that

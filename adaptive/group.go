@@ -1,6 +1,7 @@
 package adaptive
 
 import (
+	"math"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -58,7 +59,7 @@ type group struct {
 	fullTime   time.Duration // in the window, up to fullAt
 	isFull     bool
 	openedAt   clock.Instant // since when it is open; meaningless while it is full
-	peak       float64       // most calls under way or waiting since the limit was reached
+	peak       float64       // most calls under way or waiting since the limit was reached or raised
 	turned     bool          // a call that found the group full did not wait, and no other has waited since
 
 	isLimited bool          // when it was published last
@@ -388,6 +389,7 @@ func (g *group) test(now clock.Instant) {
 			g.apply(now)
 		}
 	case raised:
+		g.peak = g.there()
 		g.apply(now)
 	}
 }
@@ -395,9 +397,11 @@ func (g *group) test(now clock.Instant) {
 // there returns how many calls are under way or wait.
 func (g *group) there() float64 { return float64(g.underWay()) + float64(g.queue.total) }
 
-// isDraining says whether fewer calls are there than there were since the limit was reached, so that those that wait
-// will soon pass, unless clients give up.
-func (g *group) isDraining() bool { return g.there() < g.peak && !g.control.GivenUp() }
+// isDraining says whether fewer calls are there than there were since the limit was reached or raised, by more than
+// chance, so that those that wait will soon pass, unless clients give up.
+func (g *group) isDraining() bool {
+	return g.there() < g.peak-math.Sqrt(g.peak)/2 && !g.control.GivenUp()
+}
 
 // readProcessor tells the control how long goroutines wait for a processor: the process is short of
 // processors if they wait as long as calls may at the rule.
