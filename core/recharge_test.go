@@ -124,7 +124,7 @@ func TestValuesHaveBalancesOfTheirOwn(t *testing.T) {
 // space are refused, and none shares the balance of another.
 func TestInventedValuesTakeNoBalance(t *testing.T) {
 	t.Parallel()
-	for limit, want := range map[float64]int{0: 0, 1: 100} {
+	for limit, want := range map[float64]int{0: 0, 1: 120} { // a fifth beyond maxValues
 		set := prepaidValues(limit)
 		set.HotParam[0].MaxValues = 100
 		e, virtual := newEngineOf(t, set)
