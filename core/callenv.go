@@ -3,6 +3,7 @@ package core
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"log/slog"
 	"math"
 	"reflect"
@@ -102,8 +103,11 @@ func (f *fleetLog) Enabled(context.Context, slog.Level) bool { return true }
 func (f *fleetLog) Handle(ctx context.Context, line slog.Record) error {
 	e := Event{At: f.env.clock.Now(), Type: EventFleet, Text: strings.TrimPrefix(line.Message, "penstock: ")}
 	line.Attrs(func(a slog.Attr) bool {
-		if a.Key == "error" || a.Key == "panic" {
+		switch {
+		case a.Key == "error" || a.Key == "panic":
 			e.Err = a.Value.String()
+		case a.Key == "outages" && a.Value.Int64() > 1:
+			e.Text += fmt.Sprintf(", %d times since this was told last", a.Value.Int64())
 		}
 		return true
 	})

@@ -14,11 +14,16 @@ const (
 	maxProbeWait = 200 * time.Millisecond
 )
 
+// tellInterval is how often an outage is logged at most: a backend that answers now and then has many.
+const tellInterval = 10 * time.Second
+
 // connection is what a member knows of whether the backend answers.
 type connection struct {
 	known     bool          // it has answered once
 	out       bool          // it does not answer
-	silent    bool          // nothing of that was logged, because the member was not running
+	silent    bool          // nothing of that was logged, because the member was not running, or one was of late
+	toldAt    clock.Instant // when an outage was logged last; 0 if none was
+	untold    int           // outages since then
 	since     clock.Instant // of out, or of its end
 	err       error
 	outages   int64
@@ -99,6 +104,9 @@ func (m *Member) unheard(now clock.Instant, batch *Batch, err error) {
 	switch {
 	case c.out:
 		c.err = err
+		if c.untold > 0 && now.Sub(c.toldAt) >= tellInterval {
+			m.tellOutage(now)
+		}
 		if batch.sent > c.since {
 			m.beginPlacesOutages(now, true)
 		}
@@ -119,9 +127,20 @@ func (m *Member) lose(now clock.Instant, err error) {
 	c.outages++
 	c.probeWait = minProbeWait
 	c.probeAt = now.Add(m.jitter(c.probeWait))
-	m.logLater(slog.LevelError, "penstock: the backend of the fleet does not answer, limits go on as their onOutage says",
-		slog.Any("error", err))
+	if c.untold++; c.toldAt != 0 && now.Sub(c.toldAt) < tellInterval {
+		c.silent = true
+	} else {
+		m.tellOutage(now)
+	}
 	m.beginOutages(now)
+}
+
+// tellOutage logs that the backend does not answer, and how often that was so since it was logged last.
+func (m *Member) tellOutage(now clock.Instant) {
+	c := &m.connection
+	m.logLater(slog.LevelError, "penstock: the backend of the fleet does not answer, limits go on as their onOutage says",
+		slog.Any("error", c.err), slog.Int("outages", c.untold))
+	c.silent, c.toldAt, c.untold = false, now, 0
 }
 
 // logLater logs a line when the mutex is released: a handler may be slow, or look at the

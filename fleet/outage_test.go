@@ -75,6 +75,25 @@ func TestKilledBackendRestartedEmpty(t *testing.T) {
 	}
 }
 
+// A backend that comes and goes twice a second is logged every ten seconds, with how often it was away, and an outage
+// that lasts is logged though it begins between two lines.
+func TestFlappingBackendIsLoggedNowAndThen(t *testing.T) {
+	t.Parallel()
+	w := overloaded(13, fleet.ModeLease, fleet.OutageLast, false)
+	for range 42 { // 21 s
+		w.isDown = !w.isDown
+		w.run(500 * ms)
+	}
+	log := w.log.String()
+	assert.Equal(t, 3*8, strings.Count(log, "does not answer, limits go on as their onOutage says"), "at 4, 14 and 24 s")
+	assert.LessOrEqual(t, strings.Count(log, "answers again"), 3*8)
+	assert.Equal(t, 8, strings.Count(log, "outages=1\n"))
+	assert.Equal(t, 2*8, strings.Count(log, "outages=10\n"))
+	w.isDown = true
+	w.run(11 * time.Second)
+	assert.Equal(t, 4*8, strings.Count(w.log.String(), "does not answer, limits go on as their onOutage says"))
+}
+
 func TestPausedBackend(t *testing.T) {
 	t.Parallel()
 	w := overloaded(11, fleet.ModeLease, fleet.OutageLast, false)
