@@ -223,10 +223,10 @@ func (j *Journal) due(now clock.Instant, all bool) (lines []line) {
 	return lines
 }
 
-// IsDue says whether what was logged last at that instant may be logged again. A
-// clock that went back does not silence the log.
+// IsDue says whether what was logged last at that instant may be logged again. A clock that went back
+// does not silence the log; an instant that is a little older was read by another goroutine before.
 func IsDue(last, now clock.Instant) bool {
-	return last == 0 || now < last || now.Sub(last) >= Interval
+	return last == 0 || now.Sub(last).Abs() >= Interval
 }
 
 func (j *Journal) swapLine() line {

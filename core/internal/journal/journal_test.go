@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core/internal/journal"
 	"github.com/penstock-go/penstock/core/internal/ruleset"
 )
@@ -64,5 +65,29 @@ func TestALogThatFailsOnOneLineGetsTheOthers(t *testing.T) {
 			assert.ElementsMatch(t, append(documents, "penstock: rules swapped"), log.told)
 			assert.Equal(t, "penstock: rules swapped", log.told[0])
 		})
+	}
+}
+
+// Goroutines read the clock and flush in any order.
+func TestALineIsNotLoggedAgainByAnEarlierInstant(t *testing.T) {
+	t.Parallel()
+	log := new(failingLog)
+	var j journal.Journal
+	j.Init(slog.New(log))
+	second := clock.Instant(journal.Interval)
+	for _, flush := range []struct {
+		at    clock.Instant
+		lines int
+	}{
+		{10 * second, 1},
+		{10*second - 1, 1},
+		{9*second + 1, 1},
+		{11 * second, 2},
+		{5 * second, 3}, // the clock went back
+		{5*second + 1, 3},
+	} {
+		j.AddRejection(journal.Rejection{Source: "etcd", Document: "a", Err: errors.New("no document")})
+		j.Flush(flush.at, false)
+		assert.Len(t, log.told, flush.lines, "at %d", flush.at)
 	}
 }
