@@ -75,7 +75,7 @@ func (g *registry) newOverflowResource(name string, patterns *inforce.Patterns) 
 	r.Evicted.Store(true) // a call that passes looks whether the name has a resource by now
 	p := g.limiters.planner(name, patterns.Switches)
 	patterns.Matching(name, func(of *inforce.PatternRule) {
-		state := &inforce.State{Rule: of.Rule, Refusals: call.NewRefusals(name, &of.Rule.Key, of.Version, of.Tally)}
+		state := &inforce.State{Rule: of.Rule, Refusals: call.NewRefusals(name, &of.Key, of.Version, of.Tally)}
 		p.Add(of.Version, state, of.Limiter, &of.Target)
 	})
 	r.plan.Store(p.Plan(0))
