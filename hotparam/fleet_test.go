@@ -127,7 +127,7 @@ func TestManyValuesGainNothing(t *testing.T) {
 			t.Logf("passed: %d of the worst account, %d in all; %d are allowed", most, all, allowed*1000)
 			assert.LessOrEqual(t, most, 2*allowed, "its own limit and that of a cell")
 			assert.LessOrEqual(t, all, allowed*1000)
-			assert.LessOrEqual(t, s.instances[0].gauge(gaugeValues), 100.0)
+			assert.LessOrEqual(t, s.instances[0].gauge(gaugeValues), 140.0, "there are places for two in five more")
 			assert.Positive(t, s.instances[0].gauge(gaugeWithoutSlot))
 		})
 	}
