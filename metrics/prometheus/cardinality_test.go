@@ -225,6 +225,7 @@ func TestInvalidUTF8InNamesIsReplacedAndSharesSeries(t *testing.T) {
 	s.calls("a\xff", 3)
 	require.NoError(t, s.Follow(t.Context(), source{name: "etcd\xfe"}))
 	require.NoError(t, s.Follow(t.Context(), source{name: "etcd\xff"}))
+	require.NoError(t, s.Ready(t.Context()))
 	collector := penstockprom.NewCollector(s.Engine, penstockprom.Options{})
 	before := scrape(t, collector)
 	assert.InDelta(t, 5, before[`penstock_blocked_total{resource="a�"}`], 0)

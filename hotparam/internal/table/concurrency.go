@@ -198,8 +198,9 @@ func (c *Concurrency) word(slot uint64) *atomic.Uint64 {
 // word is closed.
 func (c *Concurrency) find(k key, want uint64) (slot, word uint64, ok bool) {
 	for _, group := range [...]uint64{k.first, k.second} {
-		for i := range c.groups[group] {
-			if w := c.groups[group][i].Load(); w>>countTagShift == want {
+		words := &c.groups[group]
+		for i := range words {
+			if w := words[i].Load(); w>>countTagShift == want {
 				return group*groupSize + uint64(i), w, true
 			}
 		}
