@@ -73,8 +73,8 @@ OLDEST ?=
 test-oldest:
 	@$(RELEASE) oldest $(OLDEST)
 
-# Programs of others, in folders of their own, build with every released module, also with old versions of what else they
-# require: ten minutes where nothing is built yet.
+# Programs of others, in folders of their own, find every released module and what it needs, keep the old versions that
+# they require, and build with some of the modules: minutes where nothing is built yet.
 consumers:
 	cd tools/release && GOWORK=off go test -count 1 -timeout 60m -run TestModulesWorkForOthers . -build
 

@@ -10,7 +10,6 @@ import (
 )
 
 const (
-	quick       = 1.25                   // times as long as usual are no sign of anything
 	slower      = 1.5                    // times as long as usual: a class is slow
 	alone       = 6                      // a class is slow alone if others are less than this part as much slower
 	knownEnds   = 24                     // calls of which a mean is taken, with a variation of 0
@@ -198,7 +197,7 @@ func (g *group) observe(now clock.Instant) (slowest *class) {
 // isLonger says whether calls took longer on average than usual, if that is known, that ended since the limit was
 // reached.
 func (c *class) isLonger() bool {
-	return c.usual.Verified() && c.tested.took > quick*c.tested.ends*c.usual.Mean()
+	return c.usual.Verified() && c.tested.took > limit.AsUsual*c.tested.ends*c.usual.Mean()
 }
 
 // surge returns how many calls of the classes that are slow came since they are; if none is known to be slow, of those

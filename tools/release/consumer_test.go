@@ -16,7 +16,7 @@ import (
 	gomod "golang.org/x/mod/module"
 )
 
-var build = flag.Bool("build", false, "build programs with every module: minutes, where nothing is built yet")
+var build = flag.Bool("build", false, "require every module alone, and build programs: minutes, where nothing is built yet")
 
 // published is what somebody outside can download: the modules as they are here, in a
 // module proxy, with a version that nobody has seen before.
@@ -108,8 +108,8 @@ func importing(packages []string) string {
 	return "package main\n\nimport (\n\t_ \"" + strings.Join(packages, "\"\n\t_ \"") + "\"\n)\n\nfunc main() {}\n"
 }
 
-// Every run requires all modules at once, and the root module alone. What builds programs takes ten
-// minutes where nothing is built or downloaded yet: make consumers runs it.
+// Every run requires all modules at once, and the root module alone. What requires each alone and builds
+// programs takes minutes where nothing is built or downloaded yet: make consumers runs it.
 func TestModulesWorkForOthers(t *testing.T) {
 	p := publish(t)
 	t.Run("all modules can be required in an empty folder", p.requireAllModules)

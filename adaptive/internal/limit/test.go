@@ -59,7 +59,9 @@ const (
 	certainty = 2                      // standard errors
 	together  = 200 * time.Microsecond // in which calls begin that waited for a raised limit
 	more      = 1.25                   // calls in a second, that come in a surge
-	quick     = 1.25                   // response times up to this multiple of the usual are no sign of anything
+
+	// AsUsual is the multiple of usual response times up to which others are no sign of anything.
+	AsUsual = 1.25
 )
 
 // Testing says whether the limit is about to be raised rather than enforced.
@@ -168,7 +170,7 @@ func (c *Control) Judge(now clock.Instant, waited, longest time.Duration, surge 
 	}
 	known := c.base.verified
 	asEarlier := known && c.isAsEarlier(now)
-	asUsual := l.ready() && known && l.ratio/l.ends <= quick+0.5*math.Sqrt(c.variation/l.ends)
+	asUsual := l.ready() && known && l.ratio/l.ends <= AsUsual+0.5*math.Sqrt(c.variation/l.ends)
 	switch {
 	case l.late >= leastEnds && l.late > l.all:
 		c.shortage = Shortage{By: ByFailures, Calls: l.late, Of: l.late + l.all}
@@ -243,7 +245,7 @@ func (c *Control) isAsEarlier(now clock.Instant) bool {
 func (c *Control) isShortAgain(now clock.Instant) bool {
 	l := c.test.present()
 	slower := l.ratios / l.known
-	if l.known < l.limit || slower <= quick+math.Sqrt(c.variation/l.known) ||
+	if l.known < l.limit || slower <= AsUsual+math.Sqrt(c.variation/l.known) ||
 		l.work < asMuch*c.before.work*now.Sub(l.since).Seconds() {
 		return false
 	}
@@ -329,7 +331,7 @@ func (c *Control) surge(now clock.Instant, since func(clock.Instant) Surge) bool
 	if !s.IsDemand() || s.Growth <= 0 || l.all < leastEnds {
 		return false // it is over or has only begun, or what takes longer is not due to it
 	}
-	if c.base.verified && l.known >= leastEnds && l.ratios/l.known > quick+math.Sqrt(c.variation/l.known) {
+	if c.base.verified && l.known >= leastEnds && l.ratios/l.known > AsUsual+math.Sqrt(c.variation/l.known) {
 		s.Slower = l.ratios / l.known
 	}
 	if s.Slower == 0 {
