@@ -51,9 +51,23 @@ function morphChildren(parent, wanted) {
   }
 }
 
-// show brings the children of an element to a new state.
+// show brings the children of an element to a new state. What is moved keeps the focus.
 export function show(parent, ...children) {
+  const focused = document.activeElement;
   morphChildren(parent, children.flat(Infinity).filter(Boolean));
+  if (focused !== document.activeElement && parent.contains(focused)) focused.focus({ preventScroll: true });
+}
+
+// during waits for work that a button began, which cannot begin it again meanwhile and keeps the focus.
+export async function during(button, work) {
+  const focused = document.activeElement === button;
+  button.disabled = true;
+  try {
+    return await work;
+  } finally {
+    button.disabled = false;
+    if (focused && document.activeElement === document.body) button.focus();
+  }
 }
 
 const longest = 160;
@@ -83,6 +97,9 @@ export const card = (title, ...children) => h("section", { class: "card" }, titl
 
 // none says that there is nothing, in place of an empty table.
 export const none = (text) => h("p", { class: "none" }, text);
+
+// scroller shows a part of what it has, and the rest to those who scroll, also by the keyboard.
+export const scroller = (label, ...children) => h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": label }, children);
 
 export function table(head, rows) {
   return h("table", null,

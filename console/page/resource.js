@@ -1,5 +1,5 @@
 // One resource: its minute, its rules and how much of each is used, and why a call would be refused.
-import { bar, card, clock, count, duration, h, name, none, number, plain, show, tag } from "./dom.js";
+import { bar, card, clock, count, duration, h, name, none, number, plain, scroller, show, tag } from "./dom.js";
 import { lane, legend, lines, seconds, stacked, widthOf } from "./charts.js";
 import { eventList, label, toneOf, toneOfEvent } from "./events.js";
 import { absent } from "./overview.js";
@@ -49,7 +49,7 @@ function draw(parts, s, limit, ruleItem) {
   show(parts.side, card("Rules", s.rules.length ? h("ul", { class: "list" }, s.rules.map(ruleItem)) : none("No rule guards this resource.")),
     waits(s),
     hot.map((r) => card(`Hottest ${plain((r.keys ?? ["values"]).join(", "), 60)}`, hottest(r))),
-    card("Events", h("div", { class: "scroll", tabindex: 0 }, s.events.length ? eventList(s.events) : none("Nothing has happened here yet."))));
+    card("Events", scroller("Events", s.events.length ? eventList(s.events) : none("Nothing has happened here yet."))));
 }
 
 // drawLanes shows the states of rules that have some, from the events of the minute.
