@@ -186,10 +186,11 @@ func (m *Member) beginPlacesOutages(now clock.Instant, sure bool) {
 	}
 }
 
-// retryPlaces has all places claimed at once: the backend answers again.
+// retryPlaces has all places claimed at once: the backend answers again. Those for which it did not count are
+// claimed at a time of their own, unless their last claim was lost with the backend.
 func (m *Member) retryPlaces(now clock.Instant) {
 	for _, p := range m.places {
-		if p.err == nil {
+		if p.err == nil || p.retryAt == 0 {
 			p.locked(now, func(places.Use) { p.holder.Retry() })
 			p.due = now
 		}
@@ -217,11 +218,9 @@ func (m *Member) leavePlaces(now clock.Instant, last *Batch) {
 // startPlaces has all places claimed when the member runs again.
 func (m *Member) startPlaces(now clock.Instant) {
 	for _, p := range m.places {
-		p.due = now
-		if p.err == nil {
-			p.locked(now, func(places.Use) { p.holder.Retry() })
-		}
+		p.due = now // of all: those that are retried later, too
 	}
+	m.retryPlaces(now)
 	m.retryValues(now)
 }
 
