@@ -86,3 +86,16 @@ func TestPlacesAreClaimedAgainAfterAnOutageWithinAnOutage(t *testing.T) {
 	assert.False(t, o.isOutage())
 	assert.Zero(t, o.member.Status(o.clock.Now()).Refusing)
 }
+
+// A call that wakes places is held up in the midst of it. No other call does it too meanwhile, or the places would
+// be in the list of woken ones twice, through which the member would go for ever.
+func TestPlacesAreWokenByOneCallAtATime(t *testing.T) {
+	t.Parallel()
+	o := newPlacesInOutages(t)
+	require.True(t, o.places.BeginWake())
+	o.run(time.Second, func(*fleet.Batch) bool { return false }) // they are looked at meanwhile
+	require.False(t, o.places.BeginWake())
+	o.places.EndWake(o.clock.Now())
+	o.run(time.Second, func(*fleet.Batch) bool { return false })
+	assert.True(t, o.places.BeginWake())
+}

@@ -29,7 +29,7 @@ const placesTick = 5 * time.Millisecond
 func (m *Member) takeWokenPlaces(now clock.Instant) {
 	for p := m.wokenPlaces.Swap(nil); p != nil; {
 		next := p.nextWoken
-		p.nextWoken = nil
+		p.nextWoken, p.isTaken = nil, true
 		p.due = min(p.due, max(now, p.looked.Add(placesTick)))
 		p = next
 	}
@@ -42,7 +42,10 @@ func (m *Member) lookAtPlaces(now clock.Instant) {
 		if p.due > now {
 			continue
 		}
-		p.isWoken.Store(false)
+		if p.isTaken { // else a call may be about to put it into the list
+			p.isTaken = false
+			p.isWoken.Store(false)
+		}
 		if !m.maySend(m.partitionOf(p.key)) {
 			p.due = now.Add(tick)
 			continue
