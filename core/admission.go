@@ -8,6 +8,7 @@ import (
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core/internal/call"
+	"github.com/penstock-go/penstock/core/internal/sleep"
 	"github.com/penstock-go/penstock/internal/leap"
 	"github.com/penstock-go/penstock/rule"
 )
@@ -44,7 +45,7 @@ type wait struct {
 	since clock.Instant
 	wake  func() // limiters call it when the call may go on
 
-	sleeper *sleeper // that wake wakes; nil if a core.Arrival has set wake
+	sleeper *sleep.Sleeper // that wake wakes; nil if a core.Arrival has set wake
 
 	within call.Within // the calls that wait with it
 }
@@ -82,12 +83,12 @@ func (a *admission) run(ctx context.Context, opts []Option) error {
 func (a *admission) pass(ctx context.Context, opts []Option) error {
 	for {
 		env := a.resource.env
-		version := env.sleepers.version.Load() // before the rules are looked at
+		version := env.sleepers.Version() // before the rules are looked at
 		after, err := a.proceed(ctx, opts)
 		if err != nil || a.passed != nil {
 			return err
 		}
-		err = env.pause(ctx, a.Now, after, a.wait.sleeper, version)
+		err = env.sleepers.Pause(ctx, a.Now, after, a.wait.sleeper, version)
 		a.Now = env.clock.Now()
 		if err == nil {
 			err = ctx.Err() // it may have ended while the call was woken
@@ -326,8 +327,8 @@ func (a *admission) beginWait(ctx context.Context) {
 // waker returns the function that wakes the call, which it makes at first use.
 func (a *admission) waker() func() {
 	if a.wait.wake == nil {
-		a.wait.sleeper = newSleeper()
-		a.wait.wake = a.wait.sleeper.wake
+		a.wait.sleeper = sleep.New()
+		a.wait.wake = a.wait.sleeper.Wake
 	}
 	return a.wait.wake
 }

@@ -10,6 +10,8 @@ import (
 	"github.com/penstock-go/penstock/core/internal/lines"
 	"github.com/penstock-go/penstock/core/internal/membership"
 	"github.com/penstock-go/penstock/core/internal/signals"
+	"github.com/penstock-go/penstock/core/internal/sleep"
+	"github.com/penstock-go/penstock/core/internal/sources"
 	"github.com/penstock-go/penstock/list"
 	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
@@ -41,8 +43,8 @@ type Engine struct {
 	rules     ruleStore
 	domains   atomic.Pointer[map[string]rules.Domain] // that are served; nil for none
 	recorders recorders
-	sources   sourceList
-	running   goroutines
+	sources   sources.List
+	running   sleep.Goroutines
 }
 
 // New returns an engine without rules.
@@ -72,7 +74,9 @@ func New(config Config) *Engine {
 	e.rules.init(config, e.tries(&config))
 	e.limiters.init(&e.callEnv, &config, e.signals, e.fleet.Member)
 	e.resources.init(&e.limiters, e.Kinds(), config.MaxResources)
-	e.sources.init()
+	e.sources.Init(sources.Config{
+		Clock: e.clock, Log: e.log, Sleepers: &e.sleepers, Go: e.running.Go, Mu: &e.rules.mu, Note: e.noteSource,
+	})
 	if e.recorders.config = config.Recorder; config.Recorder != nil {
 		e.ensureRecorder()
 	}
@@ -93,8 +97,8 @@ func (e *Engine) Close() {
 	e.rules.mu.Lock()
 	if e.generation.Swap(inforce.Closed) != inforce.Closed {
 		close(e.closed)
-		e.sleepers.wakeAll()
-		e.sources.cancel()
+		e.sleepers.Close()
+		e.sources.Cancel()
 		e.signals.Cancel()
 		e.fleet.Close()
 	}

@@ -44,7 +44,7 @@ func (e *Engine) swapRules(changes []ruleset.Change, since clock.Instant) (Swap,
 	e.rules.revision, e.rules.appliedAt = c.version, since
 	now := e.clock.Now()
 	e.rules.appliedAt = now
-	e.sources.changed() // other lists may be awaited
+	e.sources.Changed() // other lists may be awaited
 	return Swap{
 		Revision: c.version, At: now, Rules: e.rules.book.Len(), Took: now.Sub(since),
 		Added: c.added, Changed: c.changed, Removed: c.removed,

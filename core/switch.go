@@ -170,7 +170,7 @@ func (e *Engine) swapSwitches(next *inforce.Switches, scopes ...inforce.Scope) l
 	c := &ruleChange{version: e.generation.Load() + 1, now: e.clock.Now(), switches: next, switched: scopes}
 	limiters := e.apply(c)
 	e.rules.switches, e.rules.revision = next, c.version
-	e.sleepers.wakeAll()
+	e.sleepers.WakeAll()
 	return limiters
 }
 
