@@ -16,6 +16,7 @@ import (
 	"github.com/penstock-go/penstock/core/internal/journal"
 	"github.com/penstock-go/penstock/core/internal/lines"
 	"github.com/penstock-go/penstock/core/internal/recorder"
+	"github.com/penstock-go/penstock/core/internal/registry"
 	"github.com/penstock-go/penstock/core/internal/sleep"
 )
 
@@ -38,28 +39,13 @@ type callEnv struct {
 	closed     chan struct{}  // closed by Close, to wake what waits
 	sleepers   sleep.Sleepers // woken by Close, and when something is switched: calls that wait look again
 
-	names    resourceNames  // for calls that do not find what they expect in their resource
-	overflow *resourceStats // those that names beyond the bound share
-	noRules  inforce.Plan   // of resources without rules
+	noRules inforce.Plan // of resources without rules
 
 	journal      journal.Journal
 	events       eventLog
 	refusalLines lines.Budget
-}
 
-// resourceNames finds the resources by their names.
-type resourceNames interface {
-	// getOrAdd returns the resource of a name whose resource was evicted, or belongs to the overflow.
-	getOrAdd(name string) *resource
-
-	// stillOverflows says whether the resource is one of the overflow and its name still has no other.
-	stillOverflows(r *resource) bool
-
-	// countIfForgotten counts a refused call whose resource was evicted before it was counted there.
-	countIfForgotten(r *resource, tokens int32)
-
-	// switches returns what is switched off and on.
-	switches() *inforce.Switches
+	resources registry.Registry[callEnv]
 }
 
 func (e *callEnv) init(config *Config) {

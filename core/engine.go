@@ -9,6 +9,7 @@ import (
 	"github.com/penstock-go/penstock/core/internal/inforce"
 	"github.com/penstock-go/penstock/core/internal/lines"
 	"github.com/penstock-go/penstock/core/internal/membership"
+	"github.com/penstock-go/penstock/core/internal/registry"
 	"github.com/penstock-go/penstock/core/internal/signals"
 	"github.com/penstock-go/penstock/core/internal/sleep"
 	"github.com/penstock-go/penstock/core/internal/sources"
@@ -34,7 +35,6 @@ type Engine struct {
 	contexts CallContexts // of functions that Do runs
 	present  engineLoad
 
-	resources  registry
 	rejections atomic.Uint64 // documents rejected
 	listStates listStates    // of which there are events
 
@@ -73,7 +73,10 @@ func New(config Config) *Engine {
 	e.fleet.Init(config.Fleet, config.Clock, e.fleetLogger(), config.Seed)
 	e.rules.init(config, e.tries(&config))
 	e.limiters.init(&e.callEnv, &config, e.signals, e.fleet.Member)
-	e.resources.init(&e.limiters, e.Kinds(), config.MaxResources)
+	e.resources.Init(registry.Config[callEnv]{
+		Env: &e.callEnv, Clock: e.clock, Most: config.MaxResources, Overflow: Overflow, NoRules: &e.noRules, Plans: &e.limiters,
+		Full: func(name string) { e.warnOfOverflow(name, config.MaxResources) },
+	})
 	e.sources.Init(sources.Config{
 		Clock: e.clock, Log: e.log, Sleepers: &e.sleepers, Go: e.running.Go, Mu: &e.rules.mu, Note: e.noteSource,
 	})

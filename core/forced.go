@@ -222,7 +222,7 @@ func (e *Engine) endForced() (left time.Duration, goesOn bool) {
 		if f := of.Load(); f != nil {
 			if _, over := f.IsOver(e.clock); over {
 				of.Store(nil)
-				e.resources.forcings.Add(1)
+				e.resources.Forcings.Add(1)
 				changes = append(changes, e.endOf(f, false))
 				limiters.restored = append(limiters.restored, e.forcedRules(f.Concerns)...)
 			}

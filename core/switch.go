@@ -101,7 +101,7 @@ func (e *Engine) checkSwitch(scope Scope, state string, before *inforce.Forced) 
 		return fmt.Errorf("%w: %d are", ErrTooManySwitches, maxSwitches)
 	case scope.Kind != "":
 		return e.checkKindScope(scope)
-	case scope.Resource != "" && !e.resources.isKnown(scope.Resource):
+	case scope.Resource != "" && !e.resources.IsKnown(scope.Resource):
 		return fmt.Errorf("%w: %s", ErrUnknownResource, rule.Quote(lines.Cut(scope.Resource)))
 	}
 	return nil

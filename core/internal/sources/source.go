@@ -103,7 +103,7 @@ func (s *Source) run(
 	clock := s.list.config.Clock
 	for pause := minRestart; ; pause = min(2*pause, maxRestart) {
 		begun := clock.Now()
-		returned, value, stack := runOnce(ctx, s, run)
+		stack, value, returned := runOnce(ctx, s, run)
 		if stack == nil {
 			err = returned
 			return
@@ -120,14 +120,14 @@ func (s *Source) run(
 	}
 }
 
-// runOnce runs the source. If it panics it returns with what, and where.
-func runOnce(ctx context.Context, s *Source, run func(context.Context, *Source) error) (err error, value any, stack []byte) {
+// runOnce runs the source. If it panics it returns where, and with what.
+func runOnce(ctx context.Context, s *Source, run func(context.Context, *Source) error) (stack []byte, value any, err error) {
 	defer func() {
 		if value = recover(); value != nil {
 			stack = debug.Stack()
 		}
 	}()
-	return run(ctx, s), nil, nil
+	return nil, nil, run(ctx, s)
 }
 
 // ended notes that the source is not followed any longer, and why.
