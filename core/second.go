@@ -41,7 +41,7 @@ type resourceRead struct {
 // instant, which is at most a minute ago.
 func (e *Engine) SecondReader(from clock.Instant) *SecondReader {
 	r := &SecondReader{engine: e, resources: make(map[*registry.Stats]*resourceRead)}
-	r.read(lines.SecondOf(from)-1, func(name string, of stat.Second) {})
+	r.read(lines.SecondOf(from)-1, func(string, stat.Second) {})
 	return r
 }
 
