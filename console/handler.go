@@ -105,7 +105,7 @@ func (h *handler) api(w http.ResponseWriter, r *http.Request, name string) {
 		return
 	}
 	if name == "live" && r.Method == http.MethodGet {
-		h.live(w, r)
+		h.live(w, r, who)
 		return
 	}
 	a, known := actions()[name]
