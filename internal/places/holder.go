@@ -10,12 +10,14 @@ import (
 // How often a holder claims and looks. The constants were found by simulation.
 const (
 	tick      = 2 * time.Millisecond   // the least between two claims
-	heartbeat = 250 * time.Millisecond // the most, while it has places or wants some
+	heartbeat = 260 * time.Millisecond // the most, while it has places or wants some; see leastLife
 	patience  = 100 * time.Millisecond // between two claims for places that it should have
 	raising   = 40 * time.Millisecond  // the least between two claims for more while others want more, too
 	window    = 5 * time.Millisecond   // for which places are idle before they go back while others want more
 
-	// leastLife is the life without the time of answers, which DefaultLife has twice.
+	// leastLife is the life without the time of answers, which DefaultLife has twice. A life is a little less
+	// than three heartbeats: instances that are full claim at the same time, as grants have them do, so that
+	// those who go on claim soon after the lease of one that was killed has ended, not just before.
 	leastLife = DefaultLife - 200*time.Millisecond
 	never     = clock.Instant(math.MaxInt64)
 )
