@@ -10,14 +10,12 @@ import (
 // How often a holder claims and looks. The constants were found by simulation.
 const (
 	tick      = 2 * time.Millisecond   // the least between two claims
-	heartbeat = 260 * time.Millisecond // the most, while it has places or wants some; see leastLife
+	heartbeat = 250 * time.Millisecond // the most, while it has places or wants some
 	patience  = 100 * time.Millisecond // between two claims for places that it should have
 	raising   = 40 * time.Millisecond  // the least between two claims for more while others want more, too
 	window    = 5 * time.Millisecond   // for which places are idle before they go back while others want more
 
-	// leastLife is the life without the time of answers, which DefaultLife has twice. A life is a little less
-	// than three heartbeats: instances that are full claim at the same time, as grants have them do, so that
-	// those who go on claim soon after the lease of one that was killed has ended, not just before.
+	// leastLife is the life without the time of answers, which DefaultLife has twice.
 	leastLife = DefaultLife - 200*time.Millisecond
 	never     = clock.Instant(math.MaxInt64)
 )
@@ -55,6 +53,7 @@ type Holder struct {
 	hasNews  bool          // places were granted, as the store has said
 	isGone   bool          // the limit is not needed any more
 	turnAt   clock.Instant // see [Grant.Turn]
+	endsAt   clock.Instant // see [Grant.Ends]
 
 	use     Use
 	demand  demand
@@ -277,6 +276,9 @@ func (h *Holder) due(now clock.Instant) clock.Instant {
 		return never
 	}
 	due := h.sentAt.Add(heartbeat)
+	if h.endsAt > 0 && want > h.held {
+		due = min(due, h.endsAt)
+	}
 	switch {
 	case want > h.held && h.told.Want <= h.target && want > h.told.Want:
 		if due = soon; h.grant.Crowded > 0 { // the store does not know that more is wanted
@@ -309,6 +311,9 @@ func (h *Holder) Answered(now clock.Instant, sequence int64, g Grant, inUse int6
 	}
 	if h.turnAt = 0; g.Turn > 0 {
 		h.turnAt = now.Add(g.Turn)
+	}
+	if h.endsAt = 0; g.Ends > 0 {
+		h.endsAt = now.Add(g.Ends)
 	}
 	h.use.InUse = inUse
 	h.Lapse(now, inUse)
