@@ -125,26 +125,6 @@ func TestPlacesOfKilledInstancesAreFreeAgain(t *testing.T) {
 	}
 }
 
-// Also if only one is left, which nobody else tells of the places.
-func TestPlacesOfTheOtherInstanceAreFreeAgainWhenItIsKilled(t *testing.T) {
-	t.Parallel()
-	for phase := time.Duration(0); phase < 250*time.Millisecond; phase += 25 * time.Millisecond {
-		t.Run(phase.String(), func(t *testing.T) {
-			t.Parallel()
-			w := newWorld(t, patientRule(40))
-			w.join(w.rates(1, 2, 1)...)
-			w.run(110 * time.Millisecond)
-			w.join(w.rates(1, 2, 1)...)
-			w.run(2*time.Second + phase)
-			w.instances[0].kill()
-			assert.LessOrEqual(t, w.measure(850*time.Millisecond).most, 40)
-			got := w.measure(500 * time.Millisecond)
-			assert.LessOrEqual(t, got.most, 40)
-			assert.GreaterOrEqual(t, got.used, .99)
-		})
-	}
-}
-
 // An instance that is stopped for less than a lease changes nothing.
 func TestHiccupsOfInstancesAreHarmless(t *testing.T) {
 	t.Parallel()
