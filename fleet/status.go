@@ -32,11 +32,11 @@ type LimitStatus struct {
 	Key      string
 	Mode     Mode
 	OnOutage OnOutage
-	Limit    float64 // of the fleet, tokens per window
-	Window   time.Duration
-	Granted  float64 // what the backend has granted; in an outage, what [OnOutage] lets pass, infinite if all
-	Demand   float64 // what calls asked for
-	Passed   float64 // what passed
+	Limit    float64       // of the fleet, tokens per window
+	Window   time.Duration // of the calendar, that of the window that is open
+	Granted  float64       // what the backend has granted; in an outage, what [OnOutage] lets pass, infinite if all
+	Demand   float64       // what calls asked for
+	Passed   float64       // what passed
 
 	Remaining int64         // tokens that calls can take now, without the network
 	Retry     time.Duration // how long until the backend can grant something; 0 if it has not refused
@@ -219,6 +219,10 @@ func (a *Asker) status(now clock.Instant) LimitStatus {
 		s.Granted, s.Remaining = a.outage.bucket.passes(), a.outage.bucket.tokens()
 	} else if left, until, known := a.known(now); known {
 		s.Remaining, s.Retry = left, until
+	}
+	if a.terms.Calendar != nil {
+		begin, end := a.terms.WindowAt(clock.TimeOf(a.member.clock, now))
+		s.Window = time.Duration(end-begin) * time.Microsecond
 	}
 	if s.IsBalance {
 		_, _, s.IsCounted = a.known(now)
