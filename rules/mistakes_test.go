@@ -250,6 +250,12 @@ func TestProblemsWithoutNumberDoNotFillALog(t *testing.T) {
 	assert.Equal(t, "rules: and 900 more", lines[100])
 }
 
+func TestProblemsCutTheNameOfTheirDocument(t *testing.T) {
+	_, err := rules.Parse(strings.Repeat("ä", 500_000)+".yaml", []byte("flow: [{resource: x, limit: two}]"))
+	require.ErrorContains(t, err, `ä…:1:29: flow rule "x": limit is "two"`)
+	assert.Less(t, len(err.Error()), 1200)
+}
+
 func TestProblemsCutWhatIsLong(t *testing.T) {
 	long := strings.Repeat("é", rules.MaxNameLength)
 	_, err := rules.Parse("a.yaml", []byte("flow:\n- {resource: "+long+", limit: 1, "+long+": 2, control: "+long+"}"))

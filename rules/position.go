@@ -1,6 +1,9 @@
 package rules
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // Position is a place in a rule document.
 type Position struct {
@@ -16,5 +19,10 @@ func (p Position) String() string {
 	if p.Document == "" {
 		return fmt.Sprintf("%d:%d", p.Line, p.Column)
 	}
-	return fmt.Sprintf("%s:%d:%d", p.Document, p.Line, p.Column)
+	const most = 1024 // as of the name of a rule: stores have names of any length
+	name := p.Document
+	if len(name) > most {
+		name = strings.ToValidUTF8(name[:most], "") + "…"
+	}
+	return fmt.Sprintf("%s:%d:%d", name, p.Line, p.Column)
 }

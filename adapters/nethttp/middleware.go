@@ -158,18 +158,17 @@ func (h *handler) serve(recorder *recorder, watched http.ResponseWriter, r *http
 	}()
 	h.next.ServeHTTP(watched, r)
 	returned = true
-	if h.byDefault {
-		h.checkMethods(r)
-	}
+	h.checkMethods(r, resource)
 	if h.byDefault && h.wasServedByAnother(r, resource, pattern, recorder.status) {
 		h.warnOfRoutes(r, resource)
 	}
 }
 
 // checkMethods warns of rules for one method of the route that has served the request, if that
-// serves all.
-func (h *handler) checkMethods(r *http.Request) {
-	if method, route := splitPattern(r.Pattern); method == "" && route != "" {
+// serves all and the resource is named after it.
+func (h *handler) checkMethods(r *http.Request, resource string) {
+	method, route := splitPattern(r.Pattern)
+	if method == "" && route != "" && (h.byDefault || isNamedAfter(resource, r.Pattern)) {
 		h.methods.Check(route)
 	}
 }

@@ -2,6 +2,7 @@ package convert
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -30,7 +31,7 @@ func convertEnvoy(documents []node) (converted batch, findings []Finding) {
 	for _, document := range documents {
 		o := plainObject(document)
 		o.resource = o.text("domain")
-		c := envoyFile{to: &converted, root: o, groups: map[string]*envoyGroup{}}
+		c := envoyFile{to: &converted, root: o, groups: map[string]*envoyGroup{}, limits: map[string]int{}}
 		if o.resource == "" {
 			o.drop(o.offset, "the domain is missing: it is the name of the rules")
 		}
@@ -48,6 +49,7 @@ type envoyFile struct {
 	root   *object
 	groups map[string]*envoyGroup
 	order  []*envoyGroup
+	limits map[string]int // how many each descriptor has
 }
 
 // envoyGroup is the descriptors with the same keys: which of them is for a call depends on
@@ -70,6 +72,9 @@ type envoyLimit struct {
 // envoyKey is a key of a descriptor, and the value that it is for; all for "".
 type envoyKey struct{ key, value string }
 
+// id is the same for descriptors that are for the same calls.
+func (l envoyLimit) id() string { return fmt.Sprintf("%q", l.path) }
+
 // descriptors reads the descriptors in an object, below those of a path.
 func (c *envoyFile) descriptors(of *object, above []envoyKey) {
 	for _, d := range of.items("descriptors") {
@@ -81,9 +86,9 @@ func (c *envoyFile) descriptors(of *object, above []envoyKey) {
 		case len(path) > hotparam.MaxParams:
 			d.drop(d.offset, "the descriptor has more than %d keys, which no rule here can look at", hotparam.MaxParams)
 		case d.has("rate_limit"):
+			d.dropOthers("key", "value", "rate_limit", "descriptors", "shadow_mode", "quota_mode", "detailed_metric", "value_to_metric")
 			c.limit(d, path)
 		}
-		d.reportOthers("key", "value", "rate_limit", "descriptors", "shadow_mode", "quota_mode", "detailed_metric", "value_to_metric")
 		if !d.dropped {
 			c.descriptors(d, path)
 		}
@@ -136,7 +141,10 @@ func (c *envoyFile) limit(d *object, path []envoyKey) {
 	if of.has("replaces") {
 		of.add(LeftOut, of.at("replaces"), "replaces: no rule here takes the place of another; remove that other")
 	}
-	of.reportOthers("unit", "requests_per_unit", "unlimited", "name", "replaces")
+	of.dropOthers("unit", "requests_per_unit", "unlimited", "name", "replaces")
+	if c.limits[l.id()]++; c.limits[l.id()] > 1 {
+		of.drop(d.offset, "the descriptor is given twice, which Envoy's service refuses: remove one")
+	}
 	d.findings = append(d.findings, of.findings...)
 	if of.dropped || d.dropped {
 		return
@@ -164,6 +172,7 @@ func (c *envoyFile) write() {
 		c.to.serve = append(c.to.serve, of)
 	}
 	for _, group := range c.order {
+		group.limits = slices.DeleteFunc(group.limits, func(l envoyLimit) bool { return c.limits[l.id()] > 1 })
 		// What is for a value comes before what is for all.
 		slices.SortStableFunc(group.limits, func(a, b envoyLimit) int { return cmp.Compare(a.wild(), b.wild()) })
 		var written []envoyLimit
@@ -174,7 +183,7 @@ func (c *envoyFile) write() {
 				c.writeWindow(group, l)
 			}
 		}
-		if len(written) == 0 {
+		if len(written) == 0 && len(group.limits) > 0 {
 			c.root.differ(group.limits[0].offset, "unlimited: in Envoy requests with these keys are under no limit; here they are "+
 				"under those for some of the keys: give what sends them another resource")
 		}

@@ -110,6 +110,9 @@ func (f *nginxFile) zone(d nginxDirective, zones map[string]*nginxZone, rated bo
 	if rated && z.fault == "" {
 		z.limit, z.window, z.fault = nginxRate(rate)
 	}
+	if zones[name] != nil {
+		z.fault = fmt.Sprintf("the zone %s is given twice, which nginx refuses: remove one", wording.Quote(name))
+	}
 	zones[name] = z
 }
 

@@ -231,9 +231,24 @@ func plainObject(n node) *object {
 
 // reportOthers reports the fields that are none of those that are known.
 func (o *object) reportOthers(known ...string) {
+	for _, e := range o.others(known) {
+		o.add(LeftOut, e.key.offset, "the field %v is not known", e.key)
+	}
+}
+
+// dropOthers is reportOthers where a field that is not known may change what the limit is: then it is not
+// understood.
+func (o *object) dropOthers(known ...string) {
+	for _, e := range o.others(known) {
+		o.drop(e.key.offset, "the field %v is not known", e.key)
+	}
+}
+
+func (o *object) others(known []string) (others []entry) {
 	for _, e := range o.entries {
 		if !slices.ContainsFunc(known, func(name string) bool { return strings.EqualFold(name, e.name()) }) {
-			o.add(LeftOut, e.key.offset, "the field %v is not known", e.key)
+			others = append(others, e)
 		}
 	}
+	return others
 }

@@ -2,6 +2,7 @@ package convert_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -275,4 +276,29 @@ func TestQuotaModeOfEnvoyRefusesNothing(t *testing.T) {
 	c := convertFile("domain: d\ndescriptors:\n- {key: a, quota_mode: true, rate_limit: {unit: second, requests_per_unit: 3}}")
 	require.Len(t, c.Rules.HotParam, 1)
 	assert.True(t, c.Rules.HotParam[0].Shadow)
+}
+
+func TestLimitsThatTheirProductRefusesAreNotWritten(t *testing.T) {
+	const r4j, envoy = "resilience4j:\n  ", "domain: d\ndescriptors:\n"
+	const zone, minute = "limit_req_zone $server_name zone=z:1m rate=", "{unit: minute, requests_per_unit: 5}"
+	for name, file := range map[string]string{
+		"permits":            r4j + "ratelimiter: {instances: {a: {limitForPeriod: 0, limitRefreshPeriod: 1s}}}",
+		"period":             r4j + "ratelimiter: {instances: {a: {limitForPeriod: 10, limitRefreshPeriod: 0s}}}",
+		"ratio":              r4j + "circuitbreaker: {instances: {a: {failureRateThreshold: 0}}}",
+		"window of calls":    r4j + "circuitbreaker: {instances: {a: {slidingWindowSize: 0}}}",
+		"window of time":     r4j + "circuitbreaker: {instances: {a: {slidingWindowType: TIME_BASED, slidingWindowSize: 0}}}",
+		"least calls":        r4j + "circuitbreaker: {instances: {a: {minimumNumberOfCalls: 0}}}",
+		"time open":          r4j + "circuitbreaker: {instances: {a: {waitDurationInOpenState: 0}}}",
+		"probes":             r4j + "circuitbreaker: {instances: {a: {permittedNumberOfCallsInHalfOpenState: 0}}}",
+		"slow":               r4j + "circuitbreaker: {instances: {a: {slowCallDurationThreshold: 0}}}",
+		"zone twice":         zone + "5r/s; " + zone + "50r/s; limit_req zone=z;",
+		"descriptor twice":   envoy + "- {key: l, rate_limit: " + minute + "}\n- {key: l, rate_limit: {unit: minute, requests_per_unit: 50}}",
+		"of a value, thrice": envoy + strings.Repeat("- {key: l, value: v, rate_limit: "+minute+"}\n", 3),
+		"unknown in limit":   envoy + "- {key: l, rate_limit: {unit: minute, requests_per_unit: 5, unit_multiplier: 10}}",
+		"unknown beside it":  envoy + "- {key: l, value: v*, share_threshold: true, rate_limit: " + minute + "}",
+	} {
+		c := convertFile(file)
+		assert.Len(t, hasKind(c, convert.LeftOut), max(1, strings.Count(file, "value: v, rate")-1), "%s: %v", name, c.Findings)
+		assert.Zero(t, c.Rules.Len(), "%s: %+v", name, c.Rules)
+	}
 }

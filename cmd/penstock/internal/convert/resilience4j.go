@@ -231,9 +231,18 @@ func (o *object) reportR4j(known ...string) {
 	o.reportOthers(known...)
 }
 
+// above0 leaves out an instance of which a value is 0, with which resilience4j does not start.
+func above0[T int | float64 | time.Duration](o *object, name string, v T) T {
+	if v == 0 && !o.dropped {
+		o.drop(o.at(name), "%s is %v, which resilience4j refuses: it must be above 0", name, o.find(name).node)
+	}
+	return v
+}
+
 func convertR4jRateLimiter(o *object, to *batch) {
 	made := flow.Rule{
-		Resource: o.resource, Limit: float64(o.whole("limitForPeriod", 50)), Window: o.duration("limitRefreshPeriod", 500*time.Nanosecond),
+		Resource: o.resource, Limit: float64(above0(o, "limitForPeriod", o.whole("limitForPeriod", 50))),
+		Window: above0(o, "limitRefreshPeriod", o.duration("limitRefreshPeriod", 500*time.Nanosecond)),
 	}
 	o.reportR4j("limitForPeriod", "limitRefreshPeriod", "timeoutDuration")
 	if !o.has("limitForPeriod") || !o.has("limitRefreshPeriod") {
@@ -262,16 +271,19 @@ func convertR4jBulkhead(o *object, to *batch) {
 
 func convertR4jBreaker(o *object, to *batch) {
 	made := breaker.Rule{
-		Resource: o.resource, Strategy: breaker.ErrorRatio, Threshold: o.number("failureRateThreshold", 50) / 100,
-		OpenFor: o.duration("waitDurationInOpenState", time.Minute), Probes: o.whole("permittedNumberOfCallsInHalfOpenState", 10),
+		Resource: o.resource, Strategy: breaker.ErrorRatio,
+		Threshold:    above0(o, "failureRateThreshold", o.number("failureRateThreshold", 50)) / 100,
+		OpenFor:      above0(o, "waitDurationInOpenState", o.duration("waitDurationInOpenState", time.Minute)),
+		Probes:       above0(o, "permittedNumberOfCallsInHalfOpenState", o.whole("permittedNumberOfCallsInHalfOpenState", 10)),
 		ProbeTimeout: o.duration("maxWaitDurationInHalfOpenState", 0),
 	}
 	made.ProbeThreshold = made.Threshold
 	slow := made
-	slow.Strategy, slow.Threshold = breaker.SlowRatio, o.number("slowCallRateThreshold", 100)/100
+	slow.Strategy, slow.Threshold = breaker.SlowRatio, above0(o, "slowCallRateThreshold", o.number("slowCallRateThreshold", 100))/100
 	slow.ProbeThreshold = slow.Threshold
-	slow.SlowAfter = o.duration("slowCallDurationThreshold", time.Minute)
-	size, least := o.whole("slidingWindowSize", 100), o.whole("minimumNumberOfCalls", 100)
+	slow.SlowAfter = above0(o, "slowCallDurationThreshold", o.duration("slowCallDurationThreshold", time.Minute))
+	size := above0(o, "slidingWindowSize", o.whole("slidingWindowSize", 100))
+	least := above0(o, "minimumNumberOfCalls", o.whole("minimumNumberOfCalls", 100))
 	switch kind := o.text("slidingWindowType"); strings.ToUpper(uniform(kind)) {
 	case "", "COUNTBASED":
 		made.WindowCalls, least = size, min(least, size)
@@ -280,7 +292,7 @@ func convertR4jBreaker(o *object, to *batch) {
 	default:
 		o.drop(o.at("slidingWindowType"), "slidingWindowType is %s: must be COUNT_BASED or TIME_BASED", wording.Quote(kind))
 	}
-	made.MinCalls = max(1, least)
+	made.MinCalls = least
 	if made.ProbeTimeout == 0 {
 		made.ProbeTimeout = max(made.Window, longProbe)
 	}
