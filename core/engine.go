@@ -70,7 +70,7 @@ func New(config Config) *Engine {
 	}
 	e.fleet.Init(config.Fleet, config.Clock, e.fleetLogger(), config.Seed)
 	e.rules.init(config, e.tries(&config))
-	e.limiters.init(&e.callEnv, &config, e.signals, e.fleet.Member)
+	e.limiters.init(&e.callEnv, &config, e.signals, e.Fleet())
 	e.resources.init(&e.limiters, e.Kinds(), config.MaxResources)
 	e.sources.init()
 	if e.recorders.config = config.Recorder; config.Recorder != nil {

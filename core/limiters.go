@@ -28,7 +28,7 @@ type limiterMaker struct {
 	*callEnv
 	lists   *list.Registry
 	signals *signals.Set
-	fleet   *fleet.Member      // nil without a backend
+	fleet   fleet.Member       // nil without a backend
 	seed    uint64             // of what limiters choose at random; 0 for none
 	foreign map[rule.Kind]bool // the kinds of [Config.Kinds]
 	until   func(time.Time) time.Duration
@@ -42,7 +42,7 @@ func (m *limiterMaker) planner(resource string, switches *inforce.Switches) info
 	return inforce.Planner{Resource: resource, Switches: switches, InFleet: m.fleet != nil, Observed: m.observesPasses()}
 }
 
-func (m *limiterMaker) init(env *callEnv, config *Config, of *signals.Set, member *fleet.Member) {
+func (m *limiterMaker) init(env *callEnv, config *Config, of *signals.Set, member fleet.Member) {
 	m.callEnv, m.lists, m.signals, m.fleet, m.seed = env, config.Lists, of, member, config.Seed
 	m.until = env.clock.Until
 	m.foreign = make(map[rule.Kind]bool)

@@ -1,0 +1,68 @@
+package sharing
+
+import (
+	"math"
+	"time"
+
+	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/fleet"
+)
+
+// portion measures which part of all that the fleet uses of a limit this instance uses, by what
+// the store tells with its answers. In an outage the instance goes on with that part: the parts
+// of all instances are the whole limit, whenever in a window the outage begins. The zero value
+// knows nothing. It is guarded by its owner.
+type portion struct {
+	own, fleet             float64       // tokens of the present period, as of the last answer
+	ownBefore, fleetBefore float64       // of periods before it, which fade
+	since                  clock.Instant // when the present period began, 0 if there was no answer
+
+	used, left float64       // of a window, what this instance had used and the fleet had left at the last answer
+	leftAt     clock.Instant // when the part of it had begun
+}
+
+// portionMemory is the memory of portions: of few tokens in less time, chance would decide.
+const portionMemory = 5 * time.Second
+
+// window takes an answer about a window, of which so many tokens are used, and some of them were
+// granted with the answer. Half of those count: there is no answer just before an instance is
+// granted some, and each is the more just after.
+func (p *portion) window(log *passLog, terms *fleet.Terms, own, fleet, granted int64) {
+	length := terms.Window
+	if p.since == 0 {
+		p.since = log.begin
+	}
+	if lasted := log.begin.Sub(p.since) + log.length/2; lasted >= length { // it may have been aligned meanwhile
+		p.fade(lasted)
+		p.since = log.begin
+	}
+	fleet = max(own, fleet)
+	p.used, p.left, p.leftAt = float64(own), max(0, terms.Limit-float64(fleet)), log.begin
+	p.own, p.fleet = p.used-float64(granted)/2, float64(fleet)-float64(granted)/2
+}
+
+// present is what this instance has used of the present window and what the fleet has left, by the
+// last answer, if there was one about it.
+func (p *portion) present(log *passLog) (used, left float64, isKnown bool) {
+	age := log.begin.Sub(p.leftAt) + log.length/2
+	return p.used, p.left, p.since != 0 && age < log.length*time.Duration(len(log.counts))
+}
+
+// bucket takes an answer about a bucket. It does not tell what the fleet uses, only that the limit
+// is known.
+func (p *portion) bucket(now clock.Instant) { p.since = now }
+
+// fade ends a period.
+func (p *portion) fade(lasted time.Duration) {
+	kept := math.Exp(-lasted.Seconds() / portionMemory.Seconds())
+	p.ownBefore = p.ownBefore*kept + p.own
+	p.fleetBefore = p.fleetBefore*kept + p.fleet
+}
+
+// fraction is the part of this instance, from 0 to 1. It is not known before anything was used.
+func (p *portion) fraction() (fraction float64, isKnown bool) {
+	if fleet := p.fleet + p.fleetBefore; fleet > 0 {
+		return (p.own + p.ownBefore) / fleet, true
+	}
+	return 0, p.since != 0
+}
