@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/penstock-go/penstock/clock"
+	internalcall "github.com/penstock-go/penstock/core/internal/call"
 	"github.com/penstock-go/penstock/core/internal/inforce"
 	"github.com/penstock-go/penstock/internal/optional"
 	"github.com/penstock-go/penstock/rule"
@@ -28,8 +29,8 @@ func isRecharged(q *rule.Quota) bool {
 // ctx, and tokens may have been added nevertheless: ask with 0 before it is tried again.
 //
 // Every change is an event and a line of the log, with who has made it: order.By, and Reason. Other errors
-// say that there is no such rule in force, that it has no balance, which attribute the options lack, or
-// what was wrong.
+// say that there is no such rule in force, that it has no balance, which attribute the options lack, that they
+// name a value of a rule that has one balance for all, or what was wrong.
 func (e *Engine) Recharge(ctx context.Context, key rule.Key, resource string, tokens int64, order Order, opts ...Option) (left int64, err error) {
 	if max(tokens, -tokens) > rule.MaxBalance {
 		return 0, fmt.Errorf("core: %d tokens: a balance can have at most %d", tokens, int64(rule.MaxBalance))
@@ -37,6 +38,9 @@ func (e *Engine) Recharge(ctx context.Context, key rule.Key, resource string, to
 	of, limiter, err := e.balanceOf(key, resource)
 	if err != nil {
 		return 0, err
+	}
+	if tokens != 0 && len(of.Rule.Attributes()) == 0 && internalcall.NameAttributes(opts) {
+		return 0, fmt.Errorf("core: rule %v has one balance for all values: name none", of.Rule.Key())
 	}
 	now := e.clock.Now()
 	call, err := valueCall(of, now, opts)

@@ -60,6 +60,9 @@ func TestInstancesWarnByWhatTheFleetHasUsed(t *testing.T) {
 						quota := engines[0].Quotas("a")[0].Quota
 						assert.GreaterOrEqual(t, quota.Used, 80.0)
 						assert.InDelta(t, 100, quota.Capacity, 0)
+						if r.Calendar.IsSet() {
+							assert.Equal(t, 31*24*time.Hour, quota.Window, "January")
+						}
 					}
 					time.Sleep(2 * time.Minute)
 					if quota := engines[0].Quotas("a"); len(quota) > 0 && !r.Calendar.IsSet() {

@@ -29,11 +29,11 @@ type LimitStatus struct {
 	Key      string
 	Mode     Mode
 	OnOutage OnOutage
-	Limit    float64 // of the fleet, tokens per window
-	Window   time.Duration
-	Granted  float64 // what the backend has granted; in an outage, what [OnOutage] lets pass, infinite if all
-	Demand   float64 // what calls asked for
-	Passed   float64 // what passed
+	Limit    float64       // of the fleet, tokens per window
+	Window   time.Duration // of the calendar, that of the window that is open
+	Granted  float64       // what the backend has granted; in an outage, what [OnOutage] lets pass, infinite if all
+	Demand   float64       // what calls asked for
+	Passed   float64       // what passed
 
 	Remaining int64         // tokens that calls can take now, without the network
 	Retry     time.Duration // how long until the backend can grant something; 0 if it has not refused

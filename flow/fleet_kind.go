@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"cmp"
 	"math"
 	"time"
 
@@ -136,8 +137,9 @@ type fleetLimiter interface {
 
 // status returns the status of a limiter by that of its limit.
 func (v *fleetVersion) status(of *fleet.LimitStatus) rule.Status {
+	window := cmp.Or(of.Window, v.terms.Window) // of the calendar it is the one that is open
 	quota := &rule.Quota{
-		Limit: v.rule.Limit, Effective: of.Granted * v.terms.Window.Seconds(), Window: v.terms.Window,
+		Limit: v.rule.Limit, Effective: of.Granted * window.Seconds(), Window: window,
 		Remaining: of.Remaining, Reset: knownRetry(of.Retry),
 	}
 	switch {

@@ -49,6 +49,8 @@ func TestControlHandlerRechargesBalances(t *testing.T) {
 		{"kind=flow&rule=rate&tokens=1", "has no balance", 422},
 		{"kind=flow&rule=all&resource=x&tokens=1", "is for the resource", 422},
 		{"kind=flow&rule=all", "tokens is missing", 400},
+		{"kind=flow&rule=all&key=acme&tokens=1", "one balance for all values", 422},
+		{"kind=flow&rule=all&attr=tenant=acme&tokens=1", "one balance for all values", 422},
 		{"kind=flow&rule=all&tokens=many", "whole number", 400},
 		{"kind=flow&tokens=1", "rule is missing", 400},
 		{"rule=all&tokens=1", `{"left":11}`, 200},

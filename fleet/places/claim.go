@@ -40,6 +40,10 @@ type Grant struct {
 	// more than others for long enough; 0 if it has no more than others.
 	Turn time.Duration
 
+	// Ends is how long it takes until the lease of another instance ends that has not claimed of late, so
+	// that it pays to claim again then; 0 if none ends soon, or nobody wants more than there is.
+	Ends time.Duration
+
 	Instances int64 // that have places or want some
 	Born      int64 // when the store began to keep the limit: another value says that it had lost it
 
@@ -97,7 +101,7 @@ func (g *Grant) Check(c *Claim) error {
 	if g.Late {
 		return nil
 	}
-	if g.Held < 0 || g.Held > c.Limit || g.Target < 0 || g.Target > c.Limit || g.Turn < 0 {
+	if g.Held < 0 || g.Held > c.Limit || g.Target < 0 || g.Target > c.Limit || g.Turn < 0 || g.Ends < 0 {
 		return fmt.Errorf("places: the store granted %d places of %d with %d calls under way, and a target of %d",
 			g.Held, c.Limit, c.InUse, g.Target)
 	}

@@ -60,7 +60,7 @@ func (s *Store) channel() string { return "ps:" + s.options.App + ":places:" }
 func (f *fields) places() places.Grant {
 	g := places.Grant{
 		Late: f.number() != 0, Held: f.number(), Target: f.number(), Crowded: f.number(), Turn: f.micros(),
-		Instances: f.number(), Born: f.number(), Number: f.number(),
+		Instances: f.number(), Born: f.number(), Number: f.number(), Ends: f.micros(),
 	}
 	if g.Late {
 		return places.Grant{Late: true}

@@ -53,6 +53,7 @@ type Holder struct {
 	hasNews  bool          // places were granted, as the store has said
 	isGone   bool          // the limit is not needed any more
 	turnAt   clock.Instant // see [Grant.Turn]
+	endsAt   clock.Instant // see [Grant.Ends]
 
 	use     Use
 	demand  demand
@@ -275,6 +276,9 @@ func (h *Holder) due(now clock.Instant) clock.Instant {
 		return never
 	}
 	due := h.sentAt.Add(heartbeat)
+	if h.endsAt > 0 && want > h.held {
+		due = min(due, h.endsAt)
+	}
 	switch {
 	case want > h.held && h.told.Want <= h.target && want > h.told.Want:
 		if due = soon; h.grant.Crowded > 0 { // the store does not know that more is wanted
@@ -307,6 +311,9 @@ func (h *Holder) Answered(now clock.Instant, sequence int64, g Grant, inUse int6
 	}
 	if h.turnAt = 0; g.Turn > 0 {
 		h.turnAt = now.Add(g.Turn)
+	}
+	if h.endsAt = 0; g.Ends > 0 {
+		h.endsAt = now.Add(g.Ends)
 	}
 	h.use.InUse = inUse
 	h.Lapse(now, inUse)

@@ -78,12 +78,20 @@ func (l *Ledger) Claim(now int64, young bool, c *Claim) (Grant, []string) {
 	l.divide(now, all)
 	told := l.hand(now, all, r)
 	l.setNext(now)
-	return l.grant(now, r), told
+	g := l.grant(now, r)
+	if end := l.firstEnd(); l.crowded > 0 && end-now <= soon(life) {
+		g.Ends = time.Duration(end-now) * time.Microsecond
+	}
+	return g, told
 }
 
-// isSame says whether a claim changes nothing but the end of the lease, and no other one has ended.
+// soon is within which time of a life a lease ends of which the others are told: longer than a heartbeat,
+// shorter than what is left of the leases of those that claim in time.
+func soon(life int64) int64 { return life * 2 / 5 }
+
+// isSame says whether a claim changes nothing but the end of the lease, and no other one has ended or does soon.
 func (l *Ledger) isSame(now int64, r *record, c *Claim) bool {
-	if r == nil || r.limit != c.Limit || now >= l.next || c.Life == 0 || c.Held != r.held || r.allowed != r.held || c.InUse > c.Held ||
+	if r == nil || r.limit != c.Limit || now >= l.next-soon(c.Life.Microseconds()) || c.Life == 0 || c.Held != r.held || r.allowed != r.held || c.InUse > c.Held ||
 		r.granted != 0 || c.Spare != r.spare || c.Number > r.number {
 		return false
 	}
@@ -254,11 +262,8 @@ func (l *Ledger) hand(now int64, all []*record, by *record) (told []string) {
 
 // setNext notes when claims that are the same as before may change something.
 func (l *Ledger) setNext(now int64) {
-	l.next = 0
+	l.next = l.firstEnd()
 	for _, r := range l.records {
-		if l.next == 0 || r.expires < l.next {
-			l.next = r.expires
-		}
 		if r.granted > 0 {
 			l.next = min(l.next, r.offered+Offer.Microseconds())
 		}
@@ -269,6 +274,16 @@ func (l *Ledger) setNext(now int64) {
 	if l.settle > now {
 		l.next = min(l.next, l.settle)
 	}
+}
+
+// firstEnd is when the first lease ends; 0 if there is none.
+func (l *Ledger) firstEnd() (end int64) {
+	for _, r := range l.records {
+		if end == 0 || r.expires < end {
+			end = r.expires
+		}
+	}
+	return end
 }
 
 func (l *Ledger) grant(now int64, r *record) Grant {

@@ -175,6 +175,10 @@ func (a *Asker) status(now clock.Instant) fleet.LimitStatus {
 	} else if left, until, known := a.known(now); known {
 		s.Remaining, s.Retry = left, until
 	}
+	if a.terms.Calendar != nil {
+		begin, end := a.terms.WindowAt(clock.TimeOf(a.member.clock, now))
+		s.Window = time.Duration(end-begin) * time.Microsecond
+	}
 	if s.IsBalance {
 		_, _, s.IsCounted = a.known(now)
 	} else {

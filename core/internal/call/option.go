@@ -88,6 +88,16 @@ func AreAttributes(opts []Option) bool {
 	return true
 }
 
+// NameAttributes says whether an option names an attribute, or reads some.
+func NameAttributes(opts []Option) bool {
+	for i := range opts {
+		if opts[i].kind > 0 || opts[i].reads() {
+			return true
+		}
+	}
+	return false
+}
+
 // call returns where an option has what its function reads: in place of an attribute, whose
 // first word is a pointer, too.
 func (o *Option) call() *unsafe.Pointer { return (*unsafe.Pointer)(unsafe.Pointer(&o.value)) }

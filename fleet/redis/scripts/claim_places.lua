@@ -5,7 +5,7 @@
 -- ARGV     instance, sequence, limit, held, in use, want, spare, life (µs, 0: it leaves), born, number,
 --          channel (its end is the instance), key (what instances are told), young (µs), keep (ms),
 --          tenure (µs), offer (µs), final (µs)
--- Returns  late (1 or 0), held, target, crowded, turn (µs), instances, born, number
+-- Returns  late (1 or 0), held, target, crowded, turn (µs), instances, born, number, ends (µs)
 
 local me = ARGV[1]
 local function arg(i) return tonumber(ARGV[i]) end
@@ -39,25 +39,28 @@ if known[1] then
 end
 local r = known[2] and record(me, known[2]) or nil
 
-local function answer(crowded, turn, count, born)
+-- Within this time a lease ends of which the others are told.
+local soon = math.floor(life * 2 / 5)
+
+local function answer(crowded, turn, count, born, ends)
   local left = 0
   if turn > now and r.turn >= (turn / tenure - 1) * 65536 then
     left = turn - now
   end
-  return {0, r.allowed, r.target, crowded, left, count, born, r.number}
+  return {0, r.allowed, r.target, crowded, left, count, born, r.number, ends}
 end
 
 if r and sequence <= r.seq then
-  return {1, 0, 0, 0, 0, 0, 0, 0}
+  return {1, 0, 0, 0, 0, 0, 0, 0, 0}
 end
 
 -- A claim that changes nothing only renews the lease.
-if r and meta and r.limit == limit and now < meta[3] and life > 0 and claimed == r.held and r.allowed == r.held
+if r and meta and r.limit == limit and now < meta[3] - soon and life > 0 and claimed == r.held and r.allowed == r.held
   and inUse <= claimed and r.granted == 0 and spare == r.spare and number <= r.number
   and (want == r.want or want > r.target and r.want > r.target) then
   r.seq, r.expires, r.want = sequence, now + life, want
   redis.call('HSET', KEYS[1], me, text(r))
-  return answer(meta[6], meta[7], meta[8], meta[4])
+  return answer(meta[6], meta[7], meta[8], meta[4], 0)
 end
 
 local settle, born, highest = 0, now, 0
@@ -254,15 +257,20 @@ if now >= settle and limit > total then
 end
 
 -- When claims that are the same as before may change something.
-local following = 0
+local following, offered = 0, nil
 for _, o in ipairs(all) do
   if following == 0 or o.expires < following then
     following = o.expires
   end
   if o.granted > 0 then
-    following = math.min(following, o.offered + offer)
+    offered = math.min(offered or o.offered + offer, o.offered + offer)
   end
 end
+local ends = 0
+if crowded > 0 and following - now <= soon then
+  ends = following - now
+end
+following = math.min(following, offered or following)
 if turn ~= 0 then
   following = math.min(following, turn)
 end
@@ -292,4 +300,4 @@ redis.call('PEXPIRE', KEYS[1], ARGV[14])
 for _, id in ipairs(told) do
   redis.pcall('PUBLISH', ARGV[11] .. id, ARGV[12])
 end
-return answer(crowded, turn, #all, born)
+return answer(crowded, turn, #all, born, ends)
