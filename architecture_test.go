@@ -29,7 +29,8 @@ var layers = map[string]int{
 	"stat":                1,
 	"list":                1, // addresses and texts to look up
 	"recording":           1, // recorded calls, and their files
-	"fleet":               1, // limits of a whole fleet: what an instance decides by itself
+	"fleet":               1, // limits of a whole fleet: what programs and stores of a fleet need
+	"internal/sharing":    1, // limits of a whole fleet: what an instance decides by itself
 	"internal":            1, // parts that several kinds of rules have in common
 	"rule":                2, // the contract between the engine and a kind of rule
 	"internal/fairqueue":  0, // waiting calls of several tenants
@@ -140,6 +141,8 @@ var sameLayer = map[string][]string{
 
 	"fleet":        {"fleet/places", "internal/places"},
 	"fleet/memory": {"fleet", "internal/places"},
+
+	"internal/sharing": {"fleet", "fleet/places", "internal/places"},
 
 	"internal/places": {"fleet/places"},
 

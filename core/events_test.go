@@ -16,6 +16,7 @@ import (
 	"github.com/penstock-go/penstock/fleet"
 	fleetmemory "github.com/penstock-go/penstock/fleet/memory"
 	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/internal/sharing"
 	"github.com/penstock-go/penstock/list"
 	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
@@ -187,10 +188,10 @@ func TestEventsTellOfOutagesOfTheFleet(t *testing.T) {
 	cancel()
 	for range 20 {
 		enter(e, "r", 5)
-		for _, batch := range e.Fleet().Step(c.Now()) {
+		for _, batch := range sharing.Of(e.Fleet()).Step(c.Now()) {
 			c.Advance(time.Second) // longer than the backend may take
 			_ = batch.Send(ctx, shared)
-			e.Fleet().Deliver(c.Now(), batch)
+			sharing.Of(e.Fleet()).Deliver(c.Now(), batch)
 		}
 		c.Advance(time.Second)
 	}

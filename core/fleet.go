@@ -32,7 +32,12 @@ func (e *Engine) logUnknownFleet(rules []rule.Key) {
 
 // Fleet returns this instance's side of the fleet that shares limits; nil if
 // [Config.Fleet] has no backend.
-func (e *Engine) Fleet() *fleet.Member { return e.fleet.Member }
+func (e *Engine) Fleet() fleet.Member {
+	if e.fleet.Member == nil {
+		return nil
+	}
+	return e.fleet.Member
+}
 
 // FleetStatus tells how an engine shares limits with the other instances of its service.
 type FleetStatus struct {

@@ -19,6 +19,7 @@ import (
 	"github.com/penstock-go/penstock/fleet"
 	fleetmemory "github.com/penstock-go/penstock/fleet/memory"
 	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/internal/sharing"
 	"github.com/penstock-go/penstock/rules"
 )
 
@@ -259,9 +260,9 @@ func TestForgottenResourcesAreForgottenByTheMember(t *testing.T) {
 	e := core.New(core.Config{Clock: c, Logger: quiet, Fleet: fleet.Config{Manual: true}})
 	defer e.Close()
 	step := func() {
-		for _, batch := range e.Fleet().Step(c.Now()) {
+		for _, batch := range sharing.Of(e.Fleet()).Step(c.Now()) {
 			require.NoError(t, batch.Send(t.Context(), shared))
-			e.Fleet().Deliver(c.Now(), batch)
+			sharing.Of(e.Fleet()).Deliver(c.Now(), batch)
 		}
 	}
 	require.NoError(t, e.Load(rules.Set{Flow: []flow.Rule{{Name: "each", Match: "*", Limit: 10, Scope: flow.ScopeFleet}}}))
@@ -283,9 +284,9 @@ func TestForgottenResourcesAreForgottenByTheMember(t *testing.T) {
 
 // runFleet gives the member of an engine what it wants of a store, at the present instant.
 func runFleet(t testing.TB, e *core.Engine, shared fleet.Backend) {
-	for _, batch := range e.Fleet().Step(e.Clock().Now()) {
+	for _, batch := range sharing.Of(e.Fleet()).Step(e.Clock().Now()) {
 		require.NoError(t, batch.Send(context.Background(), shared))
-		e.Fleet().Deliver(e.Clock().Now(), batch)
+		sharing.Of(e.Fleet()).Deliver(e.Clock().Now(), batch)
 	}
 }
 

@@ -29,7 +29,7 @@ type limiterMaker struct {
 	*callEnv
 	lists   *list.Registry
 	signals *signals.Set
-	fleet   *fleet.Member      // nil without a backend
+	fleet   fleet.Member       // nil without a backend
 	seed    uint64             // of what limiters choose at random; 0 for none
 	foreign map[rule.Kind]bool // the kinds of [Config.Kinds]
 	until   func(time.Time) time.Duration
@@ -56,7 +56,7 @@ func (m *limiterMaker) NewState(
 	return s
 }
 
-func (m *limiterMaker) init(env *callEnv, config *Config, of *signals.Set, member *fleet.Member) {
+func (m *limiterMaker) init(env *callEnv, config *Config, of *signals.Set, member fleet.Member) {
 	m.callEnv, m.lists, m.signals, m.fleet, m.seed = env, config.Lists, of, member, config.Seed
 	m.until = env.clock.Until
 	m.foreign = make(map[rule.Kind]bool)

@@ -11,6 +11,7 @@ import (
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/fleet"
 	counts "github.com/penstock-go/penstock/fleet/memory"
+	"github.com/penstock-go/penstock/internal/sharing"
 	"github.com/penstock-go/penstock/isolation"
 	"github.com/penstock-go/penstock/rules"
 )
@@ -24,7 +25,7 @@ func placeEngine(t *testing.T, c *clock.Virtual, store *counts.Store, name strin
 		Resource: "r", Limit: 1, Scope: isolation.ScopeFleet, MaxWait: time.Second,
 	}, {Resource: "local", Limit: 1}}}))
 	engine.Resource("r")
-	member := engine.Fleet()
+	member := sharing.Of(engine.Fleet())
 	return engine, func() {
 		for range 3 {
 			for _, batch := range member.Step(c.Now()) {

@@ -11,6 +11,7 @@ import (
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/fleet"
 	counts "github.com/penstock-go/penstock/fleet/memory"
+	"github.com/penstock-go/penstock/internal/sharing"
 	"github.com/penstock-go/penstock/rules"
 )
 
@@ -25,7 +26,7 @@ flow: [{resource: r, limit: 1000}]`))
 	require.NoError(t, err)
 	require.NoError(t, engine.Load(set))
 	engine.Resource("r")
-	member := engine.Fleet()
+	member := sharing.Of(engine.Fleet())
 	return engine, func() {
 		for range 3 {
 			for _, batch := range member.Step(c.Now()) {

@@ -14,6 +14,7 @@ import (
 	"github.com/penstock-go/penstock/fleet"
 	fleetmemory "github.com/penstock-go/penstock/fleet/memory"
 	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/internal/sharing"
 	"github.com/penstock-go/penstock/list"
 	"github.com/penstock-go/penstock/rules"
 )
@@ -108,14 +109,14 @@ func TestEngineThatAwaitsTheFleetIsReadyWhenTheBackendHasAnswered(t *testing.T) 
 	assert.True(t, e.AwaitsFleet())
 
 	answer := func(err error) {
-		for _, batch := range e.Fleet().Step(c.Now()) {
+		for _, batch := range sharing.Of(e.Fleet()).Step(c.Now()) {
 			if err == nil {
 				err = batch.Send(t.Context(), fleetmemory.New(c))
 			}
 			if err != nil {
-				e.Fleet().Fail(c.Now(), batch, err)
+				sharing.Of(e.Fleet()).Fail(c.Now(), batch, err)
 			} else {
-				e.Fleet().Deliver(c.Now(), batch)
+				sharing.Of(e.Fleet()).Deliver(c.Now(), batch)
 			}
 		}
 	}

@@ -51,6 +51,17 @@ type Partitioned interface {
 	Partition(key string) int
 }
 
+// Notifier is a [Store] that tells instances at once that places were granted to them. Without it
+// they learn of it when they claim again.
+type Notifier interface {
+	Store
+
+	// Listen has f called with the key of each limit of which places are granted to an instance,
+	// by its name in claims, until stop is called. It returns at once. f does not block for long;
+	// calls may be missing, and come more often than places are granted.
+	Listen(instance string, f func(key string)) (stop func())
+}
+
 // AnnounceInterval is how often an instance announces itself, and AnnounceLife how long an
 // announcement lasts.
 const (

@@ -1,258 +1,45 @@
 package fleet
 
 import (
-	"cmp"
-	"crypto/rand"
-	"fmt"
-	"log/slog"
-	mathrand "math/rand/v2"
-	"os"
-	"sync"
-	"sync/atomic"
-	"time"
+	"context"
 
 	"github.com/penstock-go/penstock/clock"
 )
 
-// Config says what the limits of a fleet are shared through.
-type Config struct {
-	// Backend is what all instances have in common. Nil: there is no fleet. A [Store] can
-	// count; another backend is enough for [ModeShare].
-	Backend Backend
+// Member is this instance of the fleet, as an engine makes it, see core.Engine.Fleet: how it is, who the
+// others are, and parts of limits for programs that divide a limit of their own. All methods may be called
+// concurrently.
+type Member interface {
+	// Instance returns the name of this instance.
+	Instance() string
 
-	// Instance is the name of this instance. A second one with the name is not part of the
-	// fleet, see [ErrNameTaken]. Defaults to the host name, the process id and a random part.
-	Instance string
+	// Status tells how the member is at now.
+	Status(now clock.Instant) Status
 
-	// Instances is how many instances there are to be, for as long as the backend has not told:
-	// what an instance that starts while the backend does not answer shares a limit by. Without
-	// it, such an instance passes nothing, unless [OutageOpen] says otherwise.
-	Instances int
+	// Fleet asks the backend for all instances and what they use; this announces the instance. Its
+	// error is that of the backend, or [ErrUnavailable] when the context ends or the timeout passes
+	// before, and after the engine has been closed, when the instance has left.
+	Fleet(ctx context.Context) (Fleet, error)
 
-	// AwaitBackend has an engine with limits of the fleet be ready only when the backend has
-	// answered once, see core.Engine.Ready. Without it, an engine that starts while the backend is
-	// away is ready, and its limits go on as their rules say.
-	AwaitBackend bool
-
-	// Timeout is how long the backend may take for an answer. Defaults to [DefaultTimeout].
-	Timeout time.Duration
-
-	// Manual leaves it to the caller to step the member and to send its batches, see
-	// [Member.Step], as simulations do: [Member.Run] does nothing. A backend is not needed
-	// then; it is taken for a [Store] if there is none.
-	Manual bool
+	// Share returns this instance's part of a limit, as [ModeShare] divides it. Release ends it.
+	Share(terms Terms, onOutage OnOutage, now clock.Instant) Share
 }
 
-// DefaultTimeout is the default of [Config.Timeout].
-const DefaultTimeout = 100 * time.Millisecond
+// Share is the part of a limit that this instance may use by itself, see [ModeShare]. Who decides on calls
+// has a limiter of its own, whose limit is Limit, and counts all calls. All parts together never exceed the
+// limit. An instance that joins waits for the others to make room. All methods may be called concurrently.
+type Share interface {
+	// Limit returns the tokens per window that this instance may use now: 0 if none, infinite if all
+	// calls pass, as [OutageOpen] says.
+	Limit() float64
 
-// Member is one instance of a fleet: it leases tokens of limits from the backend, ahead of
-// demand, and knows whether the backend answers. Calls take tokens from a [Budget], ask with
-// an [Asker], or are limited to a [Share].
-//
-// Run is its goroutine. Who has a clock of their own calls Step when it is due, sends the
-// batches, and calls Deliver or Fail for each. All methods may be called concurrently.
-type Member struct {
-	config Config
-	clock  clock.Clock
-	log    *slog.Logger
+	// Count counts a call that asked for n tokens at now, as demand. A call that was counted and takes
+	// nothing after all is taken back with -n.
+	Count(now clock.Instant, n int32, passed bool)
 
-	session     string      // see [Instance.Session]
-	partitioned Partitioned // the backend, if it is one; else nil
+	// Change has the limit go on with other terms, of the same key.
+	Change(terms Terms, onOutage OnOutage, now clock.Instant)
 
-	woken       atomic.Pointer[Budget] // budgets that calls have woken since the last step
-	wokenPlaces atomic.Pointer[Places] // the same of places
-	due         atomic.Int64           // the instant at which Step is to be called
-	wake        chan struct{}          // receives when that has become earlier
-
-	mu          sync.Mutex // guards what follows, and the control of all budgets
-	random      *mathrand.Rand
-	running     bool // somebody steps the member
-	hasLeft     bool // Run has ended, and was not called again
-	budgets     []*Budget
-	askers      []*Asker
-	shares      []*Share
-	groups      []*Group
-	places      []*Places
-	values      []placesByValue
-	sequence    int64         // of the last claim of places of values
-	queue       dueQueue      // of the budgets
-	partitions  []*partition  // by number, at least one
-	count       int           // of instances, as known or expected; 0 if it is not known
-	counted     int           // by the last announcement; 0 if there was none
-	knownSince  clock.Instant // when the instance was new to the backend, or another one left
-	announced   int           // times
-	connection  connection
-	refusing    int  // limits for which the store does not count
-	announcing  bool // an announcement is under way
-	announceAt  clock.Instant
-	announceErr error // what the backend said to the last announcement
-	unannounced int   // announcements without an answer since the last one that has one
-	uses        []Use // see usesOf
-	usesAt      clock.Instant
-
-	answered          chan struct{} // closed when the backend has answered once
-	announcementEnded chan struct{} // closed when announcing has ended
-
-	batches    []*Batch      // made in this step
-	underWay   []*Batch      // sent and not ended, in the order in which they were sent
-	probed     clock.Instant // when something was sent that the store answers if any of its servers does
-	calls      []func()      // to be made when the mutex is released
-	statistics struct{ batches, requests, lost int64 }
-}
-
-// NewMember returns a member that has announced nothing yet and starts nothing. The seed is
-// that of random numbers: of the name, if there is none, and of jitter.
-func NewMember(config Config, c clock.Clock, log *slog.Logger, seed uint64) *Member {
-	config.Timeout = cmp.Or(max(0, config.Timeout), DefaultTimeout)
-	config.Instances = max(0, config.Instances)
-	m := &Member{
-		clock: c, log: log, wake: make(chan struct{}, 1), running: config.Manual, session: rand.Text(),
-		random:     mathrand.New(mathrand.NewPCG(seed, uint64(os.Getpid()))), //nolint:gosec // of jitter, not of secrets
-		announceAt: never,
-		connection: connection{timeout: config.Timeout},
-		count:      config.Instances,
-		partitions: []*partition{{}},
-
-		answered:          make(chan struct{}),
-		announcementEnded: make(chan struct{}),
-	}
-	if config.Manual {
-		m.random = mathrand.New(mathrand.NewPCG(seed, 0)) //nolint:gosec // so that simulations can be repeated
-	}
-	if config.Instance == "" {
-		host, _ := os.Hostname()
-		config.Instance = fmt.Sprintf("%s-%d-%08x", cmp.Or(host, "unknown"), os.Getpid(), m.random.Uint32())
-	}
-	m.config = config
-	m.partitioned, _ = config.Backend.(Partitioned)
-	m.due.Store(int64(never))
-	return m
-}
-
-// Instance returns the name of this instance.
-func (m *Member) Instance() string { return m.config.Instance }
-
-// Answered returns a channel that is closed when the backend has answered once.
-func (m *Member) Answered() <-chan struct{} { return m.answered }
-
-// Budget returns a budget of a limit, in [ModeLease] or [ModeWindow]. Release ends it.
-func (m *Member) Budget(terms Terms, mode Mode, onOutage OnOutage, now clock.Instant) *Budget {
-	return m.newBudget(nil, terms, mode, onOutage, now)
-}
-
-func (m *Member) newBudget(g *Group, terms Terms, mode Mode, onOutage OnOutage, now clock.Instant) *Budget {
-	b := &Budget{member: m, group: g, control: control{
-		terms: terms, mode: mode, onOutage: onOutage,
-		queueIndex: -1, due: never, looked: now, lastPass: now.Add(-longAgo), lastCall: now, requests: requestBurst,
-		isFull: g == nil, // values of which nothing is known pass no more than one call on debt
-	}}
-	if mode == ModeLease {
-		b.last.until = never
-	}
-	if mode == ModeWindow {
-		b.passes = newPassLog(terms.Window, terms.Buckets, now)
-	}
-	b.setMost()
-	b.packed.Store(uint64(pack(now.Add(forever), true, 0)))
-	m.mu.Lock()
-	defer m.unlock(now)
-	b.place = len(m.budgets)
-	m.budgets = append(m.budgets, b)
-	g.joined()
-	m.announceSoon(now)
-	switch {
-	case !m.canCount():
-		b.refusedBy(now, fmt.Errorf("%w: mode %s needs a store that counts", ErrUnsupported, mode))
-		b.outage.askAt = never
-	case m.connection.out:
-		b.beginOutage(now, nil)
-	}
-	b.look(now)
-	return b
-}
-
-// longAgo is longer ago than anything that matters.
-const longAgo = 10 * 365 * 24 * time.Hour
-
-// Asker returns what asks the backend for each call, by one of the operations whose names
-// begin with Ask. Release ends it.
-func (m *Member) Asker(terms Terms, operation Operation, onOutage OnOutage) *Asker {
-	return m.newAsker(nil, terms, operation, onOutage)
-}
-
-func (m *Member) newAsker(g *Group, terms Terms, operation Operation, onOutage OnOutage) *Asker {
-	now := m.clock.Now()
-	a := &Asker{member: m, group: g, terms: terms.completed(operation), operation: operation, onOutage: onOutage}
-	a.passes = a.newPasses(now)
-	m.mu.Lock()
-	defer m.unlock(now)
-	a.counted = now
-	a.place = len(m.askers)
-	m.askers = append(m.askers, a)
-	g.joined()
-	if g != nil {
-		g.about.IsBalance = operation == AskBalance
-	}
-	m.announceSoon(now)
-	switch {
-	case !m.canCount():
-		a.refusedBy(now, fmt.Errorf("%w: mode %s needs a store that counts", ErrUnsupported, ModeAsk))
-		a.outage.askAt = never
-	case m.connection.out:
-		a.beginOutage(now)
-	}
-	return a
-}
-
-// CheckPlaces returns an error if the backend does not count, so that instances cannot share limits on
-// calls under way: [ErrUnsupported].
-func (m *Member) CheckPlaces() error {
-	if m.canCount() {
-		return nil
-	}
-	return errNoCount
-}
-
-// canCount says whether the backend is a store.
-func (m *Member) canCount() bool {
-	if m.config.Backend == nil {
-		return m.config.Manual
-	}
-	_, ok := m.config.Backend.(Store)
-	return ok
-}
-
-// announceSoon has the instance announced at once if it was not announced before.
-func (m *Member) announceSoon(now clock.Instant) {
-	if m.announceAt == never {
-		m.announceAt = now
-	}
-}
-
-// removeBudget forgets a budget of which nothing is left.
-func (m *Member) removeBudget(b *Budget) {
-	if b.place < 0 {
-		return
-	}
-	if b.outage.err != nil {
-		m.noteAccepted()
-		b.group.accepted()
-	}
-	b.group.left()
-	m.queue.set(b, never)
-	removeFrom(&m.budgets, b)
-	m.restIfUnused()
-}
-
-// restIfUnused ends announcements when there is no limit any more.
-func (m *Member) restIfUnused() {
-	if len(m.budgets)+len(m.askers)+len(m.shares)+len(m.groups)+len(m.places) == 0 {
-		m.announceAt = never
-	}
-}
-
-// jitter returns a duration within a quarter of d.
-func (m *Member) jitter(d time.Duration) time.Duration {
-	return d*3/4 + time.Duration(m.random.Int64N(int64(d/2)+1))
+	// Release says that nobody will use the share any more. The limiter must refuse from then on.
+	Release(now clock.Instant)
 }

@@ -81,11 +81,3 @@ func (t *Terms) WindowAt(at time.Time) (begin, end int64) {
 	begin = at.UnixMicro() / window * window
 	return begin, begin + window
 }
-
-// hasWindowsOf says whether the windows of both terms are the same.
-func (t *Terms) hasWindowsOf(other *Terms) bool {
-	if t.Calendar == nil || other.Calendar == nil {
-		return t.Calendar == other.Calendar && t.Window == other.Window
-	}
-	return t.Calendar.Equal(other.Calendar)
-}

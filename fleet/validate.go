@@ -85,35 +85,4 @@ func (r *Request) validateClaim() error {
 	return errors.New("the claim is missing")
 }
 
-// check returns what is wrong with a reply to the request, or nil. A store that answers so does
-// not count for the limit.
-func (r *Request) check(reply *Reply) error {
-	if r.Operation == ClaimPlaces || r.Operation == ClaimValuePlaces {
-		if err := r.checkGrant(reply); err != nil {
-			return fmt.Errorf("%w: limit %q: %w", ErrReply, r.Terms.Key, err)
-		}
-		return nil
-	}
-	most := max(r.Want, 0)
-	ahead := max(r.Queue, r.Ahead, r.Terms.MaxWait)
-	switch {
-	case reply.Granted < 0 || reply.Granted > most:
-		return fmt.Errorf("%w: limit %q: it granted %d tokens of %d", ErrReply, r.Terms.Key, reply.Granted, most)
-	case reply.Delay < 0 || reply.Granted > 0 && reply.Delay > ahead:
-		return fmt.Errorf("%w: limit %q: it granted tokens after %v, at most %v ahead", ErrReply, r.Terms.Key, reply.Delay, ahead)
-	case reply.Valid < 0 || reply.Valid > ahead+r.Terms.Window:
-		return fmt.Errorf("%w: limit %q: tokens of a window of %v are valid for %v", ErrReply, r.Terms.Key, r.Terms.Window, reply.Valid)
-	case reply.Retry < 0 || reply.Reset < 0:
-		return fmt.Errorf("%w: limit %q: retry (%v) and reset (%v) are in the past", ErrReply, r.Terms.Key, reply.Retry, reply.Reset)
-	}
-	return nil
-}
-
-func (r *Request) checkGrant(reply *Reply) error {
-	if r.Operation == ClaimValuePlaces {
-		return reply.Value.Check(r.Value)
-	}
-	return reply.Places.Check(r.Places)
-}
-
 func isCount(n float64) bool { return n >= 0 && n <= MaxTokens }

@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
-	"github.com/penstock-go/penstock/fleet"
 	"github.com/penstock-go/penstock/internal/optional"
+	"github.com/penstock-go/penstock/internal/sharing"
 	"github.com/penstock-go/penstock/internal/versions"
 	"github.com/penstock-go/penstock/rule"
 )
@@ -15,14 +15,14 @@ import (
 // backend and, if that lets it pass only later, until then.
 type askLimiter struct {
 	limit   *askedLimit
-	asker   *fleet.Asker // that of the limit
+	asker   *sharing.Asker // that of the limit
 	version *fleetVersion
 	within  time.Duration // how long an answer takes at most
 }
 
 // askedLimit is what all versions of a rule share.
 type askedLimit struct {
-	asker   *fleet.Asker
+	asker   *sharing.Asker
 	warning fleetWarning
 
 	mu       sync.Mutex // guards what follows
@@ -39,12 +39,12 @@ var (
 
 func newAskLimiter(v *fleetVersion, env *rule.Env) *askLimiter {
 	l := &askedLimit{
-		asker:   env.Fleet.Asker(v.terms, v.operation(), v.rule.Fleet.OnOutage),
+		asker:   sharing.Of(env.Fleet).Asker(v.terms, v.operation(), v.rule.Fleet.OnOutage),
 		version: v, waiters: make(map[*askWaiter]struct{}),
 	}
 	l.versions.Begin(v.number)
 	l.warning.change(v)
-	return &askLimiter{l, l.asker, v, env.Fleet.Timeout()}
+	return &askLimiter{l, l.asker, v, sharing.Of(env.Fleet).Timeout()}
 }
 
 // Acquire refuses a call while a denial of the backend holds: nobody asks again. Every other
@@ -174,7 +174,7 @@ func (l *askedLimit) releaseAll() {
 type askWaiter struct {
 	limit *askedLimit
 	wake  func()
-	wait  *fleet.Wait
+	wait  *sharing.Wait
 	until clock.Instant // how long it can wait
 
 	released bool // the mutex of the limit guards it
@@ -187,14 +187,14 @@ func (w *askWaiter) Poll(now clock.Instant) (rule.Ticket, time.Duration, rule.De
 		return 0, 0, rule.Stale
 	}
 	after, state := w.wait.Poll(now)
-	if state != fleet.WaitPending {
+	if state != sharing.WaitPending {
 		w.limit.warning.note(w.limit.asker.Used)
 	}
 	switch {
-	case state == fleet.WaitAllowed:
+	case state == sharing.WaitAllowed:
 		w.limit.leave(w)
 		return rule.Ticket(w.wait.Asked()), 0, rule.Pass
-	case state == fleet.WaitDenied:
+	case state == sharing.WaitDenied:
 		w.limit.leave(w)
 		return 0, 0, rule.Block
 	case after > 0 && now.Add(after) > w.until:

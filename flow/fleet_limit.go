@@ -4,7 +4,7 @@ import (
 	"sync"
 
 	"github.com/penstock-go/penstock/clock"
-	"github.com/penstock-go/penstock/fleet"
+	"github.com/penstock-go/penstock/internal/sharing"
 	"github.com/penstock-go/penstock/internal/versions"
 	"github.com/penstock-go/penstock/rule"
 )
@@ -12,7 +12,7 @@ import (
 // leasedLimit is what all versions of a rule of mode lease or window share: what the instance
 // has leased, and the calls that wait for it.
 type leasedLimit struct {
-	budget  *fleet.Budget
+	budget  *sharing.Budget
 	warning fleetWarning
 
 	mu       sync.Mutex // guards what follows
@@ -21,7 +21,7 @@ type leasedLimit struct {
 }
 
 func newLeasedLimit(v *fleetVersion, env *rule.Env) *leasedLimit {
-	l := &leasedLimit{budget: env.Fleet.Budget(v.terms, v.mode, v.rule.Fleet.OnOutage, env.Now)}
+	l := &leasedLimit{budget: sharing.Of(env.Fleet).Budget(v.terms, v.mode, v.rule.Fleet.OnOutage, env.Now)}
 	l.versions.Begin(v.number)
 	l.queue.init(v, l.budget)
 	l.budget.Notify(l.queue.wakeHead)

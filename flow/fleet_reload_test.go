@@ -10,6 +10,7 @@ import (
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/fleet"
 	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/internal/sharing"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -177,7 +178,7 @@ func TestShadowRuleOfTheFleetNeverWaits(t *testing.T) {
 func TestKeysOfLimitsAreTheirRulesAndResources(t *testing.T) {
 	t.Parallel()
 	key := func(r flow.Rule, resource string) string {
-		member := fleet.NewMember(fleet.Config{Manual: true}, clock.NewVirtual(epoch.Time()), quiet, 1)
+		member := sharing.NewMember(fleet.Config{Manual: true}, clock.NewVirtual(epoch.Time()), quiet, 1)
 		flow.Kind().Of(ofFleet(r, fleet.ModeLease)).WithDefaults().NewLimiter(rule.Env{Now: epoch, Fleet: member, Resource: resource})
 		return member.Status(epoch).Limits[0].Key
 	}

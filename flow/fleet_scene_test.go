@@ -10,6 +10,7 @@ import (
 	"github.com/penstock-go/penstock/fleet"
 	fleetmemory "github.com/penstock-go/penstock/fleet/memory"
 	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/internal/sharing"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -26,11 +27,11 @@ type fleetScene struct {
 // instance is one of them, with a limiter of the rule.
 type instance struct {
 	scene   *fleetScene
-	member  *fleet.Member
+	member  *sharing.Member
 	rule    rule.Rule
 	version uint64
 	limiter rule.Limiter
-	sent    []*fleet.Batch
+	sent    []*sharing.Batch
 
 	onPass  func(*fleetCall) // or nil
 	waiting []*fleetCall
@@ -57,7 +58,7 @@ func newFleetScene(t testing.TB, r flow.Rule, instances int) *fleetScene {
 	for i := range instances {
 		in := &instance{
 			scene:  s,
-			member: fleet.NewMember(fleet.Config{Manual: true, Instance: string(rune('a' + i))}, c, quiet, uint64(i)+1),
+			member: sharing.NewMember(fleet.Config{Manual: true, Instance: string(rune('a' + i))}, c, quiet, uint64(i)+1),
 		}
 		s.instances = append(s.instances, in)
 		in.load(r)

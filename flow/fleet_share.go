@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
-	"github.com/penstock-go/penstock/fleet"
 	"github.com/penstock-go/penstock/internal/optional"
+	"github.com/penstock-go/penstock/internal/sharing"
 	"github.com/penstock-go/penstock/internal/versions"
 	"github.com/penstock-go/penstock/rule"
 )
@@ -17,7 +17,7 @@ import (
 type shareLimiter struct {
 	*ruleLimiter
 	shared  *sharedLimit
-	share   *fleet.Share // that of shared
+	share   *sharing.Share // that of shared
 	version *fleetVersion
 }
 
@@ -29,7 +29,7 @@ type shareQueue struct {
 
 // sharedLimit is what all versions of a rule have in common.
 type sharedLimit struct {
-	share *fleet.Share
+	share *sharing.Share
 
 	mu       sync.Mutex // guards what follows
 	versions versions.Versions
@@ -46,7 +46,7 @@ var (
 // shareSource is the limit of a rule of which the instance has a share. What a signal makes of
 // the limit it makes of the share.
 type shareSource struct {
-	share   *fleet.Share
+	share   *sharing.Share
 	written Rule
 	signal  *signalSource // nil if the rule follows none
 }
@@ -68,7 +68,7 @@ func (s *shareSource) apply(r *Rule, limit float64) {
 }
 
 // withShare returns a copy of the compiled rule whose limit is that of a share.
-func (r *compiledRule) withShare(share *fleet.Share) *compiledRule {
+func (r *compiledRule) withShare(share *sharing.Share) *compiledRule {
 	source := &shareSource{share: share, written: *r.rule}
 	if r.follower != nil {
 		source.signal, _ = r.follower.source.(*signalSource)
@@ -78,7 +78,7 @@ func (r *compiledRule) withShare(share *fleet.Share) *compiledRule {
 
 // newShareLimiter returns the limiter of a rule that counts nothing yet.
 func newShareLimiter(v *fleetVersion, env *rule.Env) rule.Limiter {
-	share := env.Fleet.Share(v.terms, v.rule.Fleet.OnOutage, env.Now)
+	share := sharing.Of(env.Fleet).NewShare(v.terms, v.rule.Fleet.OnOutage, env.Now)
 	l := &shareLimiter{
 		ruleLimiter: newLimiter(compiledFor(*env, nil).withShare(share), env.Now),
 		shared:      &sharedLimit{share: share},
@@ -221,7 +221,7 @@ func (l *shareQueue) Join(c rule.Call, patience rule.Patience) (rule.Waiter, rul
 // shareWaiter is a call that waits in the queue of a shareQueue.
 type shareWaiter struct {
 	rule.Waiter
-	share  *fleet.Share
+	share  *sharing.Share
 	tokens int32
 }
 

@@ -4,9 +4,9 @@ import (
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
-	"github.com/penstock-go/penstock/fleet"
 	"github.com/penstock-go/penstock/hotparam/internal/table"
 	"github.com/penstock-go/penstock/internal/optional"
+	"github.com/penstock-go/penstock/internal/sharing"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -83,7 +83,7 @@ func (l *askLimiter) Join(c rule.Call, patience rule.Patience) (rule.Waiter, rul
 		}
 		w.value, w.slot = v, slot
 		w.wait = v.asker.Wait(c.Now, c.Tokens, patience.Wake)
-		if _, state := w.wait.Poll(c.Now); state != fleet.WaitReleased {
+		if _, state := w.wait.Poll(c.Now); state != sharing.WaitReleased {
 			break
 		}
 	}
@@ -102,7 +102,7 @@ type askWaiter struct {
 	value   *sharedValue
 	slot    int
 	name    hotValue
-	wait    *fleet.Wait
+	wait    *sharing.Wait
 }
 
 // Poll implements [rule.Waiter].
@@ -114,11 +114,11 @@ func (w *askWaiter) Poll(now clock.Instant) (rule.Ticket, time.Duration, rule.De
 	}
 	after, state := w.wait.Poll(now)
 	switch state {
-	case fleet.WaitPending:
+	case sharing.WaitPending:
 		return 0, after, rule.Wait
-	case fleet.WaitReleased:
+	case sharing.WaitReleased:
 		return 0, 0, rule.Stale
-	case fleet.WaitDenied:
+	case sharing.WaitDenied:
 		w.noteUse()
 		if l.penalties != nil && w.value.cell == 0 {
 			l.penalties.refused(w.subject.key, now)

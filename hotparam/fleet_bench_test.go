@@ -11,6 +11,7 @@ import (
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/fleet"
 	"github.com/penstock-go/penstock/hotparam"
+	"github.com/penstock-go/penstock/internal/sharing"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -118,7 +119,7 @@ func BenchmarkFleet(b *testing.B) {
 // BenchmarkFleetMiss is what the first call of a value costs.
 func BenchmarkFleetMiss(b *testing.B) {
 	c := clock.NewVirtual(epoch.Time())
-	m := fleet.NewMember(fleet.Config{Manual: true, Instance: "a"}, c, nil, 1)
+	m := sharing.NewMember(fleet.Config{Manual: true, Instance: "a"}, c, nil, 1)
 	r := hotparam.Kind().Complete(shared(hotparam.Rule{Limit: 10, MaxValues: 1_000_000}))
 	l := r.NewLimiter(rule.Env{Version: 1, Now: epoch, Fleet: m, Seed: 1})
 	b.ReportAllocs()

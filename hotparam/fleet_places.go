@@ -11,6 +11,7 @@ import (
 	"github.com/penstock-go/penstock/internal/optional"
 	"github.com/penstock-go/penstock/internal/places"
 	"github.com/penstock-go/penstock/internal/settings"
+	"github.com/penstock-go/penstock/internal/sharing"
 	"github.com/penstock-go/penstock/internal/versions"
 	"github.com/penstock-go/penstock/rule"
 )
@@ -27,7 +28,7 @@ type placesLimiter struct {
 // placesStates is what this instance knows of the places of values of a rule, in all versions of the
 // rule and on all resources that it guards.
 type placesStates struct {
-	*fleet.ValuePlaces
+	*sharing.ValuePlaces
 	key       string // of the rule in the fleet
 	resources int    // that the rule guards; fleetMu of the states guards it, and version
 	version   uint64 // the latest that was activated
@@ -36,7 +37,7 @@ type placesStates struct {
 // placesResource is what the versions of a limiter have in common.
 type placesResource struct {
 	places *placesStates
-	member *fleet.Member
+	member *sharing.Member
 	key    string // of the limit in the fleet: the values of each resource have places of their own
 
 	mu       sync.Mutex // held by who changes versions
@@ -58,7 +59,7 @@ var (
 func newPlacesLimiter(env rule.Env) rule.Limiter {
 	c := env.Compiled.(*compiled)
 	r := &placesResource{
-		member: env.Fleet,
+		member: sharing.Of(env.Fleet),
 		key:    settings.FleetKey(&env, rule.Key{Kind: kindName, Name: c.rule.Name}, c.rule.Match != ""),
 	}
 	r.versions.Begin(c.version)
@@ -74,7 +75,7 @@ func (s *states) placesFor(c *compiled, env *rule.Env) *placesStates {
 	if s.places == nil {
 		key := settings.FleetKey(env, rule.Key{Kind: kindName, Name: c.rule.Name}, false)
 		s.places = &placesStates{
-			ValuePlaces: env.Fleet.ValuePlaces(c.placesTerms(key), c.rule.MaxValues, c.rule.Fleet.OnOutage, env.Now),
+			ValuePlaces: sharing.Of(env.Fleet).ValuePlaces(c.placesTerms(key), c.rule.MaxValues, c.rule.Fleet.OnOutage, env.Now),
 			key:         key, version: c.version,
 		}
 	}
@@ -136,14 +137,14 @@ func (r *placesResource) adopt(version uint64) bool {
 }
 
 // callOf returns what the fleet is told of a call of a value.
-func (l *placesLimiter) callOf(s subject, value rule.Attribute) fleet.ValueCall {
+func (l *placesLimiter) callOf(s subject, value rule.Attribute) sharing.ValueCall {
 	key := l.fleet.key
 	if !value.IsSet() {
 		key += "/missing" // no value has the digest of nothing with that key
 	}
 	d := digestOf(key, value)
 	cell := l.cellOf(d, s.class)
-	c := fleet.ValueCall{ID: fleet.ValueID(d), Limit: int64(l.limits[s.class])}
+	c := sharing.ValueCall{ID: sharing.ValueID(d), Limit: int64(l.limits[s.class])}
 	copy(c.Cell[:], "cell")
 	binary.LittleEndian.PutUint64(c.Cell[4:], math.Float64bits(cell.limit))
 	binary.LittleEndian.PutUint32(c.Cell[12:], uint32(cell.index))
@@ -177,13 +178,13 @@ func (l *placesLimiter) Acquire(c rule.Call) (rule.Ticket, rule.Decision) {
 	}
 	call := l.callOf(s, c.Attribute)
 	switch ticket, state := l.fleet.places.Take(c.Now, &call); state {
-	case fleet.WaitAllowed:
+	case sharing.WaitAllowed:
 		l.state.keep(c.Now, l.keeps)
 		l.state.hottest.count(l.state, c.Now, s.key, c.Attribute, true)
 		return rule.Ticket(ticket), rule.Pass
-	case fleet.WaitPending:
+	case sharing.WaitPending:
 		return 0, rule.Wait
-	case fleet.WaitReleased:
+	case sharing.WaitReleased:
 		return 0, rule.Stale
 	}
 	return l.refuse(s, c, 0, false)
@@ -224,7 +225,7 @@ type placesWaiter struct {
 	limiter *placesLimiter
 	subject subject
 	name    hotValue
-	wait    *fleet.PlaceWait
+	wait    *sharing.PlaceWait
 }
 
 // Poll implements [rule.Waiter].
@@ -232,14 +233,14 @@ func (w *placesWaiter) Poll(now clock.Instant) (rule.Ticket, time.Duration, rule
 	l := w.limiter
 	ticket, state := w.wait.Poll()
 	switch state {
-	case fleet.WaitPending:
+	case sharing.WaitPending:
 		return 0, 0, rule.Wait
-	case fleet.WaitReleased:
+	case sharing.WaitReleased:
 		return 0, 0, rule.Stale
 	}
 	l.state.keep(now, l.keeps)
-	l.state.hottest.countNamed(now, w.subject.key, &w.name, state == fleet.WaitAllowed)
-	if state == fleet.WaitAllowed {
+	l.state.hottest.countNamed(now, w.subject.key, &w.name, state == sharing.WaitAllowed)
+	if state == sharing.WaitAllowed {
 		return rule.Ticket(ticket), 0, rule.Pass
 	}
 	if l.penalties != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/penstock-go/penstock/fleet"
 	fleetmemory "github.com/penstock-go/penstock/fleet/memory"
 	"github.com/penstock-go/penstock/hotparam"
+	"github.com/penstock-go/penstock/internal/sharing"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -31,11 +32,11 @@ type scene struct {
 // instance is one of them, with a limiter of the rule.
 type instance struct {
 	scene   *scene
-	member  *fleet.Member
+	member  *sharing.Member
 	rule    rule.Rule
 	version uint64
 	limiter rule.Limiter
-	sent    []*fleet.Batch
+	sent    []*sharing.Batch
 	keys    map[string]bool
 	waiting []*waitingCall
 	refused int
@@ -56,7 +57,7 @@ func newScene(t testing.TB, r hotparam.Rule, instances int) *scene {
 	s := &scene{t: t, clock: clock.NewVirtual(epoch.Time()), passed: map[string][]clock.Instant{}, keys: map[string]int{}}
 	s.store = fleetmemory.New(s.clock)
 	for i := range instances {
-		in := &instance{scene: s, keys: map[string]bool{}, member: fleet.NewMember(
+		in := &instance{scene: s, keys: map[string]bool{}, member: sharing.NewMember(
 			fleet.Config{Manual: true, Instance: string(rune('a' + i))}, s.clock, slog.New(slog.DiscardHandler), uint64(i)+1,
 		)}
 		s.instances = append(s.instances, in)

@@ -12,6 +12,7 @@ import (
 	"github.com/penstock-go/penstock/fleet"
 	"github.com/penstock-go/penstock/hotparam/internal/table"
 	"github.com/penstock-go/penstock/internal/settings"
+	"github.com/penstock-go/penstock/internal/sharing"
 	"github.com/penstock-go/penstock/internal/versions"
 	"github.com/penstock-go/penstock/rule"
 )
@@ -19,10 +20,10 @@ import (
 // fleetStates is what this instance knows of the limits that values of a rule have in the
 // fleet, in all versions of the rule and on all resources that it guards.
 type fleetStates struct {
-	member *fleet.Member
+	member *sharing.Member
 	key    string // of the rule in the fleet
 	table  atomic.Pointer[valueTable]
-	group  atomic.Pointer[fleet.Group] // nil while the rule guards nothing
+	group  atomic.Pointer[sharing.Group] // nil while the rule guards nothing
 	cells  atomic.Pointer[[]*sharedValue]
 
 	inCells     *table.Used // what sources have of the cells
@@ -61,7 +62,7 @@ func (s *states) fleetStatesFor(c *compiled, env *rule.Env) *fleetStates {
 	if s.fleet == nil {
 		key := settings.FleetKey(env, rule.Key{Kind: kindName, Name: c.rule.Name}, false)
 		s.fleet = &fleetStates{
-			member: env.Fleet, key: key, byKey: make(map[cellKey]*sharedValue), inCells: table.NewUsed(cells),
+			member: sharing.Of(env.Fleet), key: key, byKey: make(map[cellKey]*sharedValue), inCells: table.NewUsed(cells),
 		}
 		s.fleet.table.Store(newValueTable(c.rule.MaxValues, 0))
 		s.fleet.cells.Store(new([]*sharedValue))

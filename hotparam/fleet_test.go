@@ -16,6 +16,7 @@ import (
 	"github.com/penstock-go/penstock/fleet"
 	"github.com/penstock-go/penstock/hotparam"
 	"github.com/penstock-go/penstock/internal/optional"
+	"github.com/penstock-go/penstock/internal/sharing"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -164,7 +165,7 @@ func TestManyActiveValuesDoNotStarveOtherLimits(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, shared(hotparam.Rule{Limit: 10}), 2)
 	const limit = 1000
-	budgets := make([]*fleet.Budget, 2)
+	budgets := make([]*sharing.Budget, 2)
 	for i, in := range s.instances {
 		terms := fleet.Terms{Key: "flow/other", Limit: limit, Window: time.Second, Burst: 100}
 		budgets[i] = in.member.Budget(terms, fleet.ModeLease, fleet.OutageLast, s.clock.Now())
@@ -418,7 +419,7 @@ func TestResourcesOfARuleShareTheTable(t *testing.T) {
 	t.Parallel()
 	for _, perResource := range []bool{true, false} {
 		c := clock.NewVirtual(epoch.Time())
-		m := fleet.NewMember(fleet.Config{Manual: true, Instance: "a"}, c, slog.New(slog.DiscardHandler), 1)
+		m := sharing.NewMember(fleet.Config{Manual: true, Instance: "a"}, c, slog.New(slog.DiscardHandler), 1)
 		r := hotparam.Kind().Complete(hotparam.Rule{
 			Name: "all", Match: "*", Shared: !perResource, Param: rule.StringsOf("user"), Limit: 10, Scope: hotparam.ScopeFleet,
 		})

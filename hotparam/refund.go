@@ -29,7 +29,7 @@ func (*throttle) Refund(rule.Call) {}
 func (*concurrencyLimiter) Refund(rule.Call) {}
 
 // Refund hands tokens that calls of the value took back to the fleet, in mode ask. See
-// [fleet.Asker.Refund].
+// [sharing.Asker.Refund].
 func (l *fleetLimiter) Refund(c rule.Call) {
 	s, decision := l.subjectOf(c.Attribute)
 	if decision != limited {

@@ -19,6 +19,7 @@ import (
 	"github.com/penstock-go/penstock/fleet/memory"
 	"github.com/penstock-go/penstock/flow"
 	"github.com/penstock-go/penstock/inspect"
+	"github.com/penstock-go/penstock/internal/sharing"
 	"github.com/penstock-go/penstock/rules"
 )
 
@@ -117,13 +118,13 @@ func TestStatusInAnOutageTellsWhatPasses(t *testing.T) {
 			_, done := a.Proceed()
 			return done
 		})
-		for _, batch := range e.Fleet().Step(c.Now()) {
+		for _, batch := range sharing.Of(e.Fleet()).Step(c.Now()) {
 			if isDown {
-				e.Fleet().Fail(c.Now(), batch, fleet.ErrUnavailable)
+				sharing.Of(e.Fleet()).Fail(c.Now(), batch, fleet.ErrUnavailable)
 				continue
 			}
 			require.NoError(t, batch.Send(t.Context(), store))
-			e.Fleet().Deliver(c.Now(), batch)
+			sharing.Of(e.Fleet()).Deliver(c.Now(), batch)
 		}
 	}
 	text, err := json.Marshal(inspect.StatusOf(e))

@@ -7,6 +7,7 @@ import (
 	"github.com/penstock-go/penstock/fleet"
 	"github.com/penstock-go/penstock/internal/places"
 	"github.com/penstock-go/penstock/internal/settings"
+	"github.com/penstock-go/penstock/internal/sharing"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -44,9 +45,9 @@ func (r Rule) validateFleet(f *rule.Faults) {
 const top = placesMask
 
 // newLease returns the places of a rule of the whole fleet.
-func newLease(r *Rule, env *rule.Env, p *pool) *fleet.Places {
+func newLease(r *Rule, env *rule.Env, p *pool) *sharing.Places {
 	key := settings.FleetKey(env, rule.Key{Kind: kindName, Name: r.Name}, r.Match != "")
-	return env.Fleet.Places(key, int64(r.Limit), keepsPlace(r), r.Fleet.OnOutage, p, env.Now)
+	return sharing.Of(env.Fleet).Places(key, int64(r.Limit), keepsPlace(r), r.Fleet.OnOutage, p, env.Now)
 }
 
 // keepsPlace says whether the instance keeps a place for a call that comes after a long time: one
@@ -56,7 +57,7 @@ func keepsPlace(r *Rule) bool { return r.MaxWait == 0 && r.Limit > 0 }
 // sameKey says whether two versions of a rule have the same limit in the fleet.
 func sameKey(a, b *Rule) bool { return a.Name == b.Name && (a.Match == "") == (b.Match == "") }
 
-// LockPlaces implements [fleet.PlacesUser].
+// LockPlaces implements [sharing.PlacesUser].
 func (p *pool) LockPlaces(now clock.Instant) places.Use {
 	p.lock(now)
 	peak := p.highest.Swap(p.places)
@@ -66,7 +67,7 @@ func (p *pool) LockPlaces(now clock.Instant) places.Use {
 	}
 }
 
-// UnlockPlaces implements [fleet.PlacesUser].
+// UnlockPlaces implements [sharing.PlacesUser].
 func (p *pool) UnlockPlaces(now clock.Instant) (later func()) {
 	p.serve(now)
 	if given := p.toTell; given > 0 {

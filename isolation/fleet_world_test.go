@@ -16,6 +16,7 @@ import (
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/fleet"
 	"github.com/penstock-go/penstock/fleet/memory"
+	"github.com/penstock-go/penstock/internal/sharing"
 	"github.com/penstock-go/penstock/isolation"
 	"github.com/penstock-go/penstock/rule"
 )
@@ -51,7 +52,7 @@ type world struct {
 type member struct {
 	*world
 	name     string
-	member   *fleet.Member
+	member   *sharing.Member
 	limiter  limiter
 	rate     float64 // calls a second
 	isCut    bool    // from the store
@@ -110,7 +111,7 @@ func (w *world) after(d time.Duration, do func()) {
 func (w *world) join(rates ...float64) {
 	for _, rate := range rates {
 		m := &member{world: w, name: "instance-" + strconv.Itoa(len(w.instances)), rate: rate, wakeAt: 1<<63 - 1}
-		m.member = fleet.NewMember(fleet.Config{Manual: true, Instance: m.name, Instances: w.expected}, w.clock, slog.New(slog.DiscardHandler), w.random.Uint64())
+		m.member = sharing.NewMember(fleet.Config{Manual: true, Instance: m.name, Instances: w.expected}, w.clock, slog.New(slog.DiscardHandler), w.random.Uint64())
 		m.limiter = sound(w.t, w.rule).NewLimiter(rule.Env{Version: 1, Now: w.now(), Fleet: m.member}).(limiter)
 		w.store.Listen(m.name, func(key string) {
 			w.after(w.roundTrip/2, func() {
@@ -250,7 +251,7 @@ func (m *member) step() {
 var errRefused = errors.New("connection refused")
 
 // send has a batch travel to the store, be made there, and its answer travel back.
-func (m *member) send(batch *fleet.Batch) {
+func (m *member) send(batch *sharing.Batch) {
 	w := m.world
 	way := func() time.Duration { return time.Duration(float64(w.roundTrip) / 2 * (.8 + .4*w.random.Float64())) }
 	w.after(way(), func() {
@@ -343,7 +344,7 @@ func ruleEnv(version uint64, m *member) rule.Env {
 func leased(t testing.TB) limiter {
 	c := clock.NewVirtual(epoch.Time())
 	store := memory.New(c)
-	member := fleet.NewMember(fleet.Config{Manual: true, Instance: "one"}, c, slog.New(slog.DiscardHandler), 1)
+	member := sharing.NewMember(fleet.Config{Manual: true, Instance: "one"}, c, slog.New(slog.DiscardHandler), 1)
 	r := isolation.Rule{Resource: "r", Limit: 1000, Scope: isolation.ScopeFleet}
 	l := sound(t, r).NewLimiter(rule.Env{Version: 1, Now: c.Now(), Fleet: member}).(limiter)
 	c.Advance(time.Second)

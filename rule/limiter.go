@@ -205,7 +205,7 @@ type Env struct {
 	// Fleet is this instance's side of the fleet, for rules that [Spec.Fleet] says are for
 	// all instances; nil if the engine has no backend for that: then their limit is that of
 	// this instance.
-	Fleet *fleet.Member
+	Fleet fleet.Member
 
 	// Seed is the seed of everything that the limiter draws at random, so that simulations
 	// can be repeated; 0 if it is to choose a seed itself.

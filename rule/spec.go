@@ -132,11 +132,11 @@ type Example[R any] struct {
 
 // Type is a kind of rule whose rules have the type R, made by [Define]. It never changes.
 type Type[R comparable] struct {
+	Definition
+
 	spec    Spec[R]
 	checked []*Field[R] // those that have a check
 	own     []*Field[R] // of these those that are not of Common
-	fields  []FieldInfo
-	former  []FormerInfo
 }
 
 // Define makes a kind of rule. It panics when the spec is not complete, which is a mistake
@@ -154,6 +154,12 @@ func Define[R comparable](spec Spec[R]) *Type[R] {
 		panic(fmt.Sprintf("rule: Define of kind %q: Common lacks a pointer: only Related may be nil", spec.Kind))
 	}
 	t := &Type[R]{spec: spec}
+	d := &definition{
+		kind: spec.Kind, phase: spec.Phase, reason: spec.Reason, gauges: spec.Gauges, limitMoves: spec.LimitMoves,
+		canShare: spec.Fleet != nil, canDemote: spec.Demotes != nil, states: spec.States, controls: spec.Controls,
+		draft: func() Rule { return t.Of(none) }, examples: t.examples,
+	}
+	t.Definition = d
 	for i, f := range spec.Fields {
 		if f.check != nil {
 			t.checked = append(t.checked, &spec.Fields[i])
@@ -161,34 +167,12 @@ func Define[R comparable](spec Spec[R]) *Type[R] {
 				t.own = append(t.own, &spec.Fields[i])
 			}
 		}
-		t.fields = append(t.fields, FieldInfo{f.Path, f.About, f.Default, f.Missing, f.Instead, f.Needs})
+		d.fields = append(d.fields, FieldInfo{f.Path, f.About, f.Default, f.Missing, f.Instead, f.Needs})
 	}
 	for _, f := range spec.Former {
-		t.former = append(t.former, FormerInfo{f.Path, f.Now})
+		d.former = append(d.former, FormerInfo{f.Path, f.Now})
 	}
 	return t
-}
-
-// Definition is a [Type] without its type parameter, for code that handles rules of all
-// kinds.
-type Definition interface {
-	Kind() Kind
-	Phase() Phase
-	Reason() Reason
-	Fields() []FieldInfo
-	Former() []FormerInfo
-	Gauges() []Gauge
-	LimitMoves() bool
-	CanShare() bool
-	CanDemote() bool
-	States() []string
-	Controls() []string
-
-	// Draft returns a rule with no field set.
-	Draft() Rule
-
-	// Examples returns rules, not completed, that show all fields between them.
-	Examples() []ExampleRule
 }
 
 // FieldInfo is a [Field] without its type parameter.
@@ -207,47 +191,8 @@ type ExampleRule struct {
 	Fields []string
 }
 
-// Kind returns the name of the kind.
-func (t *Type[R]) Kind() Kind { return t.spec.Kind }
-
-// Phase returns when rules of the kind are asked.
-func (t *Type[R]) Phase() Phase { return t.spec.Phase }
-
-// Reason returns the reason of refusals by rules of the kind.
-func (t *Type[R]) Reason() Reason { return t.spec.Reason }
-
-// Fields returns what documents may say.
-func (t *Type[R]) Fields() []FieldInfo { return t.fields }
-
-// Former returns what older documents may say.
-func (t *Type[R]) Former() []FormerInfo { return t.former }
-
-// Gauges returns the numbers that limiters of the kind show.
-func (t *Type[R]) Gauges() []Gauge { return t.spec.Gauges }
-
-// LimitMoves says that limiters find their limit themselves.
-func (t *Type[R]) LimitMoves() bool { return t.spec.LimitMoves }
-
-// CanShare says that limits of rules can be for all instances of a service, see [Spec.Fleet].
-func (t *Type[R]) CanShare() bool { return t.spec.Fleet != nil }
-
-// CanDemote says that rules can demote calls, see [Spec.Demotes].
-func (t *Type[R]) CanDemote() bool { return t.spec.Demotes != nil }
-
-// States returns the states that limiters can be in.
-func (t *Type[R]) States() []string { return t.spec.States }
-
-// Controls returns the states that can be forced.
-func (t *Type[R]) Controls() []string { return t.spec.Controls }
-
-// Draft returns a rule with no field set.
-func (t *Type[R]) Draft() Rule {
-	var none R
-	return t.Of(none)
-}
-
-// Examples returns rules that show all fields between them.
-func (t *Type[R]) Examples() []ExampleRule {
+// examples returns rules that show all fields between them.
+func (t *Type[R]) examples() []ExampleRule {
 	var examples []ExampleRule
 	for _, e := range t.spec.Examples {
 		examples = append(examples, ExampleRule{e.About, t.Of(e.Rule), e.Fields})

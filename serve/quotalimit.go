@@ -34,9 +34,9 @@ type quotaLimit struct {
 	// What rules with scope fleet let all servers pass together.
 	terms    fleet.Terms
 	onOutage fleet.OnOutage
-	member   *fleet.Member // nil without such a rule, and in an engine without a fleet
-	share    *fleet.Share  // of this server
-	uncount  float64       // of the demand, what was less than a token
+	member   fleet.Member // nil without such a rule, and in an engine without a fleet
+	share    fleet.Share  // of this server
+	uncount  float64      // of the demand, what was less than a token
 }
 
 // limitOf returns the limit of a bucket by the rules in force.
@@ -66,7 +66,7 @@ func (s *RLQS) limitOf(domain string, id map[string]string, now clock.Instant) *
 }
 
 // add has the limit be at most that of a rule.
-func (l *quotaLimit) add(of *core.RuleSnapshot, member *fleet.Member) {
+func (l *quotaLimit) add(of *core.RuleSnapshot, member fleet.Member) {
 	tokens := of.Quota.Limit
 	if r, ok := of.Rule.Value().(flow.Rule); ok && r.Follow != (flow.Follow{}) && !of.Rule.Fleet() {
 		tokens = min(tokens, of.Quota.Effective)

@@ -125,7 +125,7 @@ func (s *simulation) decided(c *call) error {
 		return fmt.Errorf("a call of %q: %w", c.stream.resource, err)
 	}
 	c.passed = s.now
-	s.sharing.decided(c, blocked)
+	s.common.decided(c, blocked)
 	if blocked != nil {
 		s.pending--
 		s.rows.at(c.arrived, c.stream.row).Blocked++

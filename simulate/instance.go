@@ -8,6 +8,7 @@ import (
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/fleet"
+	"github.com/penstock-go/penstock/internal/sharing"
 	"github.com/penstock-go/penstock/rules"
 )
 
@@ -20,7 +21,7 @@ type instance struct {
 	signals *signals
 
 	// Of an instance that shares limits with others:
-	member *fleet.Member
+	member *sharing.Member
 	step   uint64        // the number of the event in which the member steps next; 0 if there is none
 	stepAt time.Duration // when that is
 
@@ -32,9 +33,9 @@ type instance struct {
 func (s *simulation) newInstance(load Load, number int, virtual clock.Clock) *instance {
 	servers := newServers(load, number)
 	i := &instance{number: number, servers: servers, signals: newSignals(load, servers)}
-	var sharing fleet.Config
-	if s.sharing != nil {
-		sharing = fleet.Config{Backend: s.sharing.network.store, Instance: fmt.Sprintf("instance-%04d", number+1), Manual: true}
+	var common fleet.Config
+	if s.common != nil {
+		common = fleet.Config{Backend: s.common.network.store, Instance: fmt.Sprintf("instance-%04d", number+1), Manual: true}
 	}
 	i.engine = core.New(core.Config{
 		Clock:        virtual,
@@ -44,12 +45,12 @@ func (s *simulation) newInstance(load Load, number int, virtual clock.Clock) *in
 		Seed:         limiterSeed(load, number),
 		Lists:        s.options.Lists,
 		Observer:     core.Observer{StateChanged: func(change core.StateChange) { s.stateChanged(i, change) }},
-		Fleet:        sharing,
+		Fleet:        common,
 
 		Signals:        i.signals,
 		SignalInterval: -1, // sampleSignals does it
 	})
-	i.member = i.engine.Fleet()
+	i.member = sharing.Of(i.engine.Fleet())
 	return i
 }
 

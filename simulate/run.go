@@ -40,7 +40,7 @@ func Run(ctx context.Context, set rules.Set, load Load, options Options) (Result
 	result := Result{
 		Seconds: s.rows.seconds, Events: s.events, States: s.states, Limits: s.limits.rows, Signals: s.limits.signals,
 	}
-	s.sharing.report(&result)
+	s.common.report(&result)
 	return result, nil
 }
 
@@ -69,7 +69,7 @@ type simulation struct {
 	// waits.
 	reading bool
 
-	sharing *sharing // of limits by the instances; nil if they share none
+	common *commonLimits // of limits by the instances; nil if they share none
 
 	rows   *rows
 	events []Event // of an arrival each, if asked for
@@ -96,7 +96,7 @@ func newSimulation(load Load, options Options, shared bool) *simulation {
 		recharges: load.Recharges,
 	}
 	if shared {
-		s.sharing = newSharing(load, options, virtual)
+		s.common = newCommonLimits(load, options, virtual)
 	}
 	for number := range options.Instances {
 		s.instances = append(s.instances, s.newInstance(load, number, virtual))

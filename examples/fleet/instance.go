@@ -96,7 +96,7 @@ func newEngine(name, address string, say func(word, rest string)) (*core.Engine,
 }
 
 // waitForAll waits until the fleet has all instances.
-func waitForAll(ctx context.Context, member *fleet.Member) error {
+func waitForAll(ctx context.Context, member fleet.Member) error {
 	for {
 		found, err := member.Fleet(ctx)
 		if err == nil && found.Count == instances {

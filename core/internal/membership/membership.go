@@ -9,15 +9,16 @@ import (
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/fleet"
+	"github.com/penstock-go/penstock/internal/sharing"
 	"github.com/penstock-go/penstock/rule"
 )
 
 // Membership is the engine's side of the fleet. A goroutine runs the member while rules in
 // force are for the whole fleet.
 type Membership struct {
-	Member *fleet.Member // nil without a backend
-	awaits bool          // the engine is ready only when the backend has answered once
-	manual bool          // whoever has made the engine runs the member
+	Member *sharing.Member // nil without a backend
+	awaits bool            // the engine is ready only when the backend has answered once
+	manual bool            // whoever has made the engine runs the member
 
 	mu    sync.Mutex // guards what follows
 	rules map[rule.Key]struct{}
@@ -125,7 +126,7 @@ func (f *Membership) InForce() int {
 func (f *Membership) Init(config fleet.Config, of clock.Clock, log *slog.Logger, seed uint64) {
 	f.rules = make(map[rule.Key]struct{})
 	if config.Backend != nil || config.Manual {
-		f.Member = fleet.NewMember(config, of, log, seed)
+		f.Member = sharing.NewMember(config, of, log, seed)
 		f.manual, f.awaits = config.Manual, config.AwaitBackend
 	}
 }

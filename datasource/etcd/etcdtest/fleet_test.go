@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -16,9 +17,12 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/datasource/etcd/etcdtest"
 	"github.com/penstock-go/penstock/fleet"
 	etcdfleet "github.com/penstock-go/penstock/fleet/etcd"
+	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/rules"
 )
 
 // fleetPrefix is below what instances announce themselves.
@@ -382,24 +386,22 @@ func TestMembersShareALimitThroughEtcd(t *testing.T) {
 	t.Parallel()
 	server := start(t, etcdtest.Options{})
 	terms := fleet.Terms{Key: "flow/pay", Limit: 1000, Window: time.Second, Buckets: 10}
-	ctx, cancel := context.WithCancel(t.Context())
-	var members []*fleet.Member
-	var shares []*fleet.Share
+	var engines []*core.Engine
+	var shares []fleet.Share
 	system := clock.System()
 	for i := range 3 {
-		member := fleet.NewMember(fleet.Config{
+		engine := core.New(core.Config{Logger: slog.New(slog.DiscardHandler), Fleet: fleet.Config{
 			Backend: openFleet(t, clientOf(server.Endpoint())), Instance: fmt.Sprint(i), Timeout: 2 * time.Second,
-		}, system, slog.New(slog.DiscardHandler), uint64(i))
-		ended := make(chan struct{})
-		go func() {
-			defer close(ended)
-			member.Run(ctx)
-		}()
-		t.Cleanup(func() { <-ended })
-		members = append(members, member)
-		shares = append(shares, member.Share(terms, fleet.OutageLast, system.Now()))
+		}})
+		t.Cleanup(engine.Close)
+		// An instance is part of the fleet while it has rules for it.
+		require.NoError(t, engine.Load(rules.Set{Flow: []flow.Rule{{
+			Name: "else", Resource: "else", Limit: 10, Scope: flow.ScopeFleet,
+			Fleet: flow.Fleet{Mode: fleet.ModeLease, OnOutage: fleet.OutageClosed},
+		}}}))
+		engines = append(engines, engine)
+		shares = append(shares, engine.Fleet().Share(terms, fleet.OutageLast, system.Now()))
 	}
-	t.Cleanup(cancel)
 	sum := func() (sum float64) {
 		for _, s := range shares {
 			sum += s.Limit()
@@ -422,10 +424,13 @@ func TestMembersShareALimitThroughEtcd(t *testing.T) {
 			return high > 500
 		}, eventTimeout, 50*time.Millisecond)
 	}
-	assert.Eventually(t, func() bool { return members[0].Status(system.Now()).Instances == 3 }, eventTimeout, 10*time.Millisecond)
+	assert.Eventually(t, func() bool { return engines[0].Fleet().Status(system.Now()).Instances == 3 }, eventTimeout, 10*time.Millisecond)
 
 	// A mode that needs a store says so.
-	budget := members[0].Budget(fleet.Terms{Key: "flow/else", Limit: 10, Window: time.Second, Burst: 1}, fleet.ModeLease, fleet.OutageClosed, system.Now())
-	require.ErrorIs(t, budget.Status(system.Now()).Err, fleet.ErrUnsupported)
-	assert.False(t, budget.Take(system.Now(), 1))
+	_, err := engines[0].Entry(t.Context(), "else")
+	require.ErrorIs(t, err, core.ErrBlocked)
+	limits := engines[0].Fleet().Status(system.Now()).Limits
+	at := slices.IndexFunc(limits, func(l fleet.LimitStatus) bool { return l.Key == "flow/else" })
+	require.GreaterOrEqual(t, at, 0)
+	assert.ErrorIs(t, limits[at].Err, fleet.ErrUnsupported)
 }

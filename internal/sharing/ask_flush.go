@@ -1,0 +1,177 @@
+package sharing
+
+import (
+	"math"
+	"time"
+
+	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/fleet"
+)
+
+// flush is a request that hands back tokens, or pays for some that passed.
+type flush struct {
+	asker *Asker
+	paid  charge
+}
+
+// charge is tokens that are to be paid as of when they passed.
+type charge struct {
+	passed clock.Instant
+	tokens int64
+}
+
+// flushSoon has the member hand back and pay with the next batch. The mutex is held.
+func (a *Asker) flushSoon() {
+	if !a.flushing {
+		a.flushing = true
+		to := a.member.partitionOf(a.terms.Key)
+		to.flushes = append(to.flushes, a)
+	}
+}
+
+// sendFlushes adds requests for what is to be handed back or paid to a partition: for all of it,
+// if the member ends.
+func (m *Member) sendFlushes(now clock.Instant, to *partition) {
+	for len(to.flushes) > 0 && (!m.running || m.maySendMore(to)) {
+		a := to.flushes[0]
+		to.flushes[0] = nil
+		to.flushes = to.flushes[1:]
+		a.flushing = false
+		if !a.outage.active { // when that ends, it is known what still matters
+			a.flush(now)
+		}
+	}
+}
+
+// flush adds requests for all that the asker is to hand back or to pay.
+func (a *Asker) flush(now clock.Instant) {
+	request := fleet.Request{Operation: a.operation, Terms: a.terms, Keep: maxLife, BackTo: a.bucket}
+	if a.back > 0 {
+		back := request
+		back.Want = -a.back
+		a.member.request(now, back, &flush{asker: a}, a.group != nil)
+	}
+	if a.owed > 0 {
+		a.charges = append(a.charges, charge{now, a.owed})
+	}
+	for _, c := range a.charges {
+		request.Owed, request.Age = c.tokens, max(0, now.Sub(c.passed))
+		a.member.request(now, request, &flush{asker: a, paid: c}, a.group != nil)
+	}
+	a.back, a.owed, a.charges = 0, 0, nil
+}
+
+// answered learns what is left of the limit.
+func (f *flush) answered(now clock.Instant, reply *fleet.Reply) {
+	if f.paid.tokens == 0 {
+		f.asker.learnOfReturn(now, reply)
+		return
+	}
+	f.asker.learn(now, reply)
+}
+
+// unanswered has what was to be paid paid once more. What was to be handed back is lost: it
+// may have been.
+func (f *flush) unanswered(clock.Instant, error) {
+	a := f.asker
+	switch {
+	case f.paid.tokens == 0:
+		return
+	case len(a.charges) < maxParts:
+		a.charges = append(a.charges, f.paid)
+	default:
+		a.owed += f.paid.tokens
+	}
+	a.flushSoon()
+}
+
+// GiveBack gives back n tokens that a call took at an instant. Of a window that has ended
+// they are lost.
+func (a *Asker) GiveBack(taken clock.Instant, n int32) {
+	a.correct(taken, -int64(n))
+}
+
+// Settle corrects what a call took at an instant: by more tokens, or, if n is negative, less.
+func (a *Asker) Settle(taken clock.Instant, n int32) {
+	a.correct(taken, int64(max(n, -math.MaxInt32)))
+}
+
+func (a *Asker) correct(taken clock.Instant, n int64) {
+	m := a.member
+	m.mu.Lock()
+	defer m.unlock(max(taken, a.counted))
+	switch part := min(-n, a.owed); {
+	case n > 0:
+		a.owed += n
+		a.outage.owed.add(n)
+	case part > 0:
+		a.owed -= part
+		a.outage.use(-part)
+		a.back += -n - part
+	case a.operation != fleet.AskFixedWindow || taken >= a.bucketFrom:
+		a.back -= n
+	}
+	a.balance.left.Add(-n)
+	a.pass(n)
+	a.flushSoon()
+	m.hasten(a.counted)
+}
+
+// Change has the limit go on with other terms, of the same key.
+func (a *Asker) Change(terms fleet.Terms, operation fleet.Operation, onOutage fleet.OnOutage, now clock.Instant) {
+	m, terms := a.member, completed(terms, operation)
+	m.mu.Lock()
+	defer m.unlock(now)
+	a.count(now)
+	if terms != a.terms || operation != a.operation {
+		a.crowd = crowd{}
+		a.denied.Store(uint64(pack(now, false, 0)))
+	}
+	isOther := !haveSameWindows(&terms, &a.terms) || operation != a.operation
+	a.terms, a.operation, a.onOutage = terms, operation, onOutage
+	if isOther {
+		passed, owed := a.passes.sum(), a.outage.owed.sum()
+		a.passes, a.portion, a.told = a.newPasses(now), portion{}, windowUse{}
+		a.outage.owed = a.passes.empty()
+		a.passes.add(passed)
+		a.outage.owed.add(owed)
+	}
+	if a.outage.active {
+		a.decideIn(&a.outage)
+	}
+}
+
+// Idle says whether nothing was asked of late.
+func (a *Asker) Idle(now clock.Instant) bool {
+	a.member.mu.Lock()
+	defer a.member.mu.Unlock()
+	return a.isIdle(now)
+}
+
+func (a *Asker) isIdle(now clock.Instant) bool {
+	a.count(now) // calls that were refused since it was last
+	return a.underWay == 0 && a.owed == 0 && len(a.charges) == 0 && a.back == 0 &&
+		a.DeniedFor(now, math.MaxInt32) == 0 && now.Sub(a.lastCall) > time.Second
+}
+
+// Release says that nobody will ask any more. Calls that have asked get their answers.
+func (a *Asker) Release(now clock.Instant) {
+	m := a.member
+	m.mu.Lock()
+	defer m.unlock(now)
+	a.release()
+}
+
+func (a *Asker) release() {
+	m := a.member
+	if a.place < 0 {
+		return
+	}
+	if a.outage.err != nil {
+		m.noteAccepted()
+		a.group.accepted()
+	}
+	a.group.left()
+	removeFrom(&m.askers, a)
+	m.restIfUnused()
+}

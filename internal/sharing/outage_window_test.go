@@ -1,0 +1,207 @@
+package sharing_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/penstock-go/penstock/fleet"
+	"github.com/penstock-go/penstock/internal/longtest"
+)
+
+// windowKinds are the ways to count in windows, and how many parts a window has.
+var windowKinds = map[string]struct {
+	operation fleet.Operation // of mode ask
+	buckets   int
+}{
+	"window, fixed": {0, 1}, "window, sliding": {0, 10},
+	"ask, fixed": {fleet.AskFixedWindow, 1}, "ask, log": {fleet.AskSlidingLog, 1},
+}
+
+// passes asserts which part of a limit passed in a window.
+func (w *world) passes(t *testing.T, limit float64, from, window time.Duration, least, most, phase float64) {
+	t.Helper()
+	passed, _ := w.total(from, from+window)
+	assert.GreaterOrEqual(t, float64(passed)/limit, least, "phase %.1f, a window from %v on", phase, from)
+	assert.LessOrEqual(t, float64(passed)/limit, most, "phase %.1f, a window from %v on", phase, from)
+}
+
+// isSliding says whether the limit holds for each time as long as the window, whenever it begins.
+func isSliding(kind string) bool { return kind == "window, sliding" || kind == "ask, log" }
+
+// joinWindow adds eight instances of a limit that counts in windows in a way.
+func (w *world) joinWindow(kind string, limit float64, window time.Duration, onOutage fleet.OnOutage, rates ...float64) {
+	k := windowKinds[kind]
+	terms := fleet.Terms{Key: "flow/a", Limit: limit, Window: window, Buckets: k.buckets}
+	if k.operation == 0 {
+		w.join(terms, fleet.ModeWindow, onOutage, rates...)
+	} else {
+		w.joinAsking(terms, k.operation, onOutage, rates...)
+	}
+}
+
+// Whenever in a window an outage begins, and whatever the demand: each window passes the limit,
+// those in the outage, that in which it begins, and that in which it ends. Of that in which it
+// begins, each instance knows the use of the others by its last answer. Of a window that slides, a fleet
+// in overload passes what it may as evenly, or in the same bursts, as before.
+func TestWindowPassesItsLimitInAnOutageThatBeginsAtAnyPhase(t *testing.T) {
+	t.Parallel()
+	skipLong(t)
+	for kind := range windowKinds {
+		for _, limit := range []struct {
+			tokens float64
+			window time.Duration
+		}{{1000, time.Second}, {500, 5 * time.Second}, {2000, 20 * time.Second}} {
+			for _, load := range longtest.Of([]float64{2}, []float64{2, 8}) {
+				t.Run(fmt.Sprintf("%s/%.0f in %v/load %.0f", kind, limit.tokens, limit.window, load), func(t *testing.T) {
+					t.Parallel()
+					for _, phase := range longtest.Of([]float64{.1, .6}, []float64{.1, .3, .6, .9}) {
+						w := newWorld(7, 2*ms)
+						window := limit.window
+						w.joinWindow(kind, limit.tokens, window, fleet.OutageLast, even(8, load*limit.tokens/window.Seconds())...)
+						before := max(2, 4*time.Second/window) * window
+						w.run(before + time.Duration(phase*float64(window)))
+						w.isDown = true
+						w.run(2 * window)
+						w.isDown = false
+						w.run(3 * window)
+						for from := before; from < before+5*window; from += window {
+							most := 1.11
+							if from == before {
+								most = 1.2
+							}
+							w.passes(t, limit.tokens, from, window, .8, most, phase)
+						}
+						least := map[float64]float64{2: .8, 8: .65}[load]
+						for from := before; isSliding(kind) && from < before+3*window; from += window / 20 {
+							w.passes(t, limit.tokens, from, window, least, 1.25, phase)
+						}
+					}
+				})
+			}
+		}
+	}
+}
+
+// Instances with the same demand have parts of the same size for as long as an outage lasts.
+func TestInstancesWithEvenDemandPassTheSameInAnOutage(t *testing.T) {
+	t.Parallel()
+	check := func(name string, join func(w *world, rates ...float64)) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(7, 2*ms)
+			join(w, even(8, 2000)...)
+			w.run(8 * time.Second)
+			w.isDown = true
+			const from, to = 8 * time.Second, 23 * time.Second
+			w.run(to - from)
+			passed := w.shares(from, to)
+			assert.LessOrEqual(t, float64(slices.Max(passed))/float64(slices.Min(passed)), 1.2, "%v", passed)
+		})
+	}
+	for _, kind := range []string{"window, fixed", "ask, fixed", "ask, log"} {
+		check(kind, func(w *world, rates ...float64) { w.joinWindow(kind, 1000, time.Second, fleet.OutageLast, rates...) })
+	}
+}
+
+var errOtherType = errors.New("WRONGTYPE somebody else uses the key")
+
+// What passes in an outage of one limit, with a store that refuses its requests or does not answer
+// them, is paid once: after it, the limit passes as before.
+func TestOutageOfOneLimitIsPaidOnce(t *testing.T) {
+	t.Parallel()
+	for name, join := range map[string]func(w *world, rates ...float64){
+		"lease":  func(w *world, rates ...float64) { w.join(bucketOf(1000), fleet.ModeLease, fleet.OutageLast, rates...) },
+		"window": func(w *world, rates ...float64) { w.join(bucketOf(1000), fleet.ModeWindow, fleet.OutageLast, rates...) },
+		"ask, log": func(w *world, rates ...float64) {
+			w.joinAsking(bucketOf(1000), fleet.AskSlidingLog, fleet.OutageLast, rates...)
+		},
+		"ask, bucket": func(w *world, rates ...float64) {
+			w.joinAsking(bucketOf(1000), fleet.AskTokenBucket, fleet.OutageLast, rates...)
+		},
+	} {
+		for failure, fail := range map[string]func(w *world, fails bool){
+			"refused": func(w *world, fails bool) {
+				w.refusal = nil
+				if fails {
+					w.refusal = errOtherType
+				}
+			},
+			"deaf": func(w *world, fails bool) { w.isDeaf = fails },
+		} {
+			t.Run(name+"/"+failure, func(t *testing.T) {
+				t.Parallel()
+				w := newWorld(7, 2*ms)
+				join(w, even(8, 2000)...)
+				w.run(5 * time.Second)
+				fail(w, true)
+				w.run(3 * time.Second)
+				fail(w, false)
+				const back = 8 * time.Second
+				w.run(3 * time.Second)
+				assert.GreaterOrEqual(t, w.rate(back, back+time.Second), .8, "the first second")
+				assert.LessOrEqual(t, w.rate(back, back+time.Second), 1.15, "the first second")
+				assert.InDelta(t, 1, w.rate(back+time.Second, back+3*time.Second), .1)
+			})
+		}
+	}
+}
+
+// What an outage let pass beyond the limit is not made up for.
+func TestLimitGoesOnAtOnceAfterAnOpenOutage(t *testing.T) {
+	t.Parallel()
+	for name, join := range map[string]func(w *world, rates ...float64){
+		"lease":  func(w *world, rates ...float64) { w.join(bucketOf(1000), fleet.ModeLease, fleet.OutageOpen, rates...) },
+		"window": func(w *world, rates ...float64) { w.join(bucketOf(1000), fleet.ModeWindow, fleet.OutageOpen, rates...) },
+		"ask, log": func(w *world, rates ...float64) {
+			w.joinAsking(bucketOf(1000), fleet.AskSlidingLog, fleet.OutageOpen, rates...)
+		},
+		"ask, bucket": func(w *world, rates ...float64) {
+			w.joinAsking(bucketOf(1000), fleet.AskTokenBucket, fleet.OutageOpen, rates...)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(7, 2*ms)
+			join(w, even(8, 4000)...)
+			w.run(5 * time.Second)
+			w.isDown = true
+			w.run(2 * time.Second)
+			w.isDown = false
+			w.run(3 * time.Second)
+			assert.InDelta(t, 1, w.rate(7500*ms, 8500*ms), .25, "half a second after it")
+			assert.InDelta(t, 1, w.rate(8*time.Second, 10*time.Second), .1, "two windows, that repeat their bursts")
+		})
+	}
+}
+
+// An instance that starts while the backend does not answer has its share of the instances that
+// are expected, for which the program has to say how many.
+func TestInstanceThatStartsInAnOutagePassesItsShareOfThoseExpected(t *testing.T) {
+	t.Parallel()
+	for name, join := range map[string]func(w *world, rates ...float64){
+		"lease":  func(w *world, rates ...float64) { w.join(bucketOf(1000), fleet.ModeLease, fleet.OutageLast, rates...) },
+		"window": func(w *world, rates ...float64) { w.join(bucketOf(1000), fleet.ModeWindow, fleet.OutageLast, rates...) },
+		"ask": func(w *world, rates ...float64) {
+			w.joinAsking(bucketOf(1000), fleet.AskSlidingLog, fleet.OutageShare, rates...)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(7, 2*ms)
+			w.expected = 8
+			w.isDown = true
+			join(w, even(8, 4000)...)
+			w.run(6 * time.Second)
+			assert.InDelta(t, 1, w.rate(2*time.Second, 6*time.Second), .1)
+			assert.Zero(t, w.instances[0].member.Status(w.clock.Now()).Instances, "nobody has told")
+			w.isDown = false
+			w.run(3 * time.Second)
+			assert.InDelta(t, 1, w.rate(7*time.Second, 9*time.Second), .1)
+		})
+	}
+}
