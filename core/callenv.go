@@ -29,7 +29,7 @@ type callEnv struct {
 	observer   Observer
 	isFailure  func(error) bool
 
-	recorder atomic.Pointer[recorder.Recorder] // nil unless calls are recorded
+	recorder recorder.Switch // nil unless calls are recorded
 	pools    call.Pools
 
 	// generation numbers the rule set in force; a call acts by one generation
