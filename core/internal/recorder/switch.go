@@ -20,7 +20,9 @@ type Switch struct {
 }
 
 // Init says what recorders are made with, see [New].
-func (s *Switch) Init(memory int, values bool, c clock.Clock) { s.memory, s.values, s.clock = memory, values, c }
+func (s *Switch) Init(memory int, values bool, c clock.Clock) {
+	s.memory, s.values, s.clock = memory, values, c
+}
 
 // Start switches the recorder on unless it is, and returns it. It is on until Stop was called as often.
 func (s *Switch) Start() *Recorder {
