@@ -23,18 +23,20 @@ import (
 // callEnv is what calls need of their engine, whatever their resource. All that an engine has points to
 // the one that it has.
 type callEnv struct {
+	// What most calls read is in the first 64 bytes.
 	clock      clock.Clock
 	endsSlowly bool // the clock is code of the program, which may panic, or the observer learns of ends
-	log        *slog.Logger
-	observer   Observer
-	isFailure  func(error) bool
-
-	recorder atomic.Pointer[recorder.Recorder] // nil unless calls are recorded
-	pools    call.Pools
 
 	// generation numbers the rule set in force; a call acts by one generation
 	// throughout. It is what swaps a set as a whole: see plan.
 	generation atomic.Uint64
+	recorder   recorder.Switch // nil unless calls are recorded
+
+	log       *slog.Logger
+	observer  Observer
+	isFailure func(error) bool
+	pools     call.Pools
+
 	linksUntil atomic.Int64   // the clock.Instant from which on Guard.Context links no calls
 	closed     chan struct{}  // closed by Close, to wake what waits
 	sleepers   sleep.Sleepers // woken by Close, and when something is switched: calls that wait look again

@@ -40,11 +40,10 @@ type Engine struct {
 
 	forcedLines lines.Budget
 
-	rules     ruleStore
-	domains   atomic.Pointer[map[string]rules.Domain] // that are served; nil for none
-	recorders recorders
-	sources   sources.List
-	running   sleep.Goroutines
+	rules   ruleStore
+	domains atomic.Pointer[map[string]rules.Domain] // that are served; nil for none
+	sources sources.List
+	running sleep.Goroutines
 }
 
 // New returns an engine without rules.
@@ -80,9 +79,7 @@ func New(config Config) *Engine {
 	e.sources.Init(sources.Config{
 		Clock: e.clock, Log: e.log, Sleepers: &e.sleepers, Go: e.running.Go, Mu: &e.rules.mu, Note: e.noteSource,
 	})
-	if e.recorders.config = config.Recorder; config.Recorder != nil {
-		e.ensureRecorder()
-	}
+	e.initRecorder(config.Recorder)
 	return e
 }
 

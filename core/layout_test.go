@@ -59,7 +59,7 @@ func TestWhatAResourceWithARuleTakesIsSmall(t *testing.T) {
 	for name, size := range map[string]struct{ is, most uintptr }{
 		"a resource":                     {unsafe.Sizeof(resource{}), 112},
 		"its plan, of one rule":          {unsafe.Sizeof(inforce.PlanOfOne{}), 384},
-		"a rule in force":                {unsafe.Sizeof(inforce.Rule{}), 192},
+		"a rule in force":                {unsafe.Sizeof(inforce.Rule{}), 176},
 		"what it keeps for the resource": {unsafe.Sizeof(inforce.State{}), 32},
 		"and of calls that it refuses":   {unsafe.Sizeof(call.Refusals{}), 88},
 		"and their number":               {unsafe.Sizeof(call.Tally{}), 56},

@@ -2,9 +2,7 @@ package core
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
-	"sync"
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
@@ -28,14 +26,6 @@ type Recorder struct {
 	Values bool
 }
 
-// recorders is who wants calls to be recorded.
-type recorders struct {
-	config *Recorder // nil unless calls are always recorded
-
-	mu    sync.Mutex
-	users int // of the recorder that is on, beside the configuration
-}
-
 // ErrNotRecording is returned by [Engine.Recorded] of an engine that does not record calls.
 var ErrNotRecording = errors.New("core: the engine does not record calls: set Config.Recorder, or use Record")
 
@@ -43,8 +33,8 @@ var ErrNotRecording = errors.New("core: the engine does not record calls: set Co
 // as long as somebody waits for it, unless the engine has a [Config.Recorder]. The error is that of ctx,
 // or [ErrClosed].
 func (e *Engine) Record(ctx context.Context, d time.Duration) (*recording.Recording, error) {
-	rec, from := e.startRecording(), e.clock.Now()
-	defer e.stopRecording()
+	rec, from := e.recorder.Start(), e.clock.Now()
+	defer e.recorder.Stop()
 	if err := e.sleepers.Until(ctx, from.Add(d)); err != nil {
 		return nil, err
 	}
@@ -76,39 +66,17 @@ func (e *Engine) readRecorder(rec *recorder.Recorder, from, until clock.Instant)
 	return out
 }
 
-// startRecording switches the recorder on unless it is.
-func (e *Engine) startRecording() *recorder.Recorder {
-	e.recorders.mu.Lock()
-	defer e.recorders.mu.Unlock()
-	e.recorders.users++
-	return e.ensureRecorder()
-}
-
-// ensureRecorder returns the recorder. The caller holds the mutex, or nobody else has the engine.
-func (e *Engine) ensureRecorder() *recorder.Recorder {
-	if rec := e.recorder.Load(); rec != nil {
-		return rec
-	}
+// initRecorder says how calls are recorded, and has all be recorded if the configuration says so.
+func (e *Engine) initRecorder(always *Recorder) {
 	var of Recorder
-	if e.recorders.config != nil {
-		of = *e.recorders.config
+	if always != nil {
+		of = *always
 	}
-	var secret [32]byte
-	_, _ = rand.Read(secret[:]) // never fails
-	memory := of.Memory
-	if memory <= 0 {
-		memory = defaultRecorderMemory
+	if of.Memory <= 0 {
+		of.Memory = defaultRecorderMemory
 	}
-	rec := recorder.New(memory, of.Values, secret, e.clock)
-	e.recorder.Store(rec)
-	return rec
-}
-
-// stopRecording switches the recorder off when nobody needs it any more.
-func (e *Engine) stopRecording() {
-	e.recorders.mu.Lock()
-	defer e.recorders.mu.Unlock()
-	if e.recorders.users--; e.recorders.users == 0 && e.recorders.config == nil {
-		e.recorder.Store(nil)
+	e.recorder.Init(of.Memory, of.Values, e.clock)
+	if always != nil {
+		e.recorder.Start()
 	}
 }

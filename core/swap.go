@@ -199,8 +199,8 @@ func (s *swap) markNamed(a *inforce.Rule) {
 	if a.Named != nil {
 		s.markAffected(names.Of[registry.Resource[callEnv]](a.Named))
 	}
-	if a.Related != "" {
-		s.markAffected(s.registry.Table.Get(a.Related))
+	if related := a.Related(); related != "" {
+		s.markAffected(s.registry.Table.Get(related))
 	}
 }
 
@@ -284,8 +284,10 @@ func (s *swap) plan(r *registry.Resource[callEnv]) *inforce.Plan {
 		target := a.Target()
 		p.Add(a.Version, state, state.Limiter(), &target)
 	}
-	for _, a := range r.Counters() {
-		p.Count(a.Shared.Limiter.(optional.PassCounter))
+	for _, a := range r.Attached() {
+		if a.Named != &r.Entry {
+			p.Count(a.Shared.Limiter.(optional.PassCounter))
+		}
 	}
 	s.retireStates(states)
 	if !slices.Equal(r.States, p.States) {
@@ -323,12 +325,17 @@ func (s *swap) rulesFor(r *registry.Resource[callEnv]) []*inforce.Rule {
 	if r == s.registry.Overflow {
 		return s.matching
 	}
-	s.apply = append(s.apply[:0], r.Guards()...)
+	s.apply = s.apply[:0]
+	for _, a := range r.Attached() {
+		if a.Named == &r.Entry {
+			s.apply = append(s.apply, a)
+		}
+	}
 	if s.places = s.places[:0]; len(s.matching) > 0 {
 		s.places = s.index.Append(s.places, r.Name)
 	}
 	for _, place := range s.places {
-		if a := s.matching[place]; r.Name != a.Related && !a.Exceptions.Include(r.Name) {
+		if a := s.matching[place]; r.Name != a.Related() && !a.Exceptions.Include(r.Name) {
 			s.apply = append(s.apply, a)
 		}
 	}

@@ -44,8 +44,8 @@ func (e *Engine) noteMatched() {
 			active.Called.Store(true)
 		}
 		active.LookedBack = true
-		if active.Related != "" && !active.Counted {
-			active.Counted = e.resources.KnowsCallOf(active.Related)
+		if !active.Counted && active.Related() != "" {
+			active.Counted = e.resources.KnowsCallOf(active.Related())
 		}
 	}
 }
@@ -180,7 +180,7 @@ func relatedUnseen(a *inforce.Rule) string {
 	if a.Counted {
 		return ""
 	}
-	return a.Related
+	return a.Related()
 }
 
 // unmatchedOfSources are the rules of sources of which something is missing, by the name of

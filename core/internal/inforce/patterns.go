@@ -44,7 +44,7 @@ func (b *Patterns) Matching(name string, each func(*PatternRule)) {
 	}
 	var few [32]int
 	for _, place := range b.Index.Append(few[:0], name) {
-		if r := &b.Rules[place]; name != r.Related && !r.excepts.Include(name) {
+		if r := &b.Rules[place]; name != r.Target.Related && !r.excepts.Include(name) {
 			each(r)
 		}
 	}

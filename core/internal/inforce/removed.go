@@ -30,7 +30,7 @@ type RemovedRule struct {
 
 // Keep remembers a rule that was removed.
 func (r *Removed) Keep(a *Rule) {
-	if !a.SharesLimiter || a.Related != "" {
+	if !a.SharesLimiter || a.Related() != "" {
 		return
 	}
 	if r.byKey == nil {

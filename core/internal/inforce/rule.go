@@ -20,7 +20,6 @@ type Rule struct {
 	Key      rule.Key
 	Pattern  *match.Pattern // of a rule that has one
 	Resource string         // that it guards; "" of a rule with a pattern
-	Related  string         // the resource whose passes it counts, if not its own
 	Matched  atomic.Bool    // a call, as far as anybody has looked
 	Called   atomic.Bool    // a resource that it guards was called, before it was in force perhaps
 	Evidence atomic.Pointer[call.Evidence]
@@ -29,6 +28,7 @@ type Rule struct {
 	forcedOnKind  *ForcedState // on all rules of the kind
 	Transitions   *Transitions // of the shared limiter, of a kind that has states; else nil
 	SharesLimiter bool         // it has one limiter for all of its resources
+	isRelated     bool         // it counts the passes of another resource
 
 	// core.ruleStore.mu guards what follows.
 	Removed    bool
@@ -93,14 +93,14 @@ func NewRule(r rule.Rule, forcedOnKind *ForcedState, exempt func(string) bool) *
 	a := &Rule{Key: r.Key(), forcedOnKind: forcedOnKind}
 	target := r.Target()
 	a.SetVersion(r, &target, exempt)
-	a.Resource, a.Related = target.Resource, target.Related
+	a.Resource, a.isRelated = target.Resource, target.Related != ""
 	a.Evidence.Store(call.NewEvidence(r))
 	if target.Match != "" {
 		// Validated when it was loaded: there is no error.
 		pattern, _ := match.Compile(target.Match)
 		a.Pattern = &pattern
 	}
-	a.SharesLimiter = a.Pattern == nil || target.Shared || a.Related != ""
+	a.SharesLimiter = a.Pattern == nil || target.Shared || a.isRelated
 	if a.SharesLimiter {
 		a.Transitions = NewTransitions(r)
 	}
@@ -147,11 +147,19 @@ func (a *Rule) CountsLike(target *rule.Target) bool {
 	if a.Pattern != nil {
 		return target.CountsLike(a.Target())
 	}
-	return target.Match == "" && !target.Shared && a.Resource == target.Resource && a.Related == target.Related
+	return target.Match == "" && !target.Shared && a.Resource == target.Resource && a.Related() == target.Related
 }
 
 // Target returns the target of the version in force, or about to be.
 func (a *Rule) Target() rule.Target { return a.Version.Target() }
+
+// Related returns the resource whose passes the rule counts, if not its own; else "".
+func (a *Rule) Related() string {
+	if !a.isRelated { // the version is far away in memory
+		return ""
+	}
+	return a.Target().Related
+}
 
 // ForcedState returns the state that an operator has forced; "" for none.
 func (a *Rule) ForcedState() string {

@@ -12,12 +12,12 @@ import (
 func (g *Registry[E]) Attach(a *inforce.Rule, now clock.Instant) {
 	if name := a.Resource; name != "" {
 		r := g.resourceOfRule(name, now)
-		r.attached.guards = append(r.attached.guards, a)
+		r.attached.rules = append(r.attached.rules, a)
 		a.Named = &r.Entry
 	}
-	if a.Related != "" {
-		r := g.resourceOfRule(a.Related, now)
-		r.attached.counts = append(r.attached.counts, a)
+	if related := a.Related(); related != "" {
+		r := g.resourceOfRule(related, now)
+		r.attached.rules = append(r.attached.rules, a)
 	}
 }
 
@@ -48,9 +48,8 @@ func (g *Registry[E]) resourceOfRule(name string, now clock.Instant) *Resource[E
 
 // Detach removes the rules that are gone from a resource, all at once.
 func (g *Registry[E]) Detach(r *Resource[E]) {
-	r.attached.guards = slices.DeleteFunc(r.attached.guards, (*inforce.Rule).IsRemoved)
-	r.attached.counts = slices.DeleteFunc(r.attached.counts, (*inforce.Rule).IsRemoved)
-	if len(r.attached.guards)+len(r.attached.counts) == 0 {
+	r.attached.rules = slices.DeleteFunc(r.attached.rules, (*inforce.Rule).IsRemoved)
+	if len(r.attached.rules) == 0 {
 		r.attached = nil
 		g.mu.Lock()
 		g.attachedCount--

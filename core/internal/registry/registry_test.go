@@ -169,7 +169,7 @@ func TestResourcesThatRulesNameStay(t *testing.T) {
 	a := inforce.NewRule(r, new(inforce.ForcedState), nil)
 	g.Attach(a, g.clock.Now())
 	named := g.call("named")
-	assert.Equal(t, []*inforce.Rule{a}, named.Guards())
+	assert.Equal(t, []*inforce.Rule{a}, named.Attached())
 	assert.Equal(t, "named", a.Named.Name)
 
 	g.clock.Advance(2 * time.Minute)
@@ -177,7 +177,7 @@ func TestResourcesThatRulesNameStay(t *testing.T) {
 
 	a.Removed = true
 	g.Detach(named)
-	assert.Empty(t, named.Guards())
+	assert.Empty(t, named.Attached())
 	g.clock.Advance(2 * time.Minute)
 	assert.Equal(t, []string{"beyond"}, g.names())
 }
@@ -188,5 +188,5 @@ func TestTheRulesThatNameAResourceTakeLittle(t *testing.T) {
 	if unsafe.Sizeof(uintptr(0)) != 8 {
 		t.Skip("words of 64 bits")
 	}
-	assert.LessOrEqual(t, unsafe.Sizeof(attachments{}), uintptr(64))
+	assert.LessOrEqual(t, unsafe.Sizeof(attachments{}), uintptr(32))
 }

@@ -44,14 +44,13 @@ type Stats struct {
 // attachments are the rules in force that name a resource. Such a resource is never
 // forgotten.
 type attachments struct {
-	guards []*inforce.Rule  // rules on the resource
-	counts []*inforce.Rule  // rules on others that count its passes, in no order
-	first  [1]*inforce.Rule // has the guards of most resources, which are one
+	rules []*inforce.Rule  // in no order
+	first [1]*inforce.Rule // has those of most resources, which are one
 }
 
 func newAttachments() *attachments {
 	a := new(attachments)
-	a.guards = a.first[:0]
+	a.rules = a.first[:0]
 	return a
 }
 
@@ -94,20 +93,11 @@ func (r *Resource[E]) NoteMatched() {
 	}
 }
 
-// Guards returns the rules in force that name the resource as the one that they guard, in no order. The caller
-// holds Registry.SwapMu.
-func (r *Resource[E]) Guards() []*inforce.Rule {
+// Attached returns the rules in force that name the resource, in no order: those whose Named it is guard it, others
+// count its passes. The caller holds Registry.SwapMu.
+func (r *Resource[E]) Attached() []*inforce.Rule {
 	if r.attached == nil {
 		return nil
 	}
-	return r.attached.guards
-}
-
-// Counters returns the rules on other resources that count the passes of this one, in no order. The caller holds
-// Registry.SwapMu.
-func (r *Resource[E]) Counters() []*inforce.Rule {
-	if r.attached == nil {
-		return nil
-	}
-	return r.attached.counts
+	return r.attached.rules
 }

@@ -21,6 +21,8 @@ type Change struct {
 	From rule.Rule // that was in force; nil if none was
 	To   rule.Rule // that is to be in force; nil if none is
 	of   *entry
+
+	another rule.Rule // is known to say something else than From, so that the two need not be compared; nil for none
 }
 
 // Note returns what was noted of the rule in force; nil if nothing was.
@@ -118,7 +120,7 @@ func (e *edit) replace(g *group, replaced []rules.Replacement) {
 		if of.active.group == g { // of those that have the key it stays the first
 			of.active.rule = r.To
 			if isFirst {
-				e.changes[len(e.changes)-1].To = r.To // which is another than before
+				e.changes[len(e.changes)-1].another = r.To
 			}
 			continue
 		}
@@ -158,11 +160,11 @@ func (e *edit) finish() Outcome {
 	changes := e.changes[:0]
 	for _, c := range e.changes {
 		of := c.of
-		isKnown := c.To != nil && c.To == of.active.rule // to be another, see replace
 		if c.To = of.active.rule; c.To == nil {
 			delete(e.book.entries, c.Key)
 		}
-		if isKnown || (c.From == nil) != (c.To == nil) || c.From != nil && !c.From.Equal(c.To) {
+		isAnother := c.another != nil && c.another == c.To
+		if isAnother || (c.From == nil) != (c.To == nil) || c.From != nil && !c.From.Equal(c.To) {
 			changes = append(changes, c)
 		}
 		for _, w := range e.book.waiting[of] {
