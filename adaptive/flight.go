@@ -73,13 +73,14 @@ func (f *flight) end(took time.Duration, failed bool, quick, late time.Duration)
 type counts struct {
 	at                                     clock.Instant
 	callTime, ends, squares, failed, quick uint64
+	underWay                               uint64
 }
 
 func (f *flight) read(now clock.Instant) counts {
 	calls := f.calls.Load()
 	return counts{
 		at:       now,
-		callTime: calls>>callsBits + calls&callsMask*units(now),
+		callTime: calls>>callsBits + calls&callsMask*units(now), underWay: calls & callsMask,
 		ends:     f.ends.Load(), squares: f.squares.Load(), failed: f.failed.Load(), quick: f.quick.Load(),
 	}
 }
@@ -96,6 +97,7 @@ func (c counts) since(before counts) limit.Window {
 		Failed:  float64(failed & (1<<32 - 1)),
 		Late:    float64(failed >> 32),
 		Quick:   float64(quick & endsMask), QuickTimes: float64(quick>>endsBits) / unitsASecond,
-		Calls: float64((c.callTime-before.callTime)&timeMask) / unitsASecond,
+		Growth: float64(c.underWay) - float64(before.underWay),
+		Calls:  float64((c.callTime-before.callTime)&timeMask) / unitsASecond,
 	}
 }

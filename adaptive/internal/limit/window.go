@@ -21,6 +21,9 @@ type Window struct {
 	// another rule has refused, and QuickTimes the sum of their response times.
 	Quick, QuickTimes float64
 
+	// Growth is how many more calls are under way at the end than at the beginning.
+	Growth float64
+
 	// Full is for how long calls found the limit reached.
 	Full time.Duration
 
@@ -39,7 +42,7 @@ func (w Window) Plus(o Window) Window {
 	return Window{
 		Length: w.Length + o.Length, Ends: w.Ends + o.Ends, Ended: w.Ended + o.Ended, Failed: w.Failed + o.Failed, Late: w.Late + o.Late,
 		Calls: w.Calls + o.Calls, Times: w.Times + o.Times, Squares: w.Squares + o.Squares,
-		Full: w.Full + o.Full, Over: w.Over || o.Over,
+		Growth: w.Growth + o.Growth, Full: w.Full + o.Full, Over: w.Over || o.Over,
 	}
 }
 
@@ -60,6 +63,12 @@ func (w Window) inFlight() float64 { return w.Calls / w.Length.Seconds() }
 // response returns the mean response time in seconds, including calls that are still
 // under way (Little's law). The mean of the calls that ended misses long ones.
 func (w Window) response() float64 { return w.Calls / w.Ends }
+
+// isSteady says whether as many calls ended as came, but for chance, and most did not fail: else response times are
+// perhaps those of calls that pile up.
+func (w Window) isSteady() bool {
+	return w.Growth <= w.Ended/20+2*math.Sqrt(w.inFlight()) && w.Failed <= w.Ends/2
+}
 
 // full returns for which share of the time calls found the limit reached.
 func (w Window) full() float64 { return float64(w.Full) / float64(w.Length) }
