@@ -267,13 +267,13 @@ func (c *Control) isShortAgain(now clock.Instant) bool {
 // which more is done, while more come than end.
 func (c *Control) isShortSinceStart(now clock.Instant) bool {
 	l, s := c.test.present(), &c.start
-	if s.calls == 0 || l.all < leastEnds || l.all >= asMuch*l.came-2*math.Sqrt(l.came) {
+	if s.calls == 0 || l.all < leastEnds || l.all >= asMuch*l.came-certainty*math.Sqrt(l.came*(1+c.variation)) {
 		return false
 	}
 	slower := l.took / l.all / s.response
 	gain := l.all / now.Sub(l.since).Seconds() / s.rate()
 	deviation := math.Sqrt(c.variation/l.all + c.variation/leastEnds)
-	if math.Log(gain) < math.Log(asMuch)-deviation || math.Log(slower) <= certainty*deviation+max(math.Log(gain), 0) {
+	if math.Log(gain) < math.Log(asMuch)-deviation/2 || math.Log(slower) <= certainty*deviation+max(math.Log(gain), 0) {
 		return false // less is done, for another reason, or more calls got more done
 	}
 	c.test.harmless = s.calls

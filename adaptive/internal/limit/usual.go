@@ -40,12 +40,12 @@ func (u *Usual) Observe(w Window, calm bool) bool {
 		u.variation = 1
 	}
 	u.variation += 0.2 * (w.variation() - u.variation)
-	if !calm {
-		if u.base.known() {
-			return false
-		}
+	if !u.base.known() {
 		u.base.guess(w.Times / w.Ended)
 		return true
+	}
+	if !calm {
+		return false
 	}
 	u.calm = u.calm.Plus(w)
 	if !u.base.verified {

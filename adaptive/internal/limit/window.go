@@ -17,6 +17,8 @@ type Window struct {
 	Times   float64 // sum of the response times of the calls that ended, in seconds
 	Squares float64 // sum of their squares
 
+	Lost float64 // sum of the response times of those that failed, in seconds
+
 	// Quick is the calls of one resource that failed sooner than others of it end, as those that
 	// another rule has refused, and QuickTimes the sum of their response times.
 	Quick, QuickTimes float64
@@ -49,6 +51,7 @@ func (w Window) Plus(o Window) Window {
 // WithoutQuick returns the window of a resource without the calls that failed quickly.
 func (w Window) WithoutQuick() Window {
 	w.Ends, w.Ended, w.Failed = w.Ends-w.Quick, w.Ended-w.Quick, w.Failed-w.Quick
+	w.Lost -= w.QuickTimes
 	w.Calls, w.Times = max(w.Calls-w.QuickTimes, 0), w.Times-w.QuickTimes
 	w.Quick, w.QuickTimes = 0, 0
 	return w
@@ -68,6 +71,16 @@ func (w Window) response() float64 { return w.Calls / w.Ends }
 // perhaps those of calls that pile up.
 func (w Window) isSteady() bool {
 	return w.Growth <= w.Ended/20+2*math.Sqrt(w.inFlight()) && w.Failed <= w.Ends/2
+}
+
+// Good returns the mean response time in seconds of calls that did not fail, which is 0 if all did. It is not known if
+// there are too few.
+func (w Window) Good() (mean float64, known bool) {
+	good := w.Ended - w.Failed
+	if good == 0 {
+		return 0, w.Ended > 0
+	}
+	return (w.Times - w.Lost) / good, good >= leastEnds
 }
 
 // full returns for which share of the time calls found the limit reached.
