@@ -78,9 +78,10 @@ test-oldest:
 consumers:
 	cd tools/release && GOWORK=off go test -count 1 -timeout 60m -run TestModulesWorkForOthers . -build
 
-# What is not tested under the race detector: simulations, suites that are tested themselves, examples and the command
-# line, packages whose tests have one goroutine, and adapters that add nothing shared to what others of them have.
-UNRACED := simulate|soak/overload|kindtest|adaptertest|(examples|tools|cmd)(/.*)?
+# What is not tested under the race detector: tests of the sources as texts, simulations, suites that are tested
+# themselves, examples and the command line, packages whose tests have one goroutine, and adapters that add nothing
+# shared to what others of them have.
+UNRACED := penstock|simulate|soak/overload|kindtest|adaptertest|(examples|tools|cmd)(/.*)?
 UNRACED := $(UNRACED)|calendar|match|recording|rule|rules|adaptive/internal/limit|signal/internal/(procfs|share)
 UNRACED := $(UNRACED)|datasource/(retry|snapshot|etcd/store|etcd/internal/listformat)
 UNRACED := $(UNRACED)|internal/(fairqueue|longtest|openwindow|places|prefetch|splitmix|tenants|valuehash|waitqueue|warmup)

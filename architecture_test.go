@@ -130,6 +130,11 @@ var sameLayer = map[string][]string{
 	"core/internal/events":  {"core/internal/lines"},
 	"core/internal/inforce": {"core/internal/call", "core/internal/each", "core/internal/names"},
 	"core/internal/journal": {"core/internal/lines", "core/internal/ruleset"},
+	"core/internal/registry": {
+		"core/internal/call", "core/internal/counts", "core/internal/each", "core/internal/inforce", "core/internal/load",
+		"core/internal/names", "core/internal/recorder",
+	},
+	"core/internal/sources": {"core/internal/journal", "core/internal/ruleset", "core/internal/sleep"},
 
 	"console": {"inspect", "simulate", "datasource/etcd", "datasource/etcd/store"},
 

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"path"
 	"strings"
+	"sync"
 
 	"github.com/penstock-go/penstock/rules"
 )
@@ -23,9 +24,10 @@ type handler struct {
 	assets assets
 	topics *topics
 
-	statuses *statuses
-	trying   chan struct{} // has one while rules are tried
-	kinds    *rules.Table
+	statuses  *statuses
+	trying    chan struct{} // has one while rules are tried
+	switching sync.Mutex    // held while instances are told of a switch
+	kinds     *rules.Table
 }
 
 // Handler returns a handler that serves the console, below any path that ends in a slash. What it does in
@@ -103,7 +105,7 @@ func (h *handler) api(w http.ResponseWriter, r *http.Request, name string) {
 		return
 	}
 	if name == "live" && r.Method == http.MethodGet {
-		h.live(w, r)
+		h.live(w, r, who)
 		return
 	}
 	a, known := actions()[name]

@@ -14,8 +14,9 @@ import (
 )
 
 const (
-	// maxStreams is how many pages may be open at a time.
-	maxStreams = 128
+	// maxStreams is how many pages may be open at a time, and maxStreamsOfOne how many of somebody who is known.
+	maxStreams      = 128
+	maxStreamsOfOne = 32
 
 	// maxQuery is how many bytes may say what a page shows.
 	maxQuery = 8 << 10
@@ -41,11 +42,12 @@ type topics struct {
 	mu      sync.Mutex // guards what follows
 	open    map[string]*topic
 	streams int
+	of      map[Identity]int               // of streams, those of somebody who is known
 	servers map[*http.Server]chan struct{} // closed when the server is shut down
 }
 
 func newTopics() *topics {
-	return &topics{open: make(map[string]*topic), servers: make(map[*http.Server]chan struct{})}
+	return &topics{open: make(map[string]*topic), of: make(map[Identity]int), servers: make(map[*http.Server]chan struct{})}
 }
 
 // topic is a screen that somebody looks at.
@@ -106,7 +108,7 @@ func untilNextTick(now time.Time) time.Duration {
 
 // enter counts a stream, and returns the topic that it follows. The channel is closed when its server is
 // shut down, which would wait for the stream otherwise.
-func (t *topics) enter(r *http.Request, key string, open func() (screen, error)) (*topic, <-chan struct{}, error) {
+func (t *topics) enter(r *http.Request, who Identity, key string, open func() (screen, error)) (*topic, <-chan struct{}, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	server, _ := r.Context().Value(http.ServerContextKey).(*http.Server)
@@ -115,7 +117,7 @@ func (t *topics) enter(r *http.Request, key string, open func() (screen, error))
 		t.servers[server] = closing
 		server.RegisterOnShutdown(func() { close(closing) })
 	}
-	if t.streams >= maxStreams {
+	if t.streams >= maxStreams || t.of[who] >= maxStreamsOfOne {
 		return nil, nil, errTooMany
 	}
 	found := t.open[key]
@@ -130,16 +132,22 @@ func (t *topics) enter(r *http.Request, key string, open func() (screen, error))
 		go found.run(ctx, s)
 	}
 	t.streams++
+	if who != "" {
+		t.of[who]++
+	}
 	found.watchers++
 	return found, t.servers[server], nil
 }
 
 var errTooMany = errors.New("console: too many pages are open: close some")
 
-func (t *topics) leave(key string, of *topic) {
+func (t *topics) leave(who Identity, key string, of *topic) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.streams--
+	if t.of[who]--; t.of[who] <= 0 {
+		delete(t.of, who)
+	}
 	if of.watchers--; of.watchers == 0 {
 		of.cancel()
 		delete(t.open, key)
@@ -147,7 +155,7 @@ func (t *topics) leave(key string, of *topic) {
 }
 
 // live streams what a screen shows, as server-sent events.
-func (h *handler) live(w http.ResponseWriter, r *http.Request) {
+func (h *handler) live(w http.ResponseWriter, r *http.Request, who Identity) {
 	if len(r.URL.RawQuery) > maxQuery {
 		fail(w, http.StatusRequestURITooLong, "names are too long")
 		return
@@ -158,7 +166,7 @@ func (h *handler) live(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	key := query.Encode()
-	of, ended, err := h.topics.enter(r, key, func() (screen, error) { return h.open(query) })
+	of, ended, err := h.topics.enter(r, who, key, func() (screen, error) { return h.open(query) })
 	switch {
 	case errors.Is(err, errTooMany):
 		w.Header().Set("Retry-After", "5")
@@ -168,7 +176,7 @@ func (h *handler) live(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusBadRequest, err.Error())
 		return
 	}
-	defer h.topics.leave(key, of)
+	defer h.topics.leave(who, key, of)
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("X-Accel-Buffering", "no") // a proxy that keeps answers back until they are long
 	s := stream{out: w, control: http.NewResponseController(w)}

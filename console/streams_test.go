@@ -56,6 +56,31 @@ func TestTwoHundredStreamsAreTooMany(t *testing.T) {
 	}, time.Minute, 50*time.Millisecond)
 }
 
+// Somebody who opens pages without end takes them from nobody else.
+func TestNobodyTakesTheStreamsOfOthers(t *testing.T) {
+	address := serve(t, console.Options{Engine: newEngine(t, ordersRule), Authorize: func(r *http.Request) (console.Identity, console.Role) {
+		return console.Identity(r.Header.Get("X-Who")), console.Viewer
+	}})
+	client := &http.Client{Transport: &http.Transport{}}
+	defer client.CloseIdleConnections()
+	open := func(who string, n int) (opened int) {
+		for range n {
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address+"/api/live?screen=overview", http.NoBody)
+			require.NoError(t, err)
+			request.Header.Set("X-Who", who)
+			response, err := client.Do(request)
+			require.NoError(t, err)
+			t.Cleanup(func() { _ = response.Body.Close() })
+			if response.StatusCode == http.StatusOK {
+				opened++
+			}
+		}
+		return opened
+	}
+	assert.Equal(t, 32, open("mallory", 150))
+	assert.Equal(t, 3, open("alice", 3))
+}
+
 // A page whose browser does not read any longer, and says nothing, is dropped within seconds: what it held is free.
 func TestPageThatIsNotReadIsDropped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -124,6 +124,9 @@ func (h *handler) switchRules(r request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Of two operators at a time, the same one is the last for all instances.
+	h.switching.Lock()
+	defer h.switching.Unlock()
 	// Once some have it, the others are to have it, too, though the page is gone.
 	return tell(context.WithoutCancel(r.Context()), all, s.form(order)), nil
 }

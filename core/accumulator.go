@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/penstock-go/penstock/core/internal/counts"
+	"github.com/penstock-go/penstock/core/internal/registry"
 	"github.com/penstock-go/penstock/internal/leap"
 	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/stat"
@@ -21,7 +23,7 @@ type Accumulator struct {
 	inOrder   []*accumulated             // the same in the order of the snapshot
 	totals    map[string]*ResourceTotals // by valid name
 	byName    []*ResourceTotals          // the same in order
-	forgotten counts                     // that are in the totals of Overflow
+	forgotten counts.Counts              // that are in the totals of Overflow
 	snapshots uint64
 }
 
@@ -65,8 +67,8 @@ type RuleRefusals struct {
 
 // accumulated is what was read of a resource.
 type accumulated struct {
-	stats    *resourceStats
-	counted  counts // that are in the totals
+	stats    *registry.Stats
+	counted  counts.Counts // that are in the totals
 	times    stat.Distribution
 	rules    []ruleCounts
 	named    bool // by a rule in force
@@ -117,7 +119,7 @@ func (a *Accumulator) find(of *ResourceSnapshot) *accumulated {
 	r := a.resources[of.Name]
 	if r == nil || r.stats != of.stats {
 		if r != nil {
-			a.forgotten.add(r.counted)
+			a.forgotten.Add(r.counted)
 		}
 		had := r != nil && r.separate
 		r = &accumulated{stats: of.stats, separate: had}
@@ -132,7 +134,7 @@ func (a *Accumulator) find(of *ResourceSnapshot) *accumulated {
 func (a *Accumulator) dropForgotten() {
 	for name, r := range a.resources {
 		if r.seen != a.snapshots {
-			a.forgotten.add(r.counted)
+			a.forgotten.Add(r.counted)
 			delete(a.resources, name)
 		}
 	}
@@ -168,9 +170,9 @@ func (a *Accumulator) count(of *ResourceSnapshot, index int) {
 	if t.Index < 0 && (r.separate || of.Name == Overflow) {
 		t.Index = index
 	}
-	now := countsOf(&of.Totals)
-	now[countCompleted] = of.ResponseTimes.Count // calls that end meanwhile may be in one and not yet in the other
-	r.counted.raise(now).addTo(&t.Totals)
+	now := counts.Of(&of.Totals)
+	now[counts.Completed] = of.ResponseTimes.Count // calls that end meanwhile may be in one and not yet in the other
+	r.counted.Raise(now).AddTo(&t.Totals)
 	t.InFlight += of.InFlight
 	t.Waiting += of.Waiting
 	t.ResponseTimes.Add(of.ResponseTimes, r.times)
@@ -187,15 +189,15 @@ func (a *Accumulator) count(of *ResourceSnapshot, index int) {
 
 // countForgotten adds what was counted on resources after they were read last.
 func (a *Accumulator) countForgotten(now *stat.Totals) {
-	late := a.forgotten.raise(countsOf(now))
-	if late == (counts{}) {
+	late := a.forgotten.Raise(counts.Of(now))
+	if late == (counts.Counts{}) {
 		return
 	}
 	t := a.totalsOf(Overflow)
-	late.addTo(&t.Totals)
-	if n := late[countCompleted]; n > 0 {
+	late.AddTo(&t.Totals)
+	if n := late[counts.Completed]; n > 0 {
 		var times leap.Histogram
-		times.RecordN(time.Duration(late[countResponseTime]/n), n)
+		times.RecordN(time.Duration(late[counts.ResponseTime]/n), n)
 		t.ResponseTimes.Add(times.Snapshot(), stat.Distribution{})
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core/internal/call"
+	"github.com/penstock-go/penstock/core/internal/sleep"
 	"github.com/penstock-go/penstock/internal/leap"
 	"github.com/penstock-go/penstock/rule"
 )
@@ -44,7 +45,7 @@ type wait struct {
 	since clock.Instant
 	wake  func() // limiters call it when the call may go on
 
-	sleeper *sleeper // that wake wakes; nil if a core.Arrival has set wake
+	sleeper *sleep.Sleeper // that wake wakes; nil if a core.Arrival has set wake
 
 	within call.Within // the calls that wait with it
 }
@@ -65,7 +66,7 @@ func (r *resource) admit(ctx context.Context, q *call.Request, opts []Option) (g
 
 // hand returns the guard of the call, which has passed, and reports it.
 func (a *admission) hand(ctx context.Context, opts []Option) (g Guard) {
-	a.resource.env.reportPass(ctx, &a.Request)
+	a.resource.Env.reportPass(ctx, &a.Request)
 	a.RecordedAt = a.record(ctx, opts, a.passed, nil) // before the guard is made: what an option reads may panic
 	g = a.guard(opts)
 	return
@@ -81,13 +82,13 @@ func (a *admission) run(ctx context.Context, opts []Option) error {
 // pass is run without the report.
 func (a *admission) pass(ctx context.Context, opts []Option) error {
 	for {
-		env := a.resource.env
-		version := env.sleepers.version.Load() // before the rules are looked at
+		env := a.resource.Env
+		version := env.sleepers.Version() // before the rules are looked at
 		after, err := a.proceed(ctx, opts)
 		if err != nil || a.passed != nil {
 			return err
 		}
-		err = env.pause(ctx, a.Now, after, a.wait.sleeper, version)
+		err = env.sleepers.Pause(ctx, a.Now, after, a.wait.sleeper, version)
 		a.Now = env.clock.Now()
 		if err == nil {
 			err = ctx.Err() // it may have ended while the call was woken
@@ -100,7 +101,7 @@ func (a *admission) pass(ctx context.Context, opts []Option) error {
 
 // reportWait reports the wait of a call to the observer, if it waited.
 func (a *admission) reportWait(ctx context.Context, err error) {
-	if report := a.resource.env.observer.Waited; report != nil && a.wait.node != nil {
+	if report := a.resource.Env.observer.Waited; report != nil && a.wait.node != nil {
 		report(ctx, Wait{Resource: a.Name, Duration: max(0, a.Now.Sub(a.wait.since)), Err: err})
 	}
 }
@@ -142,7 +143,7 @@ func (a *admission) proceed(ctx context.Context, opts []Option) (after time.Dura
 			a.held.GiveBack(&a.Request, 0, len(c.Steps))
 		case rule.Stale: // a rule has seen a later instant, or is a newer one
 			a.held.GiveBack(&a.Request, 0, len(c.Steps))
-			a.Now = max(a.Now, a.seen, a.resource.env.clock.Now())
+			a.Now = max(a.Now, a.seen, a.resource.Env.clock.Now())
 		}
 	}
 }
@@ -152,7 +153,7 @@ func (a *admission) proceed(ctx context.Context, opts []Option) (after time.Dura
 // it. On Stale walk again. A call that is refused gets an error.
 func (a *admission) walk(ctx context.Context, opts []Option, c *call.Chain) (rule.Decision, error) {
 	if c.Injects && a.Number() == 0 {
-		a.SetNumber(a.resource.drawNumber())
+		a.SetNumber(a.resource.DrawNumber())
 	}
 	said := a.askAll(opts, c)
 	for tries := 0; said.Decision == rule.Block && tries < call.MaxTries && c.Steps[said.Which].MayGetBack(&a.Request); tries++ {
@@ -298,7 +299,7 @@ func (a *admission) end() {
 	}
 	a.CountDemotion()
 	if a.passed != nil {
-		a.resource.node.TakeBack(a.Now, a.Tokens)
+		a.resource.Node.TakeBack(a.Now, a.Tokens)
 		a.passed = nil
 	}
 	defer a.held.LeaveAll(&a.Request) // also if a limiter panics
@@ -313,10 +314,10 @@ func (a *admission) end() {
 func (a *admission) beginWait(ctx context.Context) {
 	a.held.Suspend(a.Now)
 	if a.waiter == nil || a.held.Chain.Rules[a.waitsAt].Suspends == nil || !a.Inbound() { // else it is within no other, as a rule
-		a.resource.env.noteWait(a.Now)
+		a.resource.Env.noteWait(a.Now)
 	}
 	if a.wait.node == nil {
-		a.wait.node, a.wait.since = &a.resource.node, a.Now
+		a.wait.node, a.wait.since = &a.resource.Node, a.Now
 		a.wait.node.BeginWait()
 		a.wait.within = call.CallsAround(ctx)
 		a.wait.within.Suspend()
@@ -326,8 +327,8 @@ func (a *admission) beginWait(ctx context.Context) {
 // waker returns the function that wakes the call, which it makes at first use.
 func (a *admission) waker() func() {
 	if a.wait.wake == nil {
-		a.wait.sleeper = newSleeper()
-		a.wait.wake = a.wait.sleeper.wake
+		a.wait.sleeper = sleep.New()
+		a.wait.wake = a.wait.sleeper.Wake
 	}
 	return a.wait.wake
 }
@@ -338,7 +339,7 @@ func (a *admission) patienceOf(ctx context.Context, s *call.Step) rule.Patience 
 	if a.wait.node != nil {
 		p.Since = a.wait.since
 	}
-	if patience := a.resource.env.patience(ctx, !s.Waits(&a.Request)); patience < endless {
+	if patience := a.resource.Env.patience(ctx, !s.Waits(&a.Request)); patience < endless {
 		p.Until = a.Now.Add(patience)
 	}
 	if within := s.DecidesWithin(); a.NoWait && within > 0 {
@@ -379,7 +380,7 @@ func (e *callEnv) waitError(ctx context.Context) error {
 
 // leavesOff ends the wait of a call for what is switched off now. It returns whether it waited for that.
 func (a *admission) leavesOff() bool {
-	switches := a.resource.env.names.switches()
+	switches := a.resource.Env.resources.Patterns().Switches
 	if switches.Len() == 0 {
 		return false
 	}

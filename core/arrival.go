@@ -37,7 +37,7 @@ func (a *Arrival) Arrive(ctx context.Context, e *Engine, resource string, wake f
 	var q call.Request
 	q.Init(resource, e.clock.Now(), tokens)
 	q.Read(ctx, a.opts)
-	a.admission.begin(e.resources.get(resource), &q)
+	a.admission.begin(e.get(resource), &q)
 	a.admission.wait.wake = wake
 }
 
@@ -54,7 +54,7 @@ func (a *Arrival) Proceed() (after time.Duration, done bool) {
 			a.admission.end()
 		}
 	}()
-	env := a.admission.resource.env
+	env := a.admission.resource.Env
 	a.admission.Now = env.clock.Now()
 	after, err := a.admission.proceed(a.ctx, a.opts)
 	switch {

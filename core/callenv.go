@@ -16,6 +16,8 @@ import (
 	"github.com/penstock-go/penstock/core/internal/journal"
 	"github.com/penstock-go/penstock/core/internal/lines"
 	"github.com/penstock-go/penstock/core/internal/recorder"
+	"github.com/penstock-go/penstock/core/internal/registry"
+	"github.com/penstock-go/penstock/core/internal/sleep"
 )
 
 // callEnv is what calls need of their engine, whatever their resource. All that an engine has points to
@@ -33,32 +35,17 @@ type callEnv struct {
 	// generation numbers the rule set in force; a call acts by one generation
 	// throughout. It is what swaps a set as a whole: see plan.
 	generation atomic.Uint64
-	linksUntil atomic.Int64  // the clock.Instant from which on Guard.Context links no calls
-	closed     chan struct{} // closed by Close, to wake what waits
-	sleepers   sleepers      // woken by Close, and when something is switched: calls that wait look again
+	linksUntil atomic.Int64   // the clock.Instant from which on Guard.Context links no calls
+	closed     chan struct{}  // closed by Close, to wake what waits
+	sleepers   sleep.Sleepers // woken by Close, and when something is switched: calls that wait look again
 
-	names    resourceNames  // for calls that do not find what they expect in their resource
-	overflow *resourceStats // those that names beyond the bound share
-	noRules  inforce.Plan   // of resources without rules
+	noRules inforce.Plan // of resources without rules
 
 	journal      journal.Journal
 	events       eventLog
 	refusalLines lines.Budget
-}
 
-// resourceNames finds the resources by their names.
-type resourceNames interface {
-	// getOrAdd returns the resource of a name whose resource was evicted, or belongs to the overflow.
-	getOrAdd(name string) *resource
-
-	// stillOverflows says whether the resource is one of the overflow and its name still has no other.
-	stillOverflows(r *resource) bool
-
-	// countIfForgotten counts a refused call whose resource was evicted before it was counted there.
-	countIfForgotten(r *resource, tokens int32)
-
-	// switches returns what is switched off and on.
-	switches() *inforce.Switches
+	resources registry.Registry[callEnv]
 }
 
 func (e *callEnv) init(config *Config) {
@@ -67,6 +54,7 @@ func (e *callEnv) init(config *Config) {
 	if e.isFailure = config.IsFailure; e.isFailure == nil {
 		e.isFailure = isFailure
 	}
+	e.sleepers.Init(e.clock)
 	e.linksUntil.Store(math.MinInt64)
 	e.closed = make(chan struct{})
 	none := &e.noRules.Others

@@ -23,7 +23,7 @@ func (g *Guard) Cancel() {
 	}
 	now := g.start
 	defer func() { g.cancel(now) }() // also if the clock panics
-	now = g.resource.env.clock.Now()
+	now = g.resource.Env.clock.Now()
 }
 
 // cancel is Cancel at an instant.
@@ -45,10 +45,10 @@ func (g *Guard) cancel(now clock.Instant) {
 		g.recordCancel(now, g.recordedAt(word))
 	}
 	q := call.Request{Call: rule.Call{Now: now, Tokens: tokens}}
-	if ended := g.resource.env.observer.Ended; ended != nil {
+	if ended := g.resource.Env.observer.Ended; ended != nil {
 		defer ended(End{Resource: g.resource.Name, At: now, Duration: max(0, now.Sub(g.start)), Cancelled: true})
 	}
-	g.resource.node.TakeBack(g.start, tokens)
+	g.resource.Node.TakeBack(g.start, tokens)
 	if passed == nil {
 		return
 	}
@@ -73,8 +73,8 @@ func (g *Guard) cancelSteps(q *call.Request, word uint32) {
 	var few [call.InlineSlots]rule.Ticket
 	tickets := few[:]
 	if passed.Asked() > len(few) {
-		list := g.resource.env.pools.NewTicketList(passed.Asked())
-		defer g.resource.env.pools.DropTicketList(list)
+		list := g.resource.Env.pools.NewTicketList(passed.Asked())
+		defer g.resource.Env.pools.DropTicketList(list)
 		tickets = *list
 	}
 	for i := from; i < passed.Asked(); i++ {

@@ -21,14 +21,14 @@ func (e *Engine) confirm(source string) (outcome, error) {
 	if e.isClosed() {
 		return outcome{}, ErrClosed
 	}
-	f := e.sources.find(source)
+	f := e.sources.Find(source)
 	if f == nil {
 		return outcome{}, fmt.Errorf("core: source %q is not followed: there is nothing to confirm", source)
 	}
-	if f.source.HeldBack() == nil {
+	if f.Rules.HeldBack() == nil {
 		return outcome{}, fmt.Errorf("core: nothing of source %q is held back: there is nothing to confirm", source)
 	}
-	defer e.sources.changed()
+	defer e.sources.Changed()
 	now := e.clock.Now()
-	return e.put(e.rules.book.Confirm(f.source, now), now), nil
+	return e.put(e.rules.book.Confirm(f.Rules, now), now), nil
 }

@@ -42,7 +42,7 @@ func (d *Decision) Limit() (nearest *RuleSnapshot) {
 // passed. The error is one of Entry other than a refusal.
 func (e *Engine) Decide(ctx context.Context, resource string, opts ...Option) (guard Guard, d Decision, err error) {
 	d.Revision = e.Revision()
-	r := e.resources.get(resource)
+	r := e.get(resource)
 	if guard, err = e.enter(ctx, r, resource, opts); err != nil {
 		if !errors.As(err, &d.Refusal) {
 			return

@@ -9,7 +9,10 @@ import (
 	"github.com/penstock-go/penstock/core/internal/inforce"
 	"github.com/penstock-go/penstock/core/internal/lines"
 	"github.com/penstock-go/penstock/core/internal/membership"
+	"github.com/penstock-go/penstock/core/internal/registry"
 	"github.com/penstock-go/penstock/core/internal/signals"
+	"github.com/penstock-go/penstock/core/internal/sleep"
+	"github.com/penstock-go/penstock/core/internal/sources"
 	"github.com/penstock-go/penstock/list"
 	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
@@ -32,7 +35,6 @@ type Engine struct {
 	contexts CallContexts // of functions that Do runs
 	present  engineLoad
 
-	resources  registry
 	rejections atomic.Uint64 // documents rejected
 	listStates listStates    // of which there are events
 
@@ -41,8 +43,8 @@ type Engine struct {
 	rules     ruleStore
 	domains   atomic.Pointer[map[string]rules.Domain] // that are served; nil for none
 	recorders recorders
-	sources   sourceList
-	running   goroutines
+	sources   sources.List
+	running   sleep.Goroutines
 }
 
 // New returns an engine without rules.
@@ -71,8 +73,13 @@ func New(config Config) *Engine {
 	e.fleet.Init(config.Fleet, config.Clock, e.fleetLogger(), config.Seed)
 	e.rules.init(config, e.tries(&config))
 	e.limiters.init(&e.callEnv, &config, e.signals, e.fleet.Member)
-	e.resources.init(&e.limiters, e.Kinds(), config.MaxResources)
-	e.sources.init()
+	e.resources.Init(registry.Config[callEnv]{
+		Env: &e.callEnv, Clock: e.clock, Most: config.MaxResources, Overflow: Overflow, NoRules: &e.noRules, Plans: &e.limiters,
+		Full: func(name string) { e.warnOfOverflow(name, config.MaxResources) },
+	})
+	e.sources.Init(sources.Config{
+		Clock: e.clock, Log: e.log, Sleepers: &e.sleepers, Go: e.running.Go, Mu: &e.rules.mu, Note: e.noteSource,
+	})
 	if e.recorders.config = config.Recorder; config.Recorder != nil {
 		e.ensureRecorder()
 	}
@@ -93,8 +100,8 @@ func (e *Engine) Close() {
 	e.rules.mu.Lock()
 	if e.generation.Swap(inforce.Closed) != inforce.Closed {
 		close(e.closed)
-		e.sleepers.wakeAll()
-		e.sources.cancel()
+		e.sleepers.Close()
+		e.sources.Cancel()
 		e.signals.Cancel()
 		e.fleet.Close()
 	}

@@ -38,16 +38,16 @@ func (e *Engine) enter(ctx context.Context, r *resource, name string, opts []Opt
 			return Guard{}, err
 		}
 	}
-	if r == nil { // registry.get written out, which is a call less
-		if r = e.resources.table.Get(name); r == nil {
-			r = e.resources.getOrAdd(name)
+	if r == nil { // get written out, which is a call less
+		if r = (*resource)(e.resources.Table.Get(name)); r == nil {
+			r = (*resource)(e.resources.GetOrAdd(name))
 		}
 	}
-	if s := r.plan.Load().Others.Prefetching(); s != nil {
+	if s := r.Plan.Load().Others.Prefetching(); s != nil {
 		s.Prefetch(opts)
 	}
 	now := e.clock.Now()
-	generation, plan := e.generation.Load(), r.plan.Load()
+	generation, plan := e.generation.Load(), r.Plan.Load()
 	if !plan.IsInForce(generation) { // as in planNow, whose call is 1 ns
 		if plan = r.planBefore(); plan == nil {
 			return Guard{}, ErrClosed
@@ -61,7 +61,7 @@ func (e *Engine) enter(ctx context.Context, r *resource, name string, opts []Opt
 		return r.enterChain(ctx, name, now, tokens, opts, c)
 	}
 	record := uint32(0)
-	if rec := r.env.recorder.Load(); rec != nil {
+	if rec := r.Env.recorder.Load(); rec != nil {
 		record = r.recordAtOnce(ctx, rec, c, now, tokens, opts, nil)
 	}
 	if longLived {
@@ -81,7 +81,7 @@ func (r *resource) enterChain(
 		q.Read(ctx, opts)
 	}
 	if c.Injects {
-		q.SetNumber(r.drawNumber())
+		q.SetNumber(r.DrawNumber())
 	}
 	if c.IsFollowed || len(c.Steps) > call.InlineSlots || r.readsToRecord(c) {
 		return r.enterLongChain(ctx, &q, opts, c)
@@ -89,12 +89,12 @@ func (r *resource) enterChain(
 	var tickets [call.InlineSlots]rule.Ticket
 	switch said, decision := r.tryPass(&q, opts, c, tickets[:]); decision {
 	case rule.Pass:
-		if rec := r.env.recorder.Load(); rec != nil {
+		if rec := r.Env.recorder.Load(); rec != nil {
 			q.RecordedAt = r.recordAtOnce(ctx, rec, c, q.Now, tokens, opts, nil)
 		}
 		return r.guard(c, &q, opts, tickets[:len(c.Steps)]), nil
 	case rule.Block:
-		if rec := r.env.recorder.Load(); rec != nil {
+		if rec := r.Env.recorder.Load(); rec != nil {
 			r.recordAtOnce(ctx, rec, c, q.Now, tokens, opts, c.Steps[said.Which].Refusals)
 		}
 		return Guard{}, r.refuseBy(ctx, &q, opts, c, said, nil)
@@ -104,7 +104,7 @@ func (r *resource) enterChain(
 
 // readsToRecord says whether attributes of calls are read once more, for a recording.
 func (r *resource) readsToRecord(c *call.Chain) bool {
-	return c.HasRecordedKeys() && r.env.recorder.Load() != nil
+	return c.HasRecordedKeys() && r.Env.recorder.Load() != nil
 }
 
 // enterLongChain is enterChain for a chain of many rules, or of which rules are asked once the
@@ -114,8 +114,8 @@ func (r *resource) enterLongChain(ctx context.Context, q *call.Request, opts []O
 	var few [call.InlineSlots]rule.Ticket
 	tickets := few[:]
 	if len(c.Steps) > len(few) {
-		list := r.env.pools.NewTicketList(len(c.Steps))
-		defer r.env.pools.DropTicketList(list)
+		list := r.Env.pools.NewTicketList(len(c.Steps))
+		defer r.Env.pools.DropTicketList(list)
 		tickets = *list
 	}
 	switch said, decision := r.tryPass(q, opts, c, tickets); decision {
@@ -123,19 +123,19 @@ func (r *resource) enterLongChain(ctx context.Context, q *call.Request, opts []O
 		handed := false
 		defer func() {
 			if !handed {
-				r.node.TakeBack(q.Now, q.Tokens)
+				r.Node.TakeBack(q.Now, q.Tokens)
 				c.GiveBack(0, len(c.Steps), q, tickets)
 			}
 		}()
-		r.env.reportPass(ctx, q)
-		if rec := r.env.recorder.Load(); rec != nil {
+		r.Env.reportPass(ctx, q)
+		if rec := r.Env.recorder.Load(); rec != nil {
 			q.RecordedAt = r.recordAtOnce(ctx, rec, c, q.Now, q.Tokens, opts, nil)
 		}
 		g = r.guard(c, q, opts, tickets[:len(c.Steps)])
 		handed = true
 		return
 	case rule.Block:
-		if rec := r.env.recorder.Load(); rec != nil {
+		if rec := r.Env.recorder.Load(); rec != nil {
 			r.recordAtOnce(ctx, rec, c, q.Now, q.Tokens, opts, c.Steps[said.Which].Refusals)
 		}
 		return Guard{}, r.refuseBy(ctx, q, opts, c, said, nil)
@@ -156,12 +156,12 @@ func (r *resource) enterStep(
 	switch ticket, decision := s.Limiter.Acquire(rule.Call{Now: now, Tokens: tokens}); {
 	case decision == rule.Pass && r.pass(now, tokens):
 		record := uint32(0)
-		if rec := r.env.recorder.Load(); rec != nil {
+		if rec := r.Env.recorder.Load(); rec != nil {
 			record = r.recordAtOnce(ctx, rec, c, now, tokens, opts, nil)
 		}
 		return r.stepGuard(c, now, tokens, opts, ticket, record), nil
 	case decision == rule.Block && ticket != 0 && !s.Denies && s.Pending == nil:
-		if rec := r.env.recorder.Load(); rec != nil {
+		if rec := r.Env.recorder.Load(); rec != nil {
 			r.recordAtOnce(ctx, rec, c, now, tokens, opts, s.Refusals)
 		}
 		return Guard{}, r.refuse(ctx, now, tokens, s.Refusals, ticket.RetryTime())
@@ -190,7 +190,7 @@ func (r *resource) enterStepWith(
 	ticket, decision := s.Ask(asked, &q, opts)
 	switch {
 	case decision == rule.Pass && r.pass(now, tokens):
-		if rec := r.env.recorder.Load(); rec != nil {
+		if rec := r.Env.recorder.Load(); rec != nil {
 			q.RecordedAt = r.recordAtOnce(ctx, rec, c, now, tokens, opts, nil)
 		}
 		if asked.LongLived() {
@@ -198,7 +198,7 @@ func (r *resource) enterStepWith(
 		}
 		return r.stepGuard(c, now, tokens, opts, ticket, q.RecordedAt), nil
 	case decision == rule.Block && ticket != 0 && !s.Denies && s.Pending == nil:
-		if rec := r.env.recorder.Load(); rec != nil {
+		if rec := r.Env.recorder.Load(); rec != nil {
 			r.recordAtOnce(ctx, rec, c, now, tokens, opts, s.Refusals)
 		}
 		return Guard{}, r.refuse(ctx, now, tokens, s.Refusals, ticket.RetryTime())
@@ -215,7 +215,7 @@ func (r *resource) stopAtStep(ctx context.Context, q *call.Request, opts []Optio
 		s.Limiter.GiveBack(q.Now, said.Ticket, q.Tokens)
 	case said.Decision == rule.Block && s.MayGetBack(q): // ask again
 	case said.Decision == rule.Block, said.Decision == rule.Wait && !s.Waits(q):
-		if rec := r.env.recorder.Load(); rec != nil {
+		if rec := r.Env.recorder.Load(); rec != nil {
 			r.recordAtOnce(ctx, rec, c, q.Now, q.Tokens, opts, s.Refusals)
 		}
 		return Guard{}, r.refuseBy(ctx, q, opts, c, said, nil)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/penstock-go/penstock/core/internal/call"
 	"github.com/penstock-go/penstock/core/internal/ruleset"
+	"github.com/penstock-go/penstock/core/internal/sleep"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -17,7 +18,7 @@ var (
 
 	// ErrClosed is returned by everything that is asked of a closed engine, and
 	// to callers that were waiting when it was closed.
-	ErrClosed = errors.New("penstock: engine is closed")
+	ErrClosed = sleep.ErrClosed
 
 	// ErrInvalid matches, with errors.Is, the refusal of a call whose options
 	// make no sense. It is a mistake of the program.

@@ -130,7 +130,7 @@ func TestRememberedNamesAreBounded(t *testing.T) {
 	require.Empty(t, e.Snapshot().Resources)
 	deliver(t, sink, "flow: [{name: all, match: 'old:*', limit: 9}]")
 	assert.Equal(t, map[string]string{"all": "call[]"}, missing(sink))
-	require.Equal(t, 1024, e.PastNames())
+	require.Equal(t, 1024, e.CalledNames())
 }
 
 func TestStatusOfASourceNamesTheFirstHundredRules(t *testing.T) {

@@ -112,7 +112,7 @@ func addQuota(to *RuleSnapshot, p *inforce.Planned, asked rule.Call) {
 // out. Their Quota is set: of rules with a limit for each value, that of the value of the call.
 // It is what an adapter tells its callers of the limits that they are under.
 func (e *Engine) Quotas(resource string, opts ...Option) []RuleSnapshot {
-	p := e.resources.peek(resource).planNow()
+	p := e.peek(resource).planNow()
 	if p == nil {
 		return nil
 	}
@@ -150,7 +150,7 @@ func (e *Engine) NamedOrigin(resource, origin string) string {
 	if origin == "" {
 		return ""
 	}
-	if p := e.resources.peek(resource).planNow(); p != nil && p.Origins[origin] != nil {
+	if p := e.peek(resource).planNow(); p != nil && p.Origins[origin] != nil {
 		return origin
 	}
 	return ""
@@ -158,7 +158,7 @@ func (e *Engine) NamedOrigin(resource, origin string) string {
 
 // applying returns the rules that apply to such a call, in the order of asking.
 func (e *Engine) applying(resource string, opts []Option) []inforce.Planned {
-	p := e.resources.peek(resource).planNow()
+	p := e.peek(resource).planNow()
 	if p == nil {
 		return nil
 	}

@@ -20,18 +20,18 @@ type Imposed struct {
 
 // Impose puts a resource under rules in place of those in force, until they change.
 func (e *Engine) Impose(resource string, rules ...Imposed) {
-	r := e.resources.get(resource)
+	r := e.get(resource)
 	g := &e.resources
-	g.swapMu.Lock()
-	defer g.swapMu.Unlock()
-	p := e.limiters.planner(resource, nil)
+	g.SwapMu.Lock()
+	defer g.SwapMu.Unlock()
+	p := e.limiters.Planner(resource, nil)
 	for _, of := range rules {
 		state := &inforce.State{Rule: &inforce.Rule{Key: of.Rule.Key()}}
-		state.Refusals = call.NewTalliedRefusals(&r.node, resource, &state.Rule.Key, of.Rule)
+		state.Refusals = call.NewTalliedRefusals(&r.Node, resource, &state.Rule.Key, of.Rule)
 		target := of.Rule.Target()
 		p.Add(of.Rule, state, call.VersionedLimiter{Limiter: of.Limiter, Series: e.limiters.series.Add(1)}, &target)
 	}
-	r.plan.Store(p.Plan(e.generation.Load()))
+	r.Plan.Store(p.Plan(e.generation.Load()))
 }
 
 // CopyGuard returns a copy of a guard, which programs must not make.
@@ -44,7 +44,7 @@ func CopyGuard(g *Guard) *Guard {
 
 // FlowStates returns the states of the flow rules on a resource.
 func (e *Engine) FlowStates(resource string) (states []rule.Status) {
-	for _, of := range e.resources.get(resource).planNow().Rules {
+	for _, of := range e.get(resource).planNow().Rules {
 		if of.Rule.Type().Kind() == "flow" {
 			states = append(states, of.Limiter.Status(e.clock.Now()))
 		}
@@ -52,12 +52,8 @@ func (e *Engine) FlowStates(resource string) (states []rule.Status) {
 	return states
 }
 
-// PastNames returns how many names of evicted resources are remembered.
-func (e *Engine) PastNames() int {
-	e.resources.mu.Lock()
-	defer e.resources.mu.Unlock()
-	return len(e.resources.past.All())
-}
+// CalledNames returns how many names of resources that were called are remembered.
+func (e *Engine) CalledNames() int { return len(e.resources.CalledNames()) }
 
 // Bounds that tests look at from outside.
 const (

@@ -15,6 +15,7 @@ import (
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core/internal/inforce"
 	"github.com/penstock-go/penstock/core/internal/lines"
+	"github.com/penstock-go/penstock/core/internal/sleep"
 )
 
 var (
@@ -186,15 +187,15 @@ func (e *Engine) keepForcedTime(f *inforce.Forced) {
 		e.rules.timesForced = true
 		e.keepRunning(e.endForcedInTime)
 	default:
-		e.sleepers.wakeAll() // the goroutine, and calls that wait, which does no harm
+		e.sleepers.WakeAll() // the goroutine, and calls that wait, which does no harm
 	}
 }
 
 func (e *Engine) endForcedInTime() {
-	for s := newSleeper(); ; {
-		version, now := e.sleepers.version.Load(), e.clock.Now() // the clock may go on before the timer is set
+	for s := sleep.New(); ; {
+		version, now := e.sleepers.Version(), e.clock.Now() // the clock may go on before the timer is set
 		left, goesOn := e.endForced()
-		if !goesOn || e.pause(context.Background(), now, min(left, forcedCheck), s, version) != nil {
+		if !goesOn || e.sleepers.Pause(context.Background(), now, min(left, forcedCheck), s, version) != nil {
 			return
 		}
 	}
@@ -221,7 +222,7 @@ func (e *Engine) endForced() (left time.Duration, goesOn bool) {
 		if f := of.Load(); f != nil {
 			if _, over := f.IsOver(e.clock); over {
 				of.Store(nil)
-				e.resources.forcings.Add(1)
+				e.resources.Forcings.Add(1)
 				changes = append(changes, e.endOf(f, false))
 				limiters.restored = append(limiters.restored, e.forcedRules(f.Concerns)...)
 			}

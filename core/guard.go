@@ -88,7 +88,7 @@ func (r *resource) longLivedGuard(c *call.Chain, now clock.Instant, tokens int32
 // recordedGuard returns the guard with a record of the tickets. It asks the shadow rules,
 // each as if it were the only one, and notes the first that would have refused the call.
 func (r *resource) recordedGuard(c *call.Chain, q *call.Request, opts []Option, tickets []rule.Ticket) Guard {
-	record := r.env.pools.NewRecord(&c.PassedRules)
+	record := r.Env.pools.NewRecord(&c.PassedRules)
 	for i, ticket := range tickets {
 		record.Hold(i, ticket, !c.Rules[i].IsDemoted(ticket))
 	}
@@ -124,7 +124,7 @@ func (g *Guard) Fail(err error) {
 	if g == nil || g.resource == nil || err == nil {
 		return
 	}
-	if g.resource.env.isFailure(err) {
+	if g.resource.Env.isFailure(err) {
 		g.mark(call.Failed)
 	} else {
 		g.mark(call.Ignored)
@@ -184,9 +184,9 @@ func (g *Guard) charge(tokens int32) {
 func (g *Guard) moveToRecord() *call.Record {
 	passed, tokens := g.extras.Passed, g.tokens()
 	if passed == nil {
-		passed = &g.resource.env.noRules.Others.PassedRules
+		passed = &g.resource.Env.noRules.Others.PassedRules
 	}
-	record := g.resource.env.pools.NewRecord(passed)
+	record := g.resource.Env.pools.NewRecord(passed)
 	for i := range passed.Asked() {
 		record.Hold(i, g.ticket(passed, i), true)
 	}
@@ -221,7 +221,7 @@ func (g *Guard) Exit() {
 	if g == nil || g.resource == nil {
 		return
 	}
-	e := g.resource.env
+	e := g.resource.Env
 	if e.endsSlowly {
 		g.exitBy(e.clock)
 		return
@@ -233,7 +233,7 @@ func (g *Guard) Exit() {
 	case word&call.WhereMask == call.InRecord:
 		g.exitRecord(now, word)
 	default: // what exitCarried does, whose call is 1 ns
-		g.resource.node.Done(g.start, now, word&call.StateMask == call.Failed)
+		g.resource.Node.Done(g.start, now, word&call.StateMask == call.Failed)
 		g.recordEnd(now, word, false, g.recordedAt(word))
 		if word&call.WhereMask != 0 && g.extras.Passed.Finishes {
 			g.exitSteps(now, word)
@@ -263,7 +263,7 @@ func (g *Guard) exitBy(c clock.Clock) {
 
 // exitCarried ends a call whose tickets the guard itself carries.
 func (g *Guard) exitCarried(now clock.Instant, word uint32) {
-	g.resource.node.Done(g.start, now, word&call.StateMask == call.Failed)
+	g.resource.Node.Done(g.start, now, word&call.StateMask == call.Failed)
 	if word&call.WhereMask != 0 && g.extras.Passed.Finishes {
 		g.exitSteps(now, word)
 	}
@@ -334,7 +334,7 @@ func (g *Guard) Demoted() bool {
 
 // reportEnd reports a call that has ended to the observer.
 func (g *Guard) reportEnd(now clock.Instant, word uint32, longLived bool) {
-	if ended := g.resource.env.observer.Ended; ended != nil {
+	if ended := g.resource.Env.observer.Ended; ended != nil {
 		ended(End{
 			Resource: g.resource.Name, At: now, Duration: max(0, now.Sub(g.start)),
 			Failed: word&call.StateMask == call.Failed, Ignored: word&call.StateMask == call.Ignored, LongLived: longLived,
@@ -354,9 +354,9 @@ func (g *Guard) exitRecord(now clock.Instant, word uint32) (counted, longLived b
 		Failed: word&call.StateMask == call.Failed, Ignored: word&call.StateMask == call.Ignored,
 	}
 	if exit.LongLived {
-		g.resource.node.DoneLongLived(now, exit.Failed)
+		g.resource.Node.DoneLongLived(now, exit.Failed)
 	} else {
-		g.resource.node.Done(g.start, now, exit.Failed)
+		g.resource.Node.Done(g.start, now, exit.Failed)
 	}
 	g.recordEnd(now, word, exit.LongLived, record.RecordedAt)
 	record.Exit(exit, int32(g.state.rest))
@@ -371,5 +371,5 @@ func (g *Guard) dropRecord(record *call.Record) {
 		g.extras = &would.Extras
 		record.Refusal.Store(nil)
 	}
-	g.resource.env.pools.DropRecord(record)
+	g.resource.Env.pools.DropRecord(record)
 }

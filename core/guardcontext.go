@@ -28,7 +28,7 @@ func (g *Guard) Context(ctx context.Context) context.Context {
 // those to whom a context costs something, such as adapters that have to copy the request.
 func (g *Guard) HasContext() bool {
 	return g != nil && g.extras != nil && g.extras.Passed != nil && g.extras.Passed.Suspends &&
-		int64(g.start) < g.resource.env.linksUntil.Load()
+		int64(g.start) < g.resource.Env.linksUntil.Load()
 }
 
 // link is Context for a guard that has one.
@@ -40,7 +40,7 @@ func (g *Guard) link(ctx context.Context) (within context.Context) {
 	if word&call.StateMask == call.Exited || record != nil && record.Generation.Load() != g.generation() {
 		return ctx
 	}
-	within, g.extras = g.extras.Link(ctx, g.resource.env.clock, word, g.state.rest)
+	within, g.extras = g.extras.Link(ctx, g.resource.Env.clock, word, g.state.rest)
 	return within
 }
 

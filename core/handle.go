@@ -9,7 +9,7 @@ import (
 // does not look the name up.
 func (e *Engine) Resource(name string) *Resource {
 	r := &Resource{engine: e, name: name}
-	r.present.Store(e.resources.get(name))
+	r.present.Store(e.get(name))
 	return r
 }
 
@@ -33,8 +33,8 @@ func (r *Resource) Entry(ctx context.Context, opts ...Option) (Guard, error) {
 // resource was evicted meanwhile, or shares the statistics of the overflow.
 func (r *Resource) current() *resource {
 	present := r.present.Load()
-	if present.Evicted.Load() || present.resourceStats == r.engine.overflow {
-		present = r.engine.resources.getOrAdd(r.name)
+	if present.Evicted.Load() || present.Stats == r.engine.resources.Overflow.Stats {
+		present = (*resource)(r.engine.resources.GetOrAdd(r.name))
 		r.present.Store(present)
 	}
 	return present

@@ -6,24 +6,9 @@ import (
 	"runtime/debug"
 )
 
-// keepRunning runs fn in a goroutine of the engine, and anew when code of the program that it calls, such as an
-// observer or the handler of the log, has panicked or has ended the goroutine. Close waits for it.
-func (e *Engine) keepRunning(fn func()) {
-	e.running.Go(func() {
-		returned := false
-		defer func() {
-			if returned {
-				return
-			}
-			defer e.keepRunning(fn)
-			if value := recover(); value != nil {
-				e.logPanic(value)
-			}
-		}()
-		fn()
-		returned = true
-	})
-}
+// keepRunning runs fn in a goroutine of the engine, and anew when code of the program that it calls has panicked or
+// has ended the goroutine. Close waits for it.
+func (e *Engine) keepRunning(fn func()) { e.running.Keep(fn, e.logPanic) }
 
 // logPanic logs that code of the program has panicked in a goroutine of the engine. The log is such code, too.
 func (e *Engine) logPanic(value any) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/penstock-go/penstock/core/internal/call"
 	"github.com/penstock-go/penstock/core/internal/inforce"
+	"github.com/penstock-go/penstock/core/internal/registry"
 	"github.com/penstock-go/penstock/internal/leap"
 	"github.com/penstock-go/penstock/rule"
 )
@@ -22,9 +23,9 @@ func TestWhatACallWritesIsInOneCacheLine(t *testing.T) {
 		t.Skip("words of 64 bits")
 	}
 	const line = 64
-	size := unsafe.Sizeof(resourceStats{})
+	size := unsafe.Sizeof(registry.Stats{})
 	require.True(t, 416 < size && size <= 448, "%d bytes are allotted another amount", size)
-	assert.Zero(t, unsafe.Offsetof(resourceStats{}.node))
+	assert.Zero(t, unsafe.Offsetof(registry.Stats{}.Node))
 	for _, name := range []string{"passed", "done", "blocked", "blockedBy"} {
 		field, found := reflect.TypeFor[leap.Node]().FieldByName(name)
 		require.True(t, found, name)
@@ -62,7 +63,6 @@ func TestWhatAResourceWithARuleTakesIsSmall(t *testing.T) {
 		"what it keeps for the resource": {unsafe.Sizeof(inforce.State{}), 32},
 		"and of calls that it refuses":   {unsafe.Sizeof(call.Refusals{}), 88},
 		"and their number":               {unsafe.Sizeof(call.Tally{}), 56},
-		"the rules that name a resource": {unsafe.Sizeof(attachments{}), 64},
 	} {
 		assert.LessOrEqual(t, size.is, size.most, name)
 	}

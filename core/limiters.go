@@ -16,6 +16,7 @@ import (
 	"github.com/penstock-go/penstock/core/internal/ruleset"
 	"github.com/penstock-go/penstock/core/internal/signals"
 	"github.com/penstock-go/penstock/fleet"
+	"github.com/penstock-go/penstock/internal/leap"
 	"github.com/penstock-go/penstock/list"
 	"github.com/penstock-go/penstock/rule"
 )
@@ -37,9 +38,22 @@ type limiterMaker struct {
 	stateLines, warningLines lines.Budget
 }
 
-// planner returns what makes the plan of a resource.
-func (m *limiterMaker) planner(resource string, switches *inforce.Switches) inforce.Planner {
+// Planner implements [registry.Plans].
+func (m *limiterMaker) Planner(resource string, switches *inforce.Switches) inforce.Planner {
 	return inforce.Planner{Resource: resource, Switches: switches, InFleet: m.fleet != nil, Observed: m.observesPasses()}
+}
+
+// NewState implements [registry.Plans].
+func (m *limiterMaker) NewState(
+	of *inforce.Rule, version rule.Rule, resource string, node *leap.Node, since uint64, now clock.Instant,
+) *inforce.State {
+	s := inforce.NewState(of, node.Calls())
+	if own := s.Own; own != nil {
+		own.Version, own.Transitions = version, inforce.NewTransitions(version)
+		own.Limiter = limiterEnv{m, since, now}.newLimiter(of, version, resource, own.Transitions)
+	}
+	s.Refusals = call.NewTalliedRefusals(node, resource, &of.Key, version)
+	return s
 }
 
 func (m *limiterMaker) init(env *callEnv, config *Config, of *signals.Set, member *fleet.Member) {

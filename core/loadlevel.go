@@ -54,7 +54,7 @@ func LoadFrom(ctx context.Context) LoadLevel {
 	if r == nil {
 		return LoadNone
 	}
-	return r.loadMeter().At(r, r.env.clock.Now())
+	return r.loadMeter().At(r, r.Env.clock.Now())
 }
 
 // PresentLoad returns the highest load of the resources whose guards were asked for it in the last minute. So
@@ -66,7 +66,7 @@ func (e *Engine) PresentLoad() (Load, bool) {
 	defer e.present.mu.Unlock()
 	if now >= e.present.until || now < e.present.until.Add(-load.Every) {
 		e.present.until = now.Add(load.Every)
-		e.present.highest, e.present.asked = e.resources.highestLoad(now)
+		e.present.highest, e.present.asked = e.highestLoad(now)
 	}
 	return e.present.highest, e.present.asked
 }
@@ -79,13 +79,13 @@ type engineLoad struct {
 	asked   bool // a guard was asked of late
 }
 
-func (g *registry) highestLoad(now clock.Instant) (highest Load, asked bool) {
-	for _, r := range g.all(now) {
-		m := r.load.Load()
+func (e *Engine) highestLoad(now clock.Instant) (highest Load, asked bool) {
+	for _, r := range e.resources.All(now) {
+		m := r.Load.Load()
 		if m == nil || !m.WasAsked(now) {
 			continue
 		}
-		level, utilization := m.Present(r, now)
+		level, utilization := m.Present((*resource)(r), now)
 		highest, asked = Load{max(highest.Level, level), max(highest.Utilization, utilization)}, true
 	}
 	return highest, asked
@@ -93,7 +93,7 @@ func (g *registry) highestLoad(now clock.Instant) (highest Load, asked bool) {
 
 // Load returns how loaded the resource is, and whether its guards were asked for it.
 func (v ResourceView) Load() (Load, bool) {
-	m := v.resource.load.Load()
+	m := v.resource.Load.Load()
 	if m == nil {
 		return Load{}, false
 	}

@@ -22,7 +22,7 @@ func (e *Engine) Ready(ctx context.Context) error {
 	for {
 		lists := e.lists.Changed()
 		e.rules.mu.Lock()
-		missing := e.sources.missing()
+		missing := e.sources.Missing()
 		for _, l := range e.awaitedLists() {
 			missing = append(missing, fmt.Sprintf("list %q, which %s names, is not there", l.Name, strings.Join(l.Rules, ", ")))
 		}
@@ -34,7 +34,7 @@ func (e *Engine) Ready(ctx context.Context) error {
 			e.rules.mu.Unlock()
 			return nil
 		}
-		change := e.sources.nextChange()
+		change := e.sources.NextChange()
 		e.rules.mu.Unlock()
 		select {
 		case <-change:
@@ -46,21 +46,6 @@ func (e *Engine) Ready(ctx context.Context) error {
 			return ErrClosed
 		}
 	}
-}
-
-// missing describes the sources that were not read yet.
-func (b *sourceList) missing() []string {
-	var missing []string
-	for _, f := range b.list {
-		switch {
-		case f.read:
-		case f.err != nil:
-			missing = append(missing, fmt.Sprintf("source %q: %v", f.name, f.err))
-		default:
-			missing = append(missing, fmt.Sprintf("source %q has not been read yet", f.name))
-		}
-	}
-	return missing
 }
 
 // maxListRules is how many rules [MissingList] names.
@@ -88,14 +73,14 @@ func (e *Engine) AwaitedLists() []MissingList {
 
 // awaitedLists is [Engine.AwaitedLists] for a caller that holds rules.mu.
 func (e *Engine) awaitedLists() []MissingList {
-	if len(e.sources.missing()) > 0 {
+	if len(e.sources.Missing()) > 0 {
 		e.rules.wasReady = false
 	}
 	if e.rules.wasReady {
 		return nil
 	}
 	missing := e.missingLists(isEnforced)
-	e.rules.wasReady = len(missing) == 0 && len(e.sources.missing()) == 0 && e.rules.book.Len() > 0
+	e.rules.wasReady = len(missing) == 0 && len(e.sources.Missing()) == 0 && e.rules.book.Len() > 0
 	return missing
 }
 

@@ -81,14 +81,14 @@ func (e *Engine) plannedFor(key rule.Key, resource string) (*inforce.Planned, er
 		resource = target.Resource
 	}
 	if a.SharesLimiter {
-		e.resources.swapMu.Lock()
-		defer e.resources.swapMu.Unlock()
+		e.resources.SwapMu.Lock()
+		defer e.resources.SwapMu.Unlock()
 		return &inforce.Planned{Rule: a.Version, Limiter: a.Shared.Limiter}, nil
 	}
 	if resource == "" {
 		return nil, fmt.Errorf("core: rule %v has a balance for each resource that matches: say which", key)
 	}
-	p := e.resources.get(resource).planNow()
+	p := e.get(resource).planNow()
 	if p == nil {
 		return nil, ErrClosed
 	}

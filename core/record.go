@@ -45,7 +45,7 @@ var ErrNotRecording = errors.New("core: the engine does not record calls: set Co
 func (e *Engine) Record(ctx context.Context, d time.Duration) (*recording.Recording, error) {
 	rec, from := e.startRecording(), e.clock.Now()
 	defer e.stopRecording()
-	if err := e.sleepUntil(ctx, from.Add(d), newSleeper()); err != nil {
+	if err := e.sleepers.Until(ctx, from.Add(d)); err != nil {
 		return nil, err
 	}
 	return e.readRecorder(rec, from, e.clock.Now()), nil

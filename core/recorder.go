@@ -22,7 +22,7 @@ type verdict struct {
 
 // named returns the resource as recorders know it.
 func (r *resource) named() recorder.Resource {
-	return recorder.Resource{Place: &r.recorded, Name: r.Name}
+	return recorder.Resource{Place: &r.Recorded, Name: r.Name}
 }
 
 // recordAtOnce records what was decided on a call that did not wait: it has passed, or was refused by a rule. It
@@ -58,7 +58,7 @@ func (r *resource) recordDecision(
 		d.Waited, d.Wait = true, max(0, now.Sub(v.since))
 	}
 	if deadline, ok := deadlineOf(ctx, v.bounded); ok {
-		d.WasBounded, d.Patience = true, max(1, r.env.clock.Until(deadline)+d.Wait)
+		d.WasBounded, d.Patience = true, max(1, r.Env.clock.Until(deadline)+d.Wait)
 	}
 	q := call.Request{Context: ctx}
 	for _, key := range c.RecordedKeys() {
@@ -79,7 +79,7 @@ func deadlineOf(ctx context.Context, bounded bool) (deadline time.Time, ok bool)
 
 // record records what was decided on a call that had to wait, or could have had to, and returns where.
 func (a *admission) record(ctx context.Context, opts []Option, c *call.Chain, by *call.Refusals) uint32 {
-	rec := a.resource.env.recorder.Load()
+	rec := a.resource.Env.recorder.Load()
 	if rec == nil {
 		return 0
 	}
@@ -95,7 +95,7 @@ func (a *admission) record(ctx context.Context, opts []Option, c *call.Chain, by
 
 // recordGivenUp records that the context of a call has ended while it waited, if that is the error.
 func (a *admission) recordGivenUp(ctx context.Context, opts []Option, err error) {
-	rec, plan := a.resource.env.recorder.Load(), a.resource.plan.Load()
+	rec, plan := a.resource.Env.recorder.Load(), a.resource.Plan.Load()
 	if rec != nil && err != nil && a.wait.node != nil && ctx.Err() != nil && !errors.Is(err, ErrBlocked) {
 		v := verdict{outcome: recording.GaveUp, waited: true, since: a.wait.since}
 		a.resource.recordDecision(ctx, rec, plan.ChainFor(opts), a.Now, a.Tokens, opts, v)
@@ -109,7 +109,7 @@ func (g *Guard) recordedAt(word uint32) uint32 {
 
 // recordEnd records how a call ended, if there is a recorder.
 func (g *Guard) recordEnd(now clock.Instant, word uint32, longLived bool, record uint32) {
-	rec := g.resource.env.recorder.Load()
+	rec := g.resource.Env.recorder.Load()
 	if rec == nil {
 		return
 	}
@@ -128,14 +128,14 @@ func (g *Guard) recordEnd(now clock.Instant, word uint32, longLived bool, record
 
 // recordCancel records that a call was not made after all, if there is a recorder.
 func (g *Guard) recordCancel(now clock.Instant, record uint32) {
-	if rec := g.resource.env.recorder.Load(); rec != nil {
+	if rec := g.resource.Env.recorder.Load(); rec != nil {
 		rec.Ended(g.resource.named(), g.start, now, recording.Cancelled, record)
 	}
 }
 
 // recordSettle records what a call is charged with, if there is a recorder.
 func (g *Guard) recordSettle(now clock.Instant, tokens int32) {
-	if rec := g.resource.env.recorder.Load(); rec != nil {
+	if rec := g.resource.Env.recorder.Load(); rec != nil {
 		rec.Settled(g.resource.named(), g.start, now, tokens)
 	}
 }

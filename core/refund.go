@@ -21,7 +21,7 @@ func (e *Engine) Refund(resource string, opts ...Option) error {
 	if err != nil {
 		return err
 	}
-	if e.resources.peek(resource).planNow() == nil {
+	if e.peek(resource).planNow() == nil {
 		return ErrClosed
 	}
 	now := e.clock.Now()

@@ -21,10 +21,10 @@ func (r *resource) refuse(
 	err := (*BlockError)(&by.RefusalOf(retryAfter).Err)
 	by.Tally.Refused.Block(now, tokens)
 	if r.Evicted.Load() {
-		r.env.names.countIfForgotten(r, tokens)
+		r.Env.resources.CountIfForgotten(r.of(), tokens)
 	}
-	if r.env.observer.Refused != nil {
-		r.env.observer.Refused(call.OrBackground(ctx), err)
+	if r.Env.observer.Refused != nil {
+		r.Env.observer.Refused(call.OrBackground(ctx), err)
 	}
 	if !r.isLogged(now) && r.markLogged(now) {
 		r.logRefusal(now, err)
@@ -35,7 +35,7 @@ func (r *resource) refuse(
 // logRefusal logs a refusal, as is done for one in each second of a resource, and for the
 // first few in each second of all resources.
 func (r *resource) logRefusal(now clock.Instant, err *BlockError) {
-	skipped, ok := r.env.refusalLines.Take(now, refusalLines, r.env.clock.Now)
+	skipped, ok := r.Env.refusalLines.Take(now, refusalLines, r.Env.clock.Now)
 	if !ok {
 		return
 	}
@@ -50,16 +50,16 @@ func (r *resource) logRefusal(now clock.Instant, err *BlockError) {
 	if skipped > 0 {
 		facts = append(facts, slog.Uint64("linesSkipped", skipped))
 	}
-	r.env.events.add(Event{
+	r.Env.events.add(Event{
 		At: now, Type: EventRefusal, Resource: err.Resource, Kind: err.Kind, Rule: err.Rule, RetryAfter: err.RetryAfter,
 	})
-	r.env.log.Info("penstock: call refused, further refusals in this second are not logged", facts...)
-	r.env.journal.Flush(now, false)
+	r.Env.log.Info("penstock: call refused, further refusals in this second are not logged", facts...)
+	r.Env.journal.Flush(now, false)
 }
 
 // isLogged reports whether a refusal in the second of now is known to have been logged.
 func (r *resource) isLogged(now clock.Instant) bool {
-	left := r.loggedUntil.Load() - int64(now)
+	left := r.LoggedUntil.Load() - int64(now)
 	return left > 0 && left <= int64(time.Second)
 }
 
@@ -68,17 +68,17 @@ func (r *resource) isLogged(now clock.Instant) bool {
 // second that is refused late is not logged. A clock is not supposed to go back;
 // where one does, the mark follows it, so that the log does not stay silent.
 func (r *resource) markLogged(now clock.Instant) bool {
-	marked, end := r.loggedUntil.Load(), endOfSecond(now)
+	marked, end := r.LoggedUntil.Load(), endOfSecond(now)
 	if marked == end {
 		return false
 	}
 	if marked > end {
 		// Read after the mark, a clock that never goes back is not behind it.
-		if end = endOfSecond(r.env.clock.Now()); end >= marked {
+		if end = endOfSecond(r.Env.clock.Now()); end >= marked {
 			return false
 		}
 	}
-	return r.loggedUntil.CompareAndSwap(marked, end)
+	return r.LoggedUntil.CompareAndSwap(marked, end)
 }
 
 func endOfSecond(now clock.Instant) int64 {

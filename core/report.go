@@ -55,8 +55,8 @@ func (e *Engine) flushLater() {
 	}
 	at := e.clock.Now().Add(journal.Interval)
 	e.keepRunning(func() {
-		for s := newSleeper(); ; at = e.clock.Now().Add(journal.Interval) {
-			if e.sleepUntil(context.Background(), at, s) != nil {
+		for ; ; at = e.clock.Now().Add(journal.Interval) {
+			if e.sleepers.Until(context.Background(), at) != nil {
 				return // Close logs the rest
 			}
 			if !e.flushNow() {

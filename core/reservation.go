@@ -48,7 +48,7 @@ func (e *Engine) Reserve(ctx context.Context, resource string, opts ...Option) (
 	q.Init(resource, e.clock.Now(), tokens)
 	q.Read(ctx, opts)
 	a := new(admission)
-	a.begin(e.resources.get(resource), &q)
+	a.begin(e.get(resource), &q)
 	r := &Reservation{clock: e.clock, ctx: ctx, decided: make(chan struct{})}
 	ctx, r.cancel = context.WithCancel(ctx)
 	taken := false

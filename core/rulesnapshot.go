@@ -5,6 +5,7 @@ import (
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core/internal/inforce"
+	"github.com/penstock-go/penstock/core/internal/registry"
 	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/stat"
 )
@@ -16,7 +17,7 @@ type ResourceSnapshot struct {
 	stat.Totals
 	Rules []RuleSnapshot // every rule in force that guards the resource, in the order in which they are asked
 
-	stats *resourceStats // tells the resource from an earlier one of the same name
+	stats *registry.Stats // tells the resource from an earlier one of the same name
 }
 
 // Named returns whether a rule in force is for this resource alone and names it. Calls choose the
@@ -61,7 +62,7 @@ type Transition struct {
 }
 
 func (r *resource) snapshot(now clock.Instant) ResourceSnapshot {
-	s := ResourceSnapshot{Name: r.Name, Totals: r.node.Totals(), stats: r.resourceStats}
+	s := ResourceSnapshot{Name: r.Name, Totals: r.Node.Totals(), stats: r.Stats}
 	if p := r.planNow(); p != nil && len(p.Rules) > 0 {
 		s.Rules = make([]RuleSnapshot, 0, len(p.Rules))
 		for i := range p.Rules {

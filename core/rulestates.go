@@ -14,9 +14,9 @@ func (e *Engine) RuleStates(include func(rule.Rule) bool) iter.Seq2[string, Rule
 	return func(yield func(string, RuleSnapshot) bool) {
 		now := e.clock.Now()
 		shared := make(map[rule.Key]bool)
-		for _, r := range e.resources.all(now) {
-			p := r.planNow()
-			if p == nil || r == e.resources.overflowResource && r.node.Calls() == 0 {
+		for _, r := range e.resources.All(now) {
+			p := (*resource)(r).planNow()
+			if p == nil || r == e.resources.Overflow && r.Node.Calls() == 0 {
 				continue
 			}
 			for i := range p.Rules {

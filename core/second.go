@@ -5,7 +5,9 @@ import (
 	"slices"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/core/internal/counts"
 	"github.com/penstock-go/penstock/core/internal/lines"
+	"github.com/penstock-go/penstock/core/internal/registry"
 	"github.com/penstock-go/penstock/stat"
 )
 
@@ -25,21 +27,21 @@ type ResourceSecond struct {
 type SecondReader struct {
 	engine    *Engine
 	reads     uint64
-	resources map[*resourceStats]*resourceRead
-	forgotten counts // that were returned of resources that the engine has forgotten
+	resources map[*registry.Stats]*resourceRead
+	forgotten counts.Counts // that were returned of resources that the engine has forgotten
 }
 
 // resourceRead is what a reader knows of a resource.
 type resourceRead struct {
-	counts        // that were returned
-	read   uint64 // in which the resource was there last
+	counts.Counts        // that were returned
+	read          uint64 // in which the resource was there last
 }
 
 // SecondReader returns a reader of what happens from the calendar second on that has the
 // instant, which is at most a minute ago.
 func (e *Engine) SecondReader(from clock.Instant) *SecondReader {
-	r := &SecondReader{engine: e, resources: make(map[*resourceStats]*resourceRead)}
-	r.read(lines.SecondOf(from)-1, func(*resource, stat.Second) {})
+	r := &SecondReader{engine: e, resources: make(map[*registry.Stats]*resourceRead)}
+	r.read(lines.SecondOf(from)-1, func(string, stat.Second) {})
 	return r
 }
 
@@ -51,9 +53,9 @@ func (e *Engine) SecondReader(from clock.Instant) *SecondReader {
 // counted on resources that the engine has forgotten meanwhile, after they were idle for a
 // minute, comes as [Overflow].
 func (r *SecondReader) Read(at clock.Instant) (list []ResourceSecond) {
-	r.read(lines.SecondOf(at), func(of *resource, s stat.Second) {
+	r.read(lines.SecondOf(at), func(name string, s stat.Second) {
 		if s.Passed+s.Blocked+s.Completed+s.Failed+s.Waited > 0 {
-			list = append(list, ResourceSecond{of.Name, s})
+			list = append(list, ResourceSecond{name, s})
 		}
 	})
 	slices.SortFunc(list, func(a, b ResourceSecond) int { return cmp.Compare(a.Resource, b.Resource) })
@@ -61,31 +63,31 @@ func (r *SecondReader) Read(at clock.Instant) (list []ResourceSecond) {
 }
 
 // read calls add with what is new on each resource.
-func (r *SecondReader) read(second int64, add func(*resource, stat.Second)) {
-	resources, forgotten := r.engine.resources.allAndForgotten(r.engine.clock.Now())
+func (r *SecondReader) read(second int64, add func(name string, of stat.Second)) {
+	resources, forgotten := r.engine.resources.AllAndForgotten(r.engine.clock.Now())
 	r.reads++
 	more := make([]stat.Second, len(resources))
 	for i, of := range resources {
-		more[i] = of.node.Through(second)
-		known := r.resources[of.resourceStats]
+		more[i] = of.Node.Through(second)
+		known := r.resources[of.Stats]
 		if known == nil {
 			known = new(resourceRead)
-			r.resources[of.resourceStats] = known
+			r.resources[of.Stats] = known
 		}
 		known.read = r.reads
-		known.raise(countsOfSecond(&more[i])).setSecond(&more[i])
+		known.Raise(counts.OfSecond(&more[i])).SetSecond(&more[i])
 	}
 	for stats, known := range r.resources {
 		if known.read != r.reads {
-			r.forgotten.add(known.counts)
+			r.forgotten.Add(known.Counts)
 			delete(r.resources, stats)
 		}
 	}
-	late := r.forgotten.raise(countsOf(&forgotten))
+	late := r.forgotten.Raise(counts.Of(&forgotten))
 	overflow := &more[len(more)-1]
-	late.add(countsOfSecond(overflow))
-	late.setSecond(overflow)
+	late.Add(counts.OfSecond(overflow))
+	late.SetSecond(overflow)
 	for i, of := range resources {
-		add(of, more[i])
+		add(of.Name, more[i])
 	}
 }

@@ -44,7 +44,7 @@ func (g *Guard) Settle(n int) Settlement {
 	}
 	tokens := int32(min(max(n, 0), math.MaxInt32))
 	added := tokens - g.tokens()
-	now := g.resource.env.clock.Now()
+	now := g.resource.Env.clock.Now()
 	if added != 0 {
 		g.charge(tokens)
 		g.recordSettle(now, tokens)

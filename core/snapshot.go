@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/core/internal/registry"
 	"github.com/penstock-go/penstock/stat"
 )
 
@@ -25,12 +26,12 @@ type Snapshot struct {
 func (e *Engine) Snapshot() Snapshot {
 	now := e.clock.Now()
 	s := Snapshot{At: now, Status: e.Status(), Rejected: e.rejections.Load()}
-	all, forgotten := e.resources.allAndForgotten(now)
+	all, forgotten := e.resources.AllAndForgotten(now)
 	s.Forgotten = forgotten
-	slices.SortFunc(all, func(a, b *resource) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(all, func(a, b *registry.Resource[callEnv]) int { return cmp.Compare(a.Name, b.Name) })
 	s.Resources = make([]ResourceSnapshot, 0, len(all))
 	for _, r := range all {
-		if of := r.snapshot(now); of.Name != Overflow || of.Passed+of.Blocked+of.Waited+uint64(of.Waiting) > 0 {
+		if of := (*resource)(r).snapshot(now); of.Name != Overflow || of.Passed+of.Blocked+of.Waited+uint64(of.Waiting) > 0 {
 			s.Resources = append(s.Resources, of)
 		}
 	}
@@ -42,4 +43,4 @@ func (r *Resource) Snapshot() ResourceSnapshot { return r.current().snapshot(r.e
 
 // Minute returns what happened on the resource in the last 60 seconds, oldest
 // first; the last of them is the present one.
-func (r *Resource) Minute() []stat.Second { return r.current().node.Minute(r.engine.clock.Now()) }
+func (r *Resource) Minute() []stat.Second { return r.current().Node.Minute(r.engine.clock.Now()) }

@@ -104,7 +104,7 @@ func (e *Engine) setForced(of *inforce.ForcedState, scope Scope, state string, o
 		return ForcedChange{}, nil, err
 	}
 	change := e.forcedChange(of.Set(after), after, false)
-	e.resources.forcings.Add(1)
+	e.resources.Forcings.Add(1)
 	e.keepForcedTime(after)
 	e.noteForced(&change)
 	return change, e.forcedRules(after.Concerns), nil
@@ -145,8 +145,8 @@ func (s *ruleStore) forcedKinds() (list []ForcedKind) {
 // rules.mu.
 func (e *Engine) forcedRules(include func(*inforce.Rule) bool) (list []forcedRule) {
 	g := &e.resources
-	g.swapMu.Lock()
-	defer g.swapMu.Unlock()
+	g.SwapMu.Lock()
+	defer g.SwapMu.Unlock()
 	own := make(map[*inforce.Rule]int) // the index of a rule that has a limiter for each resource
 	for _, a := range e.rules.all() {
 		switch {
@@ -161,8 +161,8 @@ func (e *Engine) forcedRules(include func(*inforce.Rule) bool) (list []forcedRul
 	if len(own) == 0 {
 		return list
 	}
-	for _, r := range append(g.table.All(), g.overflowResource) {
-		for _, s := range r.states {
+	for _, r := range append(g.Table.All(), g.Overflow) {
+		for _, s := range r.States {
 			if i, ok := own[s.Rule]; ok {
 				list[i].limiters = append(list[i].limiters, s.Own.Limiter.Limiter.(rule.Controllable))
 			}

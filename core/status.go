@@ -3,6 +3,7 @@ package core
 import (
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core/internal/ruleset"
+	"github.com/penstock-go/penstock/core/internal/sources"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -36,8 +37,8 @@ func (e *Engine) Status() Status {
 	status.MissingLists = e.missingLists(func(rule.Rule) bool { return true })
 	status.Fleet = e.fleetStatus(e.clock.Now())
 	unmatched := e.unmatchedOfSources()
-	for _, f := range e.sources.list {
-		status.Sources = append(status.Sources, f.status(e.rules.book, unmatched))
+	for _, f := range e.sources.All() {
+		status.Sources = append(status.Sources, e.sourceStatus(f, unmatched))
 	}
 	return status
 }
@@ -47,18 +48,19 @@ func (f sourceSink) Status() SourceStatus {
 	f.engine.noteMatched()
 	f.engine.rules.mu.Lock()
 	defer f.engine.rules.mu.Unlock()
-	s := f.status(f.engine.rules.book, f.engine.unmatchedOfSources())
+	s := f.engine.sourceStatus(f.of, f.engine.unmatchedOfSources())
 	s.MissingLists = f.engine.missingLists(isEnforced)
 	s.Forced, s.Switches = f.engine.rules.forcedList(f.engine.clock), switchList(f.engine.rules.switches, f.engine.clock)
 	return s
 }
 
-func (f *followedSource) status(book *ruleset.Book, unmatched unmatchedOfSources) SourceStatus {
+// sourceStatus returns how a source is. The caller holds rules.mu.
+func (e *Engine) sourceStatus(f *sources.Source, unmatched unmatchedOfSources) SourceStatus {
 	s := SourceStatus{
-		Name: f.name, Ready: f.read, Connected: f.connected, Since: f.since, Err: f.err, Revision: f.source.Revision(),
-		CopiedAt: f.copiedAt, HeldBack: (*HeldBackError)(f.source.HeldBack()),
+		Name: f.Name, Ready: f.Ready, Connected: f.Connected, Since: f.Since, Err: f.Err, Revision: f.Rules.Revision(),
+		CopiedAt: f.CopiedAt, HeldBack: (*HeldBackError)(f.Rules.HeldBack()),
 	}
-	for _, d := range book.Documents(f.source) {
+	for _, d := range e.rules.book.Documents(f.Rules) {
 		s.Documents = append(s.Documents, documentStatus(d))
 	}
 	unmatched.addTo(&s)
@@ -69,7 +71,7 @@ func (f *followedSource) status(book *ruleset.Book, unmatched unmatchedOfSources
 func (f sourceSink) Document(name string) (DocumentStatus, bool) {
 	f.engine.rules.mu.Lock()
 	defer f.engine.rules.mu.Unlock()
-	d, ok := f.engine.rules.book.Document(f.source, name)
+	d, ok := f.engine.rules.book.Document(f.of.Rules, name)
 	return documentStatus(d), ok
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/penstock-go/penstock/core/internal/each"
 	"github.com/penstock-go/penstock/core/internal/inforce"
 	"github.com/penstock-go/penstock/core/internal/names"
+	"github.com/penstock-go/penstock/core/internal/registry"
 	"github.com/penstock-go/penstock/core/internal/ruleset"
 	"github.com/penstock-go/penstock/internal/optional"
 	"github.com/penstock-go/penstock/match"
@@ -44,7 +45,7 @@ func (e *Engine) swapRules(changes []ruleset.Change, since clock.Instant) (Swap,
 	e.rules.revision, e.rules.appliedAt = c.version, since
 	now := e.clock.Now()
 	e.rules.appliedAt = now
-	e.sources.changed() // other lists may be awaited
+	e.sources.Changed() // other lists may be awaited
 	return Swap{
 		Revision: c.version, At: now, Rules: e.rules.book.Len(), Took: now.Sub(since),
 		Added: c.added, Changed: c.changed, Removed: c.removed,
@@ -55,11 +56,11 @@ func (e *Engine) swapRules(changes []ruleset.Change, since clock.Instant) (Swap,
 // that it affects its plan for it.
 func (e *Engine) apply(c *ruleChange) limiterChanges {
 	g := &e.resources
-	g.swapMu.Lock()
-	defer g.swapMu.Unlock()
+	g.SwapMu.Lock()
+	defer g.SwapMu.Unlock()
 	s := swap{
-		ruleChange: c, registry: g, matching: e.rules.patterns, planner: g.limiters.planner("", cmp.Or(c.switches, g.switches())),
-		affected: make([]*resource, 0, len(c.leaving)+len(c.entering)+len(c.updated)),
+		ruleChange: c, registry: g, maker: &e.limiters, matching: e.rules.patterns, planner: e.limiters.Planner("", cmp.Or(c.switches, g.Patterns().Switches)),
+		affected: make([]*registry.Resource[callEnv], 0, len(c.leaving)+len(c.entering)+len(c.updated)),
 	}
 	s.activate = make([]rule.Activator, 0, len(c.entering)+len(c.updated))
 	s.limiterChanges.restored, s.limiterChanges.unknownFleet = c.restored, c.unknownFleet
@@ -87,12 +88,13 @@ func (c limiterChanges) finish(now clock.Instant) {
 }
 
 // swap is a change of rules on its way into force: the resources whose plans change,
-// and the limiters that begin and end. registry.swapMu guards it. Calls go on
+// and the limiters that begin and end. registry.SwapMu guards it. Calls go on
 // meanwhile, also first calls of new names.
 type swap struct {
 	*ruleChange
-	registry *registry
-	affected []*resource
+	registry *registry.Registry[callEnv]
+	maker    *limiterMaker
+	affected []*registry.Resource[callEnv]
 	planned  int // so many of them have their next plan
 	limiterChanges
 
@@ -117,10 +119,10 @@ func (s *swap) run() {
 	for _, r := range s.affected {
 		// Who still acts by the set before does not find its plan any more and
 		// asks for the generation again.
-		r.plan.Load().Before.Store(nil)
+		r.Plan.Load().Before.Store(nil)
 	}
 	if s.hasPatterns() {
-		s.registry.forgetOverflowNames()
+		s.registry.ForgetOverflowNames()
 	}
 }
 
@@ -128,13 +130,11 @@ func (s *swap) run() {
 // plan for the present generation, like all others.
 func (s *swap) begin() {
 	g := s.registry
-	if s.index = g.overflow.patterns.Load().Index; s.hasPatterns() {
+	if s.index = g.Patterns().Index; s.hasPatterns() {
 		s.index = indexOf(s.matching)
 	}
 	s.changing = match.NewIndex(s.patterns)
-	g.mu.Lock()
-	g.swapping = true
-	g.mu.Unlock()
+	g.BeginSwap()
 }
 
 func indexOf(rules []*inforce.Rule) *match.Index {
@@ -153,10 +153,10 @@ func (s *swap) changeRules() {
 		s.retireLimiter(a.Shared)
 	}
 	for _, r := range s.affected {
-		s.registry.detach(r)
+		s.registry.Detach(r)
 	}
 	for _, a := range s.entering {
-		s.registry.attach(a, s.now)
+		s.registry.Attach(a, s.now)
 		s.markNamed(a)
 		s.activateLimiter(a.Shared)
 	}
@@ -180,7 +180,7 @@ func (s *swap) nextLimiter(a *inforce.Rule, resource string, counts *inforce.Tra
 	return next
 }
 
-func (s *swap) env() limiterEnv { return limiterEnv{s.registry.limiters, s.version, s.now} }
+func (s *swap) env() limiterEnv { return limiterEnv{s.maker, s.version, s.now} }
 
 func (s *swap) activateLimiter(limiter call.VersionedLimiter) {
 	if l, ok := limiter.Limiter.(rule.Activator); ok {
@@ -197,17 +197,17 @@ func (s *swap) retireLimiter(limiter call.VersionedLimiter) {
 // markNamed marks the resources that a rule names. They are in the table as long as it is attached to them.
 func (s *swap) markNamed(a *inforce.Rule) {
 	if a.Named != nil {
-		s.markAffected(names.Of[resource](a.Named))
+		s.markAffected(names.Of[registry.Resource[callEnv]](a.Named))
 	}
 	if a.Related != "" {
-		s.markAffected(s.registry.table.Get(a.Related))
+		s.markAffected(s.registry.Table.Get(a.Related))
 	}
 }
 
 // markAffected notes that the plan of a resource changes.
-func (s *swap) markAffected(r *resource) {
-	if r.affectedIn != s.version {
-		r.affectedIn = s.version
+func (s *swap) markAffected(r *registry.Resource[callEnv]) {
+	if r.AffectedIn != s.version {
+		r.AffectedIn = s.version
 		s.affected = append(s.affected, r)
 	}
 }
@@ -218,8 +218,8 @@ func (s *swap) findAffected() {
 	if !s.hasPatterns() {
 		return
 	}
-	s.markAffected(s.registry.overflowResource)
-	for _, r := range s.registry.table.All() {
+	s.markAffected(s.registry.Overflow)
+	for _, r := range s.registry.Table.All() {
 		if s.affects(r) {
 			s.markAffected(r)
 		}
@@ -227,7 +227,7 @@ func (s *swap) findAffected() {
 }
 
 // affects says whether a pattern that changes matches the resource, or rules of it are switched.
-func (s *swap) affects(r *resource) bool {
+func (s *swap) affects(r *registry.Resource[callEnv]) bool {
 	s.places = s.changing.Append(s.places[:0], r.Name)
 	return len(s.places) > 0 || slices.ContainsFunc(s.switched, func(of inforce.Scope) bool { return concerns(of, r) })
 }
@@ -237,53 +237,41 @@ func (s *swap) makePlans() {
 	for ; s.planned < len(s.affected); s.planned++ {
 		r := s.affected[s.planned]
 		next := s.plan(r)
-		next.Before.Store(r.plan.Load())
-		r.plan.Store(next)
+		next.Before.Store(r.Plan.Load())
+		r.Plan.Store(next)
 	}
 }
 
 // nextPatterns returns the pattern set of the coming generation.
 func (s *swap) nextPatterns() *inforce.Patterns {
 	if !s.hasPatterns() {
-		return s.registry.overflow.patterns.Load()
+		return s.registry.Patterns()
 	}
-	return inforce.NewPatterns(s.registry.overflowResource.states, s.index, s.version, s.planner.Switches)
+	return inforce.NewPatterns(s.registry.Overflow.States, s.index, s.version, s.planner.Switches)
 }
 
 // finish moves the engine on to the coming generation, unless names were added that the
 // change affects: then it marks them and returns false.
 func (s *swap) finish(patterns *inforce.Patterns) bool {
-	g := s.registry
-	g.mu.Lock()
-	added := g.addedDuringSwap
-	g.addedDuringSwap = nil
-	if len(added) == 0 {
-		defer g.mu.Unlock()
-		g.swapping = false
-		g.env.generation.Store(s.version) // from here on every call acts by the new set
-		g.overflow.patterns.Store(patterns)
-		g.full.Store(false) // a rule has come to name a name: there may be space for another
-		return true
-	}
-	g.mu.Unlock()
+	added := s.registry.FinishSwap(patterns, func() { s.maker.generation.Store(s.version) }) // from then on every call acts by the new set
 	for _, r := range added {
 		if s.affects(r) {
 			s.markAffected(r)
 		}
 	}
-	return false
+	return len(added) == 0
 }
 
 // plan makes the plan of a resource and notes which limiters begin and end with it.
-func (s *swap) plan(r *resource) *inforce.Plan {
+func (s *swap) plan(r *registry.Resource[callEnv]) *inforce.Plan {
 	p := &s.planner
 	p.Begin(r.Name)
-	states := r.states
+	states := r.States
 	for _, a := range s.rulesFor(r) {
 		var state *inforce.State
 		state, states = s.takeState(states, a)
 		if state == nil {
-			state = s.env().newState(a, a.Version, r)
+			state = s.maker.NewState(a, a.Version, r.Name, &r.Node, s.version, s.now)
 			if state.Own != nil {
 				s.activateLimiter(state.Own.Limiter)
 			}
@@ -296,14 +284,12 @@ func (s *swap) plan(r *resource) *inforce.Plan {
 		target := a.Target()
 		p.Add(a.Version, state, state.Limiter(), &target)
 	}
-	if r.attached != nil {
-		for _, a := range r.attached.counts {
-			p.Count(a.Shared.Limiter.(optional.PassCounter))
-		}
+	for _, a := range r.Counters() {
+		p.Count(a.Shared.Limiter.(optional.PassCounter))
 	}
 	s.retireStates(states)
-	if !slices.Equal(r.states, p.States) {
-		r.states = slices.Clone(p.States)
+	if !slices.Equal(r.States, p.States) {
+		r.States = slices.Clone(p.States)
 	}
 	return p.Plan(s.version)
 }
@@ -333,14 +319,11 @@ func (s *swap) retireStates(states []*inforce.State) {
 }
 
 // rulesFor returns the rules that apply to the resource, by kind and name.
-func (s *swap) rulesFor(r *resource) []*inforce.Rule {
-	if r == s.registry.overflowResource {
+func (s *swap) rulesFor(r *registry.Resource[callEnv]) []*inforce.Rule {
+	if r == s.registry.Overflow {
 		return s.matching
 	}
-	s.apply = s.apply[:0]
-	if r.attached != nil {
-		s.apply = append(s.apply, r.attached.guards...)
-	}
+	s.apply = append(s.apply[:0], r.Guards()...)
 	if s.places = s.places[:0]; len(s.matching) > 0 {
 		s.places = s.index.Append(s.places, r.Name)
 	}
@@ -353,12 +336,12 @@ func (s *swap) rulesFor(r *resource) []*inforce.Rule {
 	return s.apply
 }
 
-// concerns says whether a scope has a rule of the resource. registry.swapMu is held.
-func concerns(s inforce.Scope, r *resource) bool {
+// concerns says whether a scope has a rule of the resource. registry.SwapMu is held.
+func concerns(s inforce.Scope, r *registry.Resource[callEnv]) bool {
 	if s.Resource != "" {
 		return r.Name == s.Resource
 	}
-	return slices.ContainsFunc(r.states, func(of *inforce.State) bool {
+	return slices.ContainsFunc(r.States, func(of *inforce.State) bool {
 		return s.Kind == "" || s.Kind == of.Rule.Key.Kind && (s.Rule == "" || s.Rule == of.Rule.Key.Name)
 	})
 }

@@ -39,7 +39,7 @@ func stagedLoad(t *testing.T, e *Engine, set ...flow.Rule) (s *swap, steps []swa
 	t.Helper()
 	outcome, err := e.rules.book.Load("", rules.Set{Flow: set})
 	require.NoError(t, err)
-	s = &swap{ruleChange: e.resolve(outcome.Changes, e.clock.Now()), registry: &e.resources, matching: e.rules.patterns}
+	s = &swap{ruleChange: e.resolve(outcome.Changes, e.clock.Now()), registry: &e.resources, maker: &e.limiters, matching: e.rules.patterns}
 	return s, []swapStep{
 		{"begun", s.begin},
 		{"rules changed", s.changeRules},
@@ -112,75 +112,17 @@ func TestNoStepOfASwapHoldsTheLockThatNewNamesTake(t *testing.T) {
 	}
 	s, steps := stagedLoad(t, e, set[20:]...)
 	steps[0].do()
-	e.resources.mu.Lock() // a step that took the lock for longer than for one name would never end
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		for _, step := range steps[1:] {
-			step.do()
-		}
-		s.nextPatterns()
-	}()
-	<-ended
-	e.resources.mu.Unlock()
+	e.resources.FinishSwap(e.resources.Patterns(), func() { // holds the lock: a step that took it would never end
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			for _, step := range steps[1:] {
+				step.do()
+			}
+			s.nextPatterns()
+		}()
+		<-ended
+	})
 	assert.True(t, s.finish(s.nextPatterns()))
 	assert.Greater(t, len(s.affected), 100)
-}
-
-// However many resources there are, one call looks at a few of them, and all are
-// forgotten in the end.
-func TestASweepIsDoneInSmallSlices(t *testing.T) {
-	if testing.Short() {
-		t.Skip("one goroutine, and long")
-	}
-	const names, ruled = 20_000, 3
-	var set []flow.Rule
-	for i := range ruled {
-		set = append(set, flow.Rule{Name: fmt.Sprint("r", i), Match: "*", Limit: 5})
-	}
-	e, refusedBy := stepEngine(t, names, set...)
-	g := &e.resources
-	for i := range names {
-		refusedBy(fmt.Sprint("n", i))
-	}
-	assert.Less(t, g.table.MaxPart(), names/80, "what is copied under the lock")
-
-	c := e.clock.(*clock.Virtual)
-	c.Advance(2 * time.Minute)
-	slices := 0
-	for ; g.sweepDue(c.Now()); slices++ {
-		require.LessOrEqual(t, slices, names)
-		assert.LessOrEqual(t, g.sweepSlice(c.Now()), sweepSize+ruled+1)
-	}
-	assert.Greater(t, slices, names*(1+ruled)/sweepSize)
-	assert.Zero(t, g.count)
-	assert.Empty(t, g.table.All())
-
-	refusedBy("again") // less than a slice
-	c.Advance(2 * time.Minute)
-	before := g.sweep.round.AtStart()
-	refusedBy("another")
-	assert.Equal(t, before, g.sweep.round.AtStart(), "a whole round")
-	assert.False(t, g.sweepDue(c.Now()))
-	assert.Equal(t, 1, g.count)
-}
-
-// A full engine frees slots slice by slice, as new names come.
-func TestAFullEngineForgetsIdleNamesAsNewOnesCome(t *testing.T) {
-	if testing.Short() {
-		t.Skip("one goroutine, and long")
-	}
-	const names = 5000
-	e, refusedBy := stepEngine(t, names)
-	for i := range names + 10 {
-		refusedBy(fmt.Sprint("n", i))
-	}
-	g := &e.resources
-	require.True(t, g.full.Load())
-	e.clock.(*clock.Virtual).Advance(2 * time.Minute)
-	for i := range names {
-		refusedBy(fmt.Sprint("m", i))
-	}
-	beyond := g.overflowResource.node.Totals().Passed
-	assert.EqualValues(t, 10, beyond, "those of before")
 }

@@ -101,7 +101,7 @@ func (e *Engine) checkSwitch(scope Scope, state string, before *inforce.Forced) 
 		return fmt.Errorf("%w: %d are", ErrTooManySwitches, maxSwitches)
 	case scope.Kind != "":
 		return e.checkKindScope(scope)
-	case scope.Resource != "" && !e.resources.isKnown(scope.Resource):
+	case scope.Resource != "" && !e.resources.IsKnown(scope.Resource):
 		return fmt.Errorf("%w: %s", ErrUnknownResource, rule.Quote(lines.Cut(scope.Resource)))
 	}
 	return nil
@@ -170,7 +170,7 @@ func (e *Engine) swapSwitches(next *inforce.Switches, scopes ...inforce.Scope) l
 	c := &ruleChange{version: e.generation.Load() + 1, now: e.clock.Now(), switches: next, switched: scopes}
 	limiters := e.apply(c)
 	e.rules.switches, e.rules.revision = next, c.version
-	e.sleepers.wakeAll()
+	e.sleepers.WakeAll()
 	return limiters
 }
 

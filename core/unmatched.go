@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/penstock-go/penstock/core/internal/inforce"
+	"github.com/penstock-go/penstock/core/internal/registry"
 	"github.com/penstock-go/penstock/match"
 	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
@@ -26,9 +27,9 @@ type Unmatched struct {
 // beyond the bound, whose rules are noted when they are looked up.
 func (e *Engine) noteMatched() {
 	if e.rules.awaitsMatches() {
-		for _, r := range e.resources.all(e.clock.Now()) {
-			if r != e.resources.overflowResource {
-				r.noteMatched()
+		for _, r := range e.resources.All(e.clock.Now()) {
+			if r != e.resources.Overflow {
+				r.NoteMatched()
 			}
 		}
 	}
@@ -39,12 +40,12 @@ func (e *Engine) noteMatched() {
 		if x := active.Exceptions; x != nil {
 			x.Unseen = slices.DeleteFunc(x.Unseen, called.match)
 		}
-		if !active.LookedBack && !active.Called.Load() && e.resources.wasCalled(active) {
+		if !active.LookedBack && !active.Called.Load() && e.resources.WasCalled(active) {
 			active.Called.Store(true)
 		}
 		active.LookedBack = true
 		if active.Related != "" && !active.Counted {
-			active.Counted = e.resources.knowsCallOf(active.Related)
+			active.Counted = e.resources.KnowsCallOf(active.Related)
 		}
 	}
 }
@@ -62,20 +63,10 @@ func (s *ruleStore) awaitsMatches() bool {
 	return false
 }
 
-// knowsCallOf says whether a resource was called, as far as the registry remembers.
-func (g *registry) knowsCallOf(name string) bool {
-	if r := g.table.Get(name); r != nil && r.node.Calls() > 0 {
-		return true
-	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.past.Has(name)
-}
-
 // calledNames are the names of resources that were called, as far as the registry remembers. They
 // are read when they are asked for.
 type calledNames struct {
-	registry *registry
+	registry *registry.Registry[callEnv]
 	names    []string
 	matched  map[string]bool // by pattern
 }
@@ -87,7 +78,7 @@ const mostPatterns = 1000
 // says so, too.
 func (c *calledNames) match(pattern string) bool {
 	if c.matched == nil {
-		c.matched, c.names = make(map[string]bool), c.registry.calledNames()
+		c.matched, c.names = make(map[string]bool), c.registry.CalledNames()
 	}
 	matched, known := c.matched[pattern]
 	if known || len(c.matched) >= mostPatterns {
@@ -97,33 +88,6 @@ func (c *calledNames) match(pattern string) bool {
 	matched = slices.ContainsFunc(c.names, compiled.Matches)
 	c.matched[pattern] = matched
 	return matched
-}
-
-// calledNames returns the names of resources that were called.
-func (g *registry) calledNames() (called []string) {
-	for _, r := range g.table.All() {
-		if r.node.Calls() > 0 {
-			called = append(called, r.Name)
-		}
-	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return append(called, g.past.All()...)
-}
-
-// wasCalled says whether a resource that a rule guards was evicted after calls of it.
-func (g *registry) wasCalled(a *inforce.Rule) bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if a.Pattern == nil {
-		return g.past.Has(a.Resource)
-	}
-	for _, name := range g.past.All() {
-		if name != a.Related && a.Pattern.Matches(name) && !a.Exceptions.Include(name) {
-			return true
-		}
-	}
-	return false
 }
 
 // unmatched returns the rules of which no call was noted.

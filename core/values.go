@@ -122,13 +122,13 @@ func (e *Engine) limitersOf(key rule.Key) (of rule.Rule, list []namedLimiter, er
 		return nil, nil, fmt.Errorf("core: no rule %v is in force", key)
 	}
 	g := &e.resources
-	g.swapMu.Lock()
-	defer g.swapMu.Unlock()
+	g.SwapMu.Lock()
+	defer g.SwapMu.Unlock()
 	if a.SharesLimiter {
 		return a.Version, []namedLimiter{{a.Resource, a.Shared.Limiter}}, nil
 	}
-	for _, r := range append(g.table.All(), g.overflowResource) {
-		for _, s := range r.states {
+	for _, r := range append(g.Table.All(), g.Overflow) {
+		for _, s := range r.States {
 			if s.Rule == a {
 				list = append(list, namedLimiter{r.Name, s.Own.Limiter.Limiter})
 			}

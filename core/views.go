@@ -4,6 +4,7 @@ import (
 	"iter"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/core/internal/registry"
 	"github.com/penstock-go/penstock/internal/leap"
 	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/stat"
@@ -19,7 +20,7 @@ type ResourceView struct {
 }
 
 // ResourceID tells a resource from others, also from a later one of the same name. It can be compared.
-type ResourceID struct{ stats *resourceStats }
+type ResourceID struct{ stats *registry.Stats }
 
 // Views yields all resources that the engine knows, in no order: those that rules name, and those that
 // were called in the last minute; [Overflow] is among them if calls were counted there. What a view
@@ -27,11 +28,11 @@ type ResourceID struct{ stats *resourceStats }
 func (e *Engine) Views() iter.Seq[ResourceView] {
 	return func(yield func(ResourceView) bool) {
 		now := e.clock.Now()
-		for _, r := range e.resources.all(now) {
-			if r == e.resources.overflowResource && r.node.Calls() == 0 {
+		for _, r := range e.resources.All(now) {
+			if r == e.resources.Overflow && r.Node.Calls() == 0 {
 				continue
 			}
-			if !yield(ResourceView{e, r, now}) {
+			if !yield(ResourceView{e, (*resource)(r), now}) {
 				return
 			}
 		}
@@ -40,41 +41,41 @@ func (e *Engine) Views() iter.Seq[ResourceView] {
 
 // View returns the resource of a name, false if the engine does not know it. It does not add the name.
 func (e *Engine) View(name string) (ResourceView, bool) {
-	r := e.resources.table.Get(name)
+	r := e.resources.Table.Get(name)
 	if name == Overflow {
-		r = e.resources.overflowResource
+		r = e.resources.Overflow
 	}
 	if r == nil || r.Evicted.Load() && name != Overflow {
 		return ResourceView{}, false
 	}
-	return ResourceView{e, r, e.clock.Now()}, true
+	return ResourceView{e, (*resource)(r), e.clock.Now()}, true
 }
 
 // Name returns the name of the resource.
 func (v ResourceView) Name() string { return v.resource.Name }
 
 // ID tells the resource from others.
-func (v ResourceView) ID() ResourceID { return ResourceID{v.resource.resourceStats} }
+func (v ResourceView) ID() ResourceID { return ResourceID{v.resource.Stats} }
 
 // At returns the instant of the view.
 func (v ResourceView) At() clock.Instant { return v.now }
 
 // Sums returns the sums since the engine knows the resource, and what is under way now, without
 // ResponseTimes.
-func (v ResourceView) Sums() stat.Totals { return v.resource.node.Sums() }
+func (v ResourceView) Sums() stat.Totals { return v.resource.Node.Sums() }
 
 // Minute returns what happened in the last 60 seconds, oldest first. The last of them is the one of the
 // instant of the view.
-func (v ResourceView) Minute() []stat.Second { return v.resource.node.Minute(v.now) }
+func (v ResourceView) Minute() []stat.Second { return v.resource.Node.Minute(v.now) }
 
 // CallsOfMinute returns how many calls passed and were refused in these seconds together. It costs
 // less.
 func (v ResourceView) CallsOfMinute() (passed, refused uint64) {
-	return v.resource.node.CallsOfMinute(v.now)
+	return v.resource.Node.CallsOfMinute(v.now)
 }
 
 // ResponseTimes returns the distribution of response times since the engine knows the resource.
-func (v ResourceView) ResponseTimes() stat.Distribution { return v.resource.node.ResponseTimes() }
+func (v ResourceView) ResponseTimes() stat.Distribution { return v.resource.Node.ResponseTimes() }
 
 // RuleView is a rule on a resource, without the state of its limiter.
 type RuleView struct {

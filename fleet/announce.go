@@ -134,6 +134,9 @@ func (m *Member) takeFleet(now clock.Instant, fleet Fleet, err error) {
 		return
 	}
 	m.unannounced = 0
+	if fleet.IsNew || m.counted == 0 || fleet.Count < m.counted {
+		m.knownSince = now
+	}
 	// A store that has lost its state learns of the instances again, one by one.
 	m.count, m.counted = max(1, fleet.Count, m.counted), fleet.Count
 	for _, s := range m.shares {
@@ -154,8 +157,11 @@ func (m *Member) addShare(s *Share, now clock.Instant) {
 		m.logLater(slog.LevelError, "penstock: a limit is not shared by the fleet", slog.Any("error", err))
 	}
 	m.announceAt = now
-	if m.connection.out {
+	switch {
+	case m.connection.out:
 		s.lost(now)
+	case m.counted > 0:
+		s.begin(now, m.knownSince, m.count)
 	}
 }
 

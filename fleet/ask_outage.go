@@ -7,7 +7,7 @@ import (
 )
 
 // logParts is how many parts the window of a log is counted in, of what passed.
-const logParts = 16
+const logParts = 32
 
 // newPasses returns what counts the passes of a window, of which nothing has passed.
 func (a *Asker) newPasses(now clock.Instant) passLog {
@@ -31,7 +31,11 @@ func (a *Asker) measurePortion(now, asked clock.Instant, reply *Reply) {
 	if a.operation == AskFixedWindow && reply.Reset > 0 {
 		a.passes.align(asked.Add(reply.Reset))
 	}
-	a.portion.window(&a.passes, &a.terms, a.passes.sum()-a.owed, reply.Limit-reply.Remaining, reply.Granted)
+	own, fleet := a.passes.sum()-a.owed, reply.Limit-reply.Remaining
+	if a.operation == AskSlidingLog && own > 0 { // the store's window begins within a part
+		fleet = int64(float64(fleet) * float64(own) / (float64(own) + a.passes.leaving(now)))
+	}
+	a.portion.window(now, &a.passes, &a.terms, own, fleet, reply.Granted)
 }
 
 // beginOutage has the asker decide by itself.

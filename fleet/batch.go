@@ -93,7 +93,7 @@ func (b *Batch) isOfLost() bool {
 		case *placesClaim:
 			lost = by.places.lost
 		case *valueClaim:
-			lost = by.places.lost
+			lost = by.shard.lost
 		}
 		if lost < maxLost-1 {
 			return false

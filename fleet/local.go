@@ -37,13 +37,5 @@ func (w *localWindow) renew(log *passLog) {
 	w.renewAt = log.begin.Add(log.length * time.Duration(len(log.counts)))
 }
 
-// remaining is how many tokens may pass now. A window that has parts passes hardly more in one of
-// them than evenly, so that bursts that a window repeats become smaller.
-func (w *localWindow) remaining(log *passLog) int64 {
-	const burst, few = 1.25, 4
-	remaining := w.limit - log.sum()
-	if parts := len(log.counts); parts > 1 {
-		remaining = min(remaining, int64(burst*w.part/float64(parts))+few-log.counts[0])
-	}
-	return max(0, remaining)
-}
+// remaining is how many tokens may pass now.
+func (w *localWindow) remaining(log *passLog) int64 { return max(0, w.limit-log.sum()) }

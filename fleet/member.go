@@ -75,12 +75,13 @@ type Member struct {
 	groups      []*Group
 	places      []*Places
 	values      []placesByValue
-	sequence    int64        // of the last claim of places of values
-	queue       dueQueue     // of the budgets
-	partitions  []*partition // by number, at least one
-	count       int          // of instances, as known or expected; 0 if it is not known
-	counted     int          // by the last announcement; 0 if there was none
-	announced   int          // times
+	sequence    int64         // of the last claim of places of values
+	queue       dueQueue      // of the budgets
+	partitions  []*partition  // by number, at least one
+	count       int           // of instances, as known or expected; 0 if it is not known
+	counted     int           // by the last announcement; 0 if there was none
+	knownSince  clock.Instant // when the instance was new to the backend, or another one left
+	announced   int           // times
 	connection  connection
 	refusing    int  // limits for which the store does not count
 	announcing  bool // an announcement is under way

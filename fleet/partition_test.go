@@ -19,7 +19,7 @@ import (
 )
 
 // partitioned is a store on two servers, either of which can fail. A limit is on the server whose
-// number its key begins with. Server 0 has the instances.
+// number its key begins with, and values are on the one of the last digit. Server 0 has the instances.
 type partitioned struct {
 	*memory.Store
 	failing atomic.Int32 // server0, server1 or both
@@ -29,8 +29,14 @@ type partitioned struct {
 
 const none, server0, server1, both = 0, 1, 2, 3
 
-func (p *partitioned) Partitions() int          { return 2 }
-func (p *partitioned) Partition(key string) int { return int(key[0] - '0') }
+func (p *partitioned) Partitions() int { return 2 }
+
+func (p *partitioned) Partition(key string) int {
+	if strings.HasPrefix(key, "values/") {
+		return strings.Index("0123456789abcdef", key[len(key)-1:]) & 1
+	}
+	return int(key[0] - '0')
+}
 
 func (p *partitioned) reach(ctx context.Context, server int) error {
 	if p.failing.Load()&(1<<server) == 0 {
@@ -44,7 +50,7 @@ func (p *partitioned) reach(ctx context.Context, server int) error {
 
 func (p *partitioned) Exchange(ctx context.Context, requests []fleet.Request, replies []fleet.Reply) {
 	for i := range requests {
-		if requests[i].Terms.Key[0] != requests[0].Terms.Key[0] {
+		if p.Partition(requests[i].Terms.Key) != p.Partition(requests[0].Terms.Key) {
 			p.mixed.Add(1)
 		}
 		if err := p.reach(ctx, p.Partition(requests[i].Terms.Key)); err != nil {

@@ -12,6 +12,7 @@ type passLog struct {
 	length time.Duration // of a part
 	begin  clock.Instant // of the present one
 	counts []int64       // of the present part, and of those before it
+	gone   int64         // of the part that left the window last
 }
 
 // maxParts is how many parts a passLog has at most.
@@ -51,7 +52,11 @@ func (l *passLog) advance(now clock.Instant) {
 	}
 	begun := now.Sub(l.begin) / l.length
 	l.begin = l.begin.Add(begun * l.length)
+	l.gone = 0
 	kept := max(0, len(l.counts)-int(min(begun, time.Duration(len(l.counts)))))
+	if begun <= time.Duration(len(l.counts)) {
+		l.gone = l.counts[kept]
+	}
 	copy(l.counts[len(l.counts)-kept:], l.counts[:kept])
 	clear(l.counts[:len(l.counts)-kept])
 }
@@ -69,6 +74,12 @@ func (l *passLog) sum() (tokens int64) {
 		tokens += count
 	}
 	return tokens
+}
+
+// leaving is about how much of the part that left the window last is in the window that ends now, if
+// that part passed evenly.
+func (l *passLog) leaving(now clock.Instant) float64 {
+	return float64(l.gone) * max(0, 1-float64(now.Sub(l.begin))/float64(l.length))
 }
 
 // isOff says whether the log counts nothing.

@@ -28,13 +28,14 @@ type Places struct {
 	user   PlacesUser
 	holder *places.Holder // guarded by the lock of the user
 
-	isWoken   atomic.Bool
-	nextWoken *Places // of those that calls have woken; written by whoever has set isWoken
+	isWoken   atomic.Bool // it is in the list of those that calls have woken, or will be
+	nextWoken *Places     // in that list; written by whoever has set isWoken
 
 	// What follows is guarded by member.mu.
 	place    int // in the list of all, -1 if it is gone
 	onOutage OnOutage
 	due      clock.Instant
+	isTaken  bool // from the list of those that are woken, and not looked at since
 	isGone   bool // it ends with its last call
 	lost     int  // claims without an answer in a row
 	err      error
@@ -115,9 +116,13 @@ func (p *Places) Release(now clock.Instant) {
 // Wake has the member look at the places soon: calls find none, or some are to be given back. It
 // locks nothing.
 func (p *Places) Wake(now clock.Instant) {
-	if p.isWoken.Load() || !p.isWoken.CompareAndSwap(false, true) {
-		return
+	if !p.isWoken.Load() && p.isWoken.CompareAndSwap(false, true) {
+		p.putIntoWoken(now)
 	}
+}
+
+// putIntoWoken is for whoever has set isWoken.
+func (p *Places) putIntoWoken(now clock.Instant) {
 	m := p.member
 	for {
 		p.nextWoken = m.wokenPlaces.Load()

@@ -29,7 +29,7 @@ const placesTick = 5 * time.Millisecond
 func (m *Member) takeWokenPlaces(now clock.Instant) {
 	for p := m.wokenPlaces.Swap(nil); p != nil; {
 		next := p.nextWoken
-		p.nextWoken = nil
+		p.nextWoken, p.isTaken = nil, true
 		p.due = min(p.due, max(now, p.looked.Add(placesTick)))
 		p = next
 	}
@@ -42,7 +42,10 @@ func (m *Member) lookAtPlaces(now clock.Instant) {
 		if p.due > now {
 			continue
 		}
-		p.isWoken.Store(false)
+		if p.isTaken { // else a call may be about to put it into the list
+			p.isTaken = false
+			p.isWoken.Store(false)
+		}
 		if !m.maySend(m.partitionOf(p.key)) {
 			p.due = now.Add(tick)
 			continue
@@ -186,10 +189,11 @@ func (m *Member) beginPlacesOutages(now clock.Instant, sure bool) {
 	}
 }
 
-// retryPlaces has all places claimed at once: the backend answers again.
+// retryPlaces has all places claimed at once: the backend answers again. Those for which it did not count are
+// claimed at a time of their own, unless their last claim was lost with the backend.
 func (m *Member) retryPlaces(now clock.Instant) {
 	for _, p := range m.places {
-		if p.err == nil {
+		if p.err == nil || p.retryAt == 0 {
 			p.locked(now, func(places.Use) { p.holder.Retry() })
 			p.due = now
 		}
@@ -217,11 +221,9 @@ func (m *Member) leavePlaces(now clock.Instant, last *Batch) {
 // startPlaces has all places claimed when the member runs again.
 func (m *Member) startPlaces(now clock.Instant) {
 	for _, p := range m.places {
-		p.due = now
-		if p.err == nil {
-			p.locked(now, func(places.Use) { p.holder.Retry() })
-		}
+		p.due = now // of all: those that are retried later, too
 	}
+	m.retryPlaces(now)
 	m.retryValues(now)
 }
 

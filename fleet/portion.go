@@ -15,6 +15,7 @@ type portion struct {
 	own, fleet             float64       // tokens of the present period, as of the last answer
 	ownBefore, fleetBefore float64       // of periods before it, which fade
 	since                  clock.Instant // when the present period began, 0 if there was no answer
+	isSliding              bool          // a period lasts from answer to answer, and those before it count by time
 
 	used, left float64       // of a window, what this instance had used and the fleet had left at the last answer
 	leftAt     clock.Instant // when the part of it had begun
@@ -24,9 +25,32 @@ type portion struct {
 const portionMemory = 5 * time.Second
 
 // window takes an answer about a window, of which so many tokens are used, and some of them were
-// granted with the answer. Half of those count: there is no answer just before an instance is
-// granted some, and each is the more just after.
-func (p *portion) window(log *passLog, terms *Terms, own, fleet, granted int64) {
+// granted with the answer.
+func (p *portion) window(now clock.Instant, log *passLog, terms *Terms, own, fleet, granted int64) {
+	fleet = max(own, fleet)
+	if len(log.counts) > 1 {
+		p.sliding(now, float64(own), float64(fleet), float64(granted))
+	} else {
+		p.fixed(log, terms, float64(own), float64(fleet), float64(granted))
+	}
+	p.used, p.left, p.leftAt = float64(own), max(0, terms.Limit-float64(fleet)), log.begin
+}
+
+// sliding takes an answer about a window that slides. Answers come more often while tokens are granted:
+// what is used counts for as long as it was so.
+func (p *portion) sliding(now clock.Instant, own, fleet, granted float64) {
+	if p.since != 0 {
+		lasted := now.Sub(p.since)
+		kept, seconds := math.Exp(-lasted.Seconds()/portionMemory.Seconds()), lasted.Seconds()
+		p.ownBefore = p.ownBefore*kept + (p.own+own-granted)/2*seconds
+		p.fleetBefore = p.fleetBefore*kept + (p.fleet+fleet-granted)/2*seconds
+	}
+	p.since, p.own, p.fleet, p.isSliding = now, own, fleet, true
+}
+
+// fixed takes an answer about a window that ends with all that is in it. Half of what was granted counts:
+// there is no answer just before an instance is granted some, and each is the more just after.
+func (p *portion) fixed(log *passLog, terms *Terms, own, fleet, granted float64) {
 	length := terms.Window
 	if p.since == 0 {
 		p.since = log.begin
@@ -35,9 +59,7 @@ func (p *portion) window(log *passLog, terms *Terms, own, fleet, granted int64) 
 		p.fade(lasted)
 		p.since = log.begin
 	}
-	fleet = max(own, fleet)
-	p.used, p.left, p.leftAt = float64(own), max(0, terms.Limit-float64(fleet)), log.begin
-	p.own, p.fleet = p.used-float64(granted)/2, float64(fleet)-float64(granted)/2
+	p.own, p.fleet = own-granted/2, fleet-granted/2
 }
 
 // present is what this instance has used of the present window and what the fleet has left, by the
@@ -60,6 +82,9 @@ func (p *portion) fade(lasted time.Duration) {
 
 // fraction is the part of this instance, from 0 to 1. It is not known before anything was used.
 func (p *portion) fraction() (fraction float64, isKnown bool) {
+	if p.isSliding && p.fleetBefore > 0 {
+		return p.ownBefore / p.fleetBefore, true
+	}
 	if fleet := p.fleet + p.fleetBefore; fleet > 0 {
 		return (p.own + p.ownBefore) / fleet, true
 	}

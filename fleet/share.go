@@ -20,8 +20,11 @@ import (
 // window while parts move, but for what instances passed that have left more than 10 s ago.
 // [Terms.Burst] takes the place of a window in limits that have one and no [Terms.Buckets].
 //
-// An instance that joins has a hundredth of an even part on top until the others have made
-// room, for two seconds, or as long as the window is, up to 10 s. One that cannot reach the
+// An instance to which a limit is new has what is free of it at once, up to an even part, if it
+// has known all instances for some time, and none has left meanwhile. That time is a window,
+// but 1.5 s at least and 10 s at most. If an instance has given up the limit within that time,
+// and is still there, what it has passed counts as free. Any other instance that joins has a
+// hundredth of an even part on top until the others have made room. One that cannot reach the
 // backend goes on as [OnOutage] says: with OutageLast, it keeps its part, which the others
 // take over after [AnnounceLife]. If it has never reached the backend, it has an even part if
 // [Config.Instances] says of how many, else a hundredth of the limit, unless OutageOpen or
@@ -53,7 +56,8 @@ type Share struct {
 	others     map[string]*other // the other ones, by ID
 	answered   bool              // the announcement that was sent last
 	answeredAt clock.Instant     // of the last answer
-	settledAt  clock.Instant     // before which nothing is raised, see settleTime
+	settledAt  clock.Instant     // before which nothing is raised above even, see settleTime
+	expected   int               // instances known when the limit began here, 0 if not all were; see even
 	doubtUntil clock.Instant     // before which nothing is raised above doubtful
 	doubtful   float64
 	outage     bool

@@ -23,6 +23,25 @@ func (s *Share) use(now clock.Instant) Use {
 	return Use{Key: s.terms.Key, Demand: s.demand.asked, Passed: s.demand.passed, Reserved: s.reserved}
 }
 
+// begin has the first announcement reserve an even part, if all instances have been known for long enough.
+func (s *Share) begin(now, knownSince clock.Instant, instances int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if now.Sub(knownSince) >= s.settleTime() {
+		s.expected = instances
+		s.wanted = s.even()
+	}
+}
+
+// even is what the instance may raise its part to before settledAt: an even part if the limit began when all
+// instances were known, of which none has left since then.
+func (s *Share) even() float64 {
+	if s.expected == 0 {
+		return 0
+	}
+	return 1 / float64(s.expected)
+}
+
 // reserve returns what is to be reserved. What has passed without having been reserved, as in
 // an outage, takes nothing from the others.
 func (s *Share) reserve() float64 {
@@ -57,7 +76,8 @@ func (s *Share) divide(now clock.Instant, self string, fleet Fleet) (again time.
 	s.measure(now)
 	// The others may have taken over what an instance has that was silent for long.
 	silent := now.Sub(s.answeredAt)
-	joins := fleet.IsNew || s.count == 0 || silent >= AnnounceLife-AnnounceInterval
+	isKnown := s.count > 0
+	joins := fleet.IsNew || !isKnown || silent >= AnnounceLife-AnnounceInterval
 	own, demands, announced := s.look(now, self, fleet)
 	s.answered, s.answeredAt, s.outage, s.err = true, now, false, nil
 	if !announced {
@@ -69,12 +89,15 @@ func (s *Share) divide(now clock.Instant, self string, fleet Fleet) (again time.
 	if joins {
 		s.granted = min(s.granted, free)
 	}
+	if fleet.IsNew || isKnown && silent >= announceTime || fleet.Count < s.expected {
+		s.expected = 0
+	}
 	if joins || silent >= announceTime {
 		s.settledAt = now.Add(s.settleTime())
 	}
 	s.wanted = s.part(demands, own.Demand)
 	if now < s.settledAt {
-		s.wanted = min(s.wanted, s.granted) // not all may be known
+		s.wanted = min(s.wanted, max(s.granted, s.even())) // not all may be known
 	}
 	switch {
 	case s.wanted < s.granted*(1-tolerance):

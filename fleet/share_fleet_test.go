@@ -17,14 +17,15 @@ const step = time.Millisecond
 
 // simulation is a fleet on a clock of its own, whose instances share one limit by demand.
 type simulation struct {
-	random    *rand.Rand
-	terms     Terms
-	now       clock.Instant
-	instances []*simulated
-	known     map[string]*entry // what the backend knows
-	flights   []flight
-	network   network
-	restarts  int // of the backend
+	random     *rand.Rand
+	terms      Terms
+	now        clock.Instant
+	instances  []*simulated
+	known      map[string]*entry // what the backend knows
+	flights    []flight
+	network    network
+	restarts   int           // of the backend
+	knownSince clock.Instant // when the backend lost something, or an instance left
 
 	calls, passed int64
 	recent        []int64 // tokens passed, by step
@@ -91,15 +92,26 @@ func (f *simulation) join(perSecond float64) *simulated {
 	return i
 }
 
+// begin has an instance that has been in the fleet for a while begin with the limit.
+func (f *simulation) begins(perSecond float64) *simulated {
+	i := f.join(perSecond)
+	f.known[i.id] = &entry{instance: Instance{ID: i.id}, ends: f.now.Add(AnnounceLife)}
+	i.begin(f.now, f.knownSince, len(f.known))
+	i.announcesAt = f.now
+	return i
+}
+
 func (f *simulation) leave(i *simulated) {
 	i.gone = true
 	delete(f.known, i.id)
+	f.knownSince = f.now
 }
 
 // restart restarts the backend without its data. What is under way to it is lost too.
 func (f *simulation) restart() {
 	clear(f.known)
 	f.restarts++
+	f.knownSince = f.now
 }
 
 // run runs the fleet, and returns which fraction of the limit passed.

@@ -3,6 +3,7 @@ package fleet
 import (
 	"fmt"
 	"log/slog"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -79,15 +80,18 @@ func TestFleetNeverPassesMoreThanTheLimitWhileDemandMoves(t *testing.T) {
 		}
 		for range rapid.IntRange(1, 10).Draw(t, "steps") {
 			i := rapid.SampledFrom(f.instances).Draw(t, "instance")
-			switch rapid.IntRange(0, 8).Draw(t, "step") {
+			switch rapid.IntRange(0, 9).Draw(t, "step") {
 			case 0:
 				f.join(demand.Draw(t, "demand") * f.terms.PerSecond())
 			case 1:
 				f.leave(i)
 			case 2:
 				f.network.down = !f.network.down
+				f.knownSince = f.now.Add(AnnounceLife)
 			case 3:
 				f.restart()
+			case 4:
+				f.begins(demand.Draw(t, "demand") * f.terms.PerSecond())
 			default:
 				i.perSecond = demand.Draw(t, "demand") * f.terms.PerSecond()
 			}
@@ -120,6 +124,64 @@ func TestInstanceThatJoinsGetsItsPart(t *testing.T) {
 	assert.InDelta(t, 200, joined.Limit(), 5)
 	_, aligned := f.worst()
 	assert.LessOrEqual(t, aligned, 1.02)
+}
+
+func TestLimitThatIsNewToAFleetIsDividedAtOnce(t *testing.T) {
+	t.Parallel()
+	f := simulate(perSecond(1000), 1)
+	f.now = at(2)
+	for range 4 {
+		f.known[strconv.Itoa(len(f.known))] = &entry{ends: f.now.Add(AnnounceLife)} // it has announced other limits
+	}
+	for range 4 {
+		f.begins(500)
+	}
+	f.run(20 * time.Millisecond)
+	for _, i := range f.instances {
+		assert.InDelta(t, 250, i.Limit(), 1e-6)
+	}
+	assert.InDelta(t, 1, f.run(3*time.Second), .02)
+	joined := f.begins(500)
+	f.run(20 * time.Millisecond)
+	assert.InDelta(t, 2, joined.Limit(), .1, "as the others have all of it")
+	_, aligned := f.worst()
+	assert.LessOrEqual(t, aligned, 1.006)
+}
+
+// A fleet of which an instance does not know everybody has not all of a limit free that it sees to be so.
+func TestLimitIsNotDividedAtOnceWhenTheBackendHasLostWhatItKnew(t *testing.T) {
+	t.Parallel()
+	f := simulate(perSecond(1000), 1)
+	f.joinSkewed(4, 2, .25)
+	begins := f.begins(500)
+	f.restart() // it is the first to be announced after that
+	f.run(30 * time.Millisecond)
+	assert.LessOrEqual(t, begins.Limit(), 10.0)
+	f.run(5 * time.Second)
+	assert.InDelta(t, 200, begins.Limit(), 5)
+	_, aligned := f.worst()
+	assert.LessOrEqual(t, aligned, 1.02)
+}
+
+// What has passed in the window by way of an instance that has left is not free yet.
+func TestLimitIsNotDividedAtOnceWhenAnInstanceHasJustLeft(t *testing.T) {
+	t.Parallel()
+	f := simulate(perSecond(1000), 1)
+	f.joinSkewed(1, 2, 1)
+	f.known["idle"] = &entry{ends: f.now.Add(AnnounceLife)}
+	f.knownSince = 0
+	begins := f.begins(2000)
+	f.leave(f.instances[0])
+	f.run(500 * time.Millisecond)
+	later := f.begins(0)
+	f.run(500 * time.Millisecond)
+	assert.LessOrEqual(t, begins.Limit(), 10.0)
+	assert.LessOrEqual(t, later.Limit(), 10.0)
+	f.leave(later)
+	_, aligned := f.worst()
+	assert.LessOrEqual(t, aligned, 1.02)
+	f.run(3 * time.Second)
+	assert.InDelta(t, 1000, begins.Limit(), 1e-6)
 }
 
 func TestOthersTakeOverWhatAnInstanceLeaves(t *testing.T) {

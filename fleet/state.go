@@ -123,7 +123,7 @@ func (b *Budget) measurePortion(now clock.Instant, reply *Reply) {
 		granted = reply.Granted
 	}
 	used := b.passes.sum() + b.held.tokens() - b.owed - b.owedSent
-	b.portion.window(&b.passes, &b.terms, used, w.present(), granted)
+	b.portion.window(now, &b.passes, &b.terms, used, w.present(), granted)
 }
 
 // learn takes the state that a reply tells, and whether the store has lost what it knew.

@@ -38,19 +38,11 @@ type ValuePlaces struct {
 	free     []int       // slots
 	shards   [valueShards]valueShard
 
-	asking    []*valuePlaces // have calls that wait for an answer, or something that is to be told at once
-	returning []*valuePlaces // have places to return
-	returnAt  clock.Instant
-	hasSent   bool           // something, in this step
-	doubted   []*valuePlaces // of which a request has no answer, in the order of doubtUntil
-	usedUp    []*valuePlaces // in the order of keptUntil
+	doubted []*valuePlaces // of which a request has no answer, in the order of doubtUntil
+	usedUp  []*valuePlaces // in the order of keptUntil
 
 	inUse, waiting int64
-	lost           int   // claims without an answer in a row
-	err            error // what the store says to requests
-	retryAt        clock.Instant
-	since          clock.Instant // of err
-	withoutPlace   uint64        // calls of cells
+	withoutPlace   uint64 // calls of cells
 }
 
 // Values are spread over shards, so that a cluster has them on several nodes. An instance says of each
@@ -58,6 +50,13 @@ type ValuePlaces struct {
 const (
 	valueShards  = 16
 	returnsAfter = 5 * tick / 10
+)
+
+// How many calls wait for answers at most, and how many while the store does not answer in time: all others
+// are decided on at once. So calls do not pile up, whatever the rate at which they come.
+const (
+	maxWaiting     = 1000
+	maxWaitingLate = 250
 )
 
 type valueShard struct {
@@ -69,6 +68,16 @@ type valueShard struct {
 	beats  bool          // that is being said
 	born   int64
 	number int64
+
+	asking    []*valuePlaces // have calls that wait for an answer, or something that is to be told at once
+	returning []*valuePlaces // have places to return
+	returnAt  clock.Instant
+	queued    int   // calls that wait for an answer of which no request is under way
+	hasSent   bool  // something, in this step
+	lost      int   // claims without an answer in a row
+	err       error // what the store says to requests
+	retryAt   clock.Instant
+	since     clock.Instant // of err
 }
 
 // valuePlaces is what the instance has of one value.
@@ -125,20 +134,22 @@ type PlaceWait struct {
 // own. Terms has the key and the limit that is shown. Release ends it.
 func (m *Member) ValuePlaces(terms Terms, most int, onOutage OnOutage, now clock.Instant) *ValuePlaces {
 	p := &ValuePlaces{
-		member: m, key: terms.Key, most: most, onOutage: onOutage, returnAt: never,
+		member: m, key: terms.Key, most: most, onOutage: onOutage,
 		values: map[ValueID]*valuePlaces{}, group: m.Group(terms, ModeAsk, onOutage, now),
 	}
 	for i := range p.shards {
-		p.shards[i] = valueShard{key: terms.Key + "/" + hex.EncodeToString([]byte{byte(i)})[1:], beatAt: never}
+		p.shards[i] = valueShard{key: terms.Key + "/" + hex.EncodeToString([]byte{byte(i)})[1:], beatAt: never, returnAt: never}
 	}
 	m.mu.Lock()
 	defer m.unlock(now)
 	p.group.byValue = p
 	p.place = len(m.values)
 	m.values = append(m.values, p)
-	if !m.canCount() {
-		p.refusedBy(now, errNoCount)
-		p.retryAt = never
+	for i := range p.shards {
+		if !m.canCount() {
+			p.refusedBy(now, &p.shards[i], errNoCount)
+			p.shards[i].retryAt = never
+		}
 	}
 	return p
 }
@@ -164,8 +175,10 @@ func (p *ValuePlaces) Release(now clock.Instant) {
 	for _, v := range p.values {
 		p.release(v)
 	}
-	if p.err != nil {
-		m.noteAccepted()
+	for i := range p.shards {
+		if p.shards[i].err != nil {
+			m.noteAccepted()
+		}
 	}
 	removeFrom[placesByValue](&m.values, p)
 	m.restIfUnused()
@@ -180,18 +193,17 @@ func (p *ValuePlaces) Take(now clock.Instant, c *ValueCall) (ticket uint64, stat
 	if p.place < 0 {
 		return 0, WaitReleased
 	}
-	v := p.values[p.idOf(c)]
-	if p.decidesAlone(now) {
-		if v == nil {
-			v = p.enter(now, c)
-		}
-		v.limit = c.Limit
-		return p.decide(now, v)
-	}
-	if v != nil && len(v.waiting) == 0 && v.mayUseHeld(now, c.Limit) {
+	id := p.idOf(c)
+	v, s := p.values[id], p.shardOf(id)
+	switch {
+	case v != nil && len(v.waiting) == 0 && v.mayUseHeld(now, c.Limit) && !p.decidesAlone(now, s):
 		return p.pass(v), WaitAllowed
+	case p.mayWait(now, s):
+		return 0, WaitPending
 	}
-	return 0, WaitPending
+	v = p.enter(now, c)
+	v.limit = c.Limit
+	return p.decide(now, v)
 }
 
 // Ask asks the fleet for a place. wake is called once, when Poll can tell the answer; perhaps at
@@ -210,11 +222,12 @@ func (p *ValuePlaces) Ask(now clock.Instant, c *ValueCall, wake func()) *PlaceWa
 	}
 	v := p.enter(now, c)
 	v.limit, w.value = c.Limit, v
-	if p.decidesAlone(now) {
+	if !p.mayWait(now, v.shard) {
 		w.ticket, w.state = p.decide(now, v)
 		return w
 	}
 	v.waiting = append(v.waiting, w)
+	v.shard.queued++
 	p.waiting++
 	p.serve(now, v)
 	p.tellSoon(v)
@@ -244,6 +257,7 @@ func (w *PlaceWait) Leave(now clock.Instant) {
 	case WaitPending:
 		if i := slices.Index(w.value.waiting, w); i >= 0 { // else it is in a claim under way
 			w.value.waiting = slices.Delete(w.value.waiting, i, i+1)
+			w.value.shard.queued--
 			p.waiting--
 			p.forget(now, w.value)
 		}
@@ -301,11 +315,13 @@ func (p *ValuePlaces) idOf(c *ValueCall) ValueID {
 	return c.ID
 }
 
+func (p *ValuePlaces) shardOf(id ValueID) *valueShard { return &p.shards[id[0]%valueShards] }
+
 func (p *ValuePlaces) enter(now clock.Instant, c *ValueCall) *valuePlaces {
 	id := p.idOf(c)
 	v := p.values[id]
 	if v == nil {
-		v = &valuePlaces{id: id, name: hex.EncodeToString(id[:]), shard: &p.shards[id[0]%valueShards]}
+		v = &valuePlaces{id: id, name: hex.EncodeToString(id[:]), shard: p.shardOf(id)}
 		p.values[id] = v
 		v.shard.values++
 		v.shard.beatAt = min(v.shard.beatAt, max(now, v.shard.end.Add(valueBeat-p.life())))
@@ -318,7 +334,7 @@ func (p *ValuePlaces) forget(now clock.Instant, v *valuePlaces) {
 	if v.inUse > 0 || v.told > 0 || len(v.waiting) > 0 || v.request != nil || v.doubtUntil > 0 || p.values[v.id] != v {
 		return
 	}
-	if v.isUsedUp && (p.member.connection.out || p.err != nil || v.keptUntil > 0) {
+	if v.isUsedUp && (p.member.connection.out || v.shard.err != nil || v.keptUntil > 0) {
 		return // in an outage others go on with its places
 	}
 	delete(p.values, v.id)
@@ -380,6 +396,7 @@ func (p *ValuePlaces) serve(now clock.Instant, v *valuePlaces) {
 	for len(v.waiting) > 0 && v.mayUseHeld(now, v.limit) {
 		w := v.waiting[0]
 		v.waiting = v.waiting[1:]
+		v.shard.queued--
 		p.waiting--
 		if w.left {
 			continue
@@ -407,13 +424,23 @@ func (p *ValuePlaces) release(v *valuePlaces) {
 	v.request, v.waiting = nil, nil
 }
 
+// mayWait says whether a call may wait for an answer.
+func (p *ValuePlaces) mayWait(now clock.Instant, s *valueShard) bool {
+	if p.member.connection.out || s.err != nil {
+		return p.waiting < maxWaitingLate && !p.decidesAlone(now, s)
+	}
+	return p.waiting < maxWaiting && p.member.running
+}
+
 // decidesAlone says whether calls are decided on without the backend.
-func (p *ValuePlaces) decidesAlone(now clock.Instant) bool { return now >= p.aloneFrom(now) }
+func (p *ValuePlaces) decidesAlone(now clock.Instant, s *valueShard) bool {
+	return now >= p.aloneFrom(now, s)
+}
 
 // aloneFrom is from when on calls are decided on without the backend: when the store does not count any
 // more what it was told before the outage, and others may have that. Until then an answer may be late, and
 // calls wait for it.
-func (p *ValuePlaces) aloneFrom(now clock.Instant) clock.Instant {
+func (p *ValuePlaces) aloneFrom(now clock.Instant, s *valueShard) clock.Instant {
 	m := p.member
 	from := never
 	switch {
@@ -421,8 +448,8 @@ func (p *ValuePlaces) aloneFrom(now clock.Instant) clock.Instant {
 		return now
 	case m.connection.out:
 		from = m.connection.since
-	case p.err != nil && now < p.retryAt:
-		from = p.since
+	case s.err != nil && now < s.retryAt:
+		from = s.since
 	default:
 		return never
 	}
@@ -432,10 +459,12 @@ func (p *ValuePlaces) aloneFrom(now clock.Instant) clock.Instant {
 	return from
 }
 
-// decide decides on a call without the backend.
+// decide decides on a call without the backend, which is told of it.
 func (p *ValuePlaces) decide(now clock.Instant, v *valuePlaces) (ticket uint64, state WaitState) {
 	if v.inUse < p.allowedOf(v) {
-		return p.pass(v), WaitAllowed
+		ticket = p.pass(v)
+		p.returnSoon(now, v)
+		return ticket, WaitAllowed
 	}
 	p.forget(now, v)
 	return 0, WaitDenied

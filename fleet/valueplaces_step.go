@@ -21,18 +21,20 @@ func (p *ValuePlaces) life() time.Duration { return places.LifeOf(p.member.confi
 func (p *ValuePlaces) tellSoon(v *valuePlaces) {
 	if !v.isAsking && v.request == nil {
 		v.isAsking = true
-		p.asking = append(p.asking, v)
+		v.shard.asking = append(v.shard.asking, v)
 	}
 }
 
-// returnSoon has free places of a value returned, unless calls use them before.
+// returnSoon has free places of a value returned, unless calls use them before, or the store told of calls
+// that have passed without it.
 func (p *ValuePlaces) returnSoon(now clock.Instant, v *valuePlaces) {
 	if v.isReturning || v.isAsking || v.request != nil {
 		return
 	}
 	v.isReturning = true
-	p.returning = append(p.returning, v)
-	p.returnAt = min(p.returnAt, now.Add(returnsAfter))
+	s := v.shard
+	s.returning = append(s.returning, v)
+	s.returnAt = min(s.returnAt, now.Add(returnsAfter))
 }
 
 // placesByValue is a [ValuePlaces] as its member knows it. The mutex of the member is held.
@@ -70,31 +72,39 @@ func (m *Member) lookAtValues(now clock.Instant) {
 
 func (p *ValuePlaces) lookAt(now clock.Instant) {
 	p.decideWaiting(now)
-	if p.member.connection.out || p.err != nil && now < p.retryAt {
+	if p.member.connection.out {
 		return
 	}
 	p.settleDoubts(now)
 	p.forgetUsedUp(now)
-	p.hasSent = false
-	p.tellNext(now, &p.asking)
-	if now >= p.returnAt {
-		p.tellNext(now, &p.returning)
+	for i := range p.shards {
+		if s := &p.shards[i]; s.err == nil || now >= s.retryAt {
+			p.lookAtShard(now, s)
+		}
 	}
-	if len(p.returning) == 0 {
-		p.returnAt = never
+}
+
+func (p *ValuePlaces) lookAtShard(now clock.Instant, s *valueShard) {
+	s.hasSent = false
+	p.tellNext(now, s, &s.asking)
+	if now >= s.returnAt {
+		p.tellNext(now, s, &s.returning)
 	}
-	p.beat(now)
-	if p.err != nil && p.hasSent {
-		p.retryAt = now.Add(p.member.jitter(maxProbeWait))
+	if len(s.returning) == 0 {
+		s.returnAt = never
+	}
+	p.beat(now, s)
+	if s.err != nil && s.hasSent {
+		s.retryAt = now.Add(p.member.jitter(maxProbeWait))
 	}
 }
 
 // tellNext tells the store of the values in a list, as far as requests can be sent.
-func (p *ValuePlaces) tellNext(now clock.Instant, list *[]*valuePlaces) {
-	for len(*list) > 0 && p.maySend((*list)[0].shard) {
+func (p *ValuePlaces) tellNext(now clock.Instant, s *valueShard, list *[]*valuePlaces) {
+	for len(*list) > 0 && p.maySend(s) {
 		v := (*list)[0]
 		(*list)[0] = nil
-		if *list = (*list)[1:]; list == &p.asking {
+		if *list = (*list)[1:]; list == &s.asking {
 			v.isAsking = false
 		} else {
 			v.isReturning = false
@@ -132,15 +142,22 @@ func (p *ValuePlaces) forgetUsedUp(now clock.Instant) {
 
 // decideWaiting decides on the calls that wait, if that is to be done without the backend.
 func (p *ValuePlaces) decideWaiting(now clock.Instant) {
-	if p.waiting > 0 && p.decidesAlone(now) {
+	for i := range p.shards {
+		s := &p.shards[i]
+		if s.queued == 0 || !p.decidesAlone(now, s) {
+			continue
+		}
 		for _, v := range p.values {
-			p.decideAll(v)
+			if v.shard == s {
+				p.decideAll(v)
+			}
 		}
 	}
 }
 
 // decideAll decides on the calls that wait without the backend.
 func (p *ValuePlaces) decideAll(v *valuePlaces) {
+	v.shard.queued -= len(v.waiting)
 	for _, w := range v.waiting {
 		p.waiting--
 		if w.left {
@@ -164,17 +181,16 @@ func (p *ValuePlaces) tell(now clock.Instant, v *valuePlaces) {
 	c := &valueClaim{places: p, value: v, shard: v.shard, sent: now, inUse: v.inUse, calls: v.waiting}
 	claim := p.claim(now, v.shard, v.inUse)
 	claim.Value, claim.Limit, claim.Want = v.name, v.limit, int64(len(c.calls))
+	v.shard.queued -= len(c.calls)
 	v.request, v.waiting, v.held, v.tellAgain = c, nil, v.inUse, false
 	p.send(now, claim, c)
 }
 
-// beat says that the instance lives, in the shards of which it has something.
-func (p *ValuePlaces) beat(now clock.Instant) {
-	for i := range p.shards {
-		if s := &p.shards[i]; s.values > 0 && s.beatAt <= now && !s.beats && p.maySend(s) {
-			s.beats = true
-			p.send(now, p.claim(now, s, s.inUse), &valueClaim{places: p, shard: s, sent: now})
-		}
+// beat says that the instance lives, if it has something of the shard.
+func (p *ValuePlaces) beat(now clock.Instant, s *valueShard) {
+	if s.values > 0 && s.beatAt <= now && !s.beats && p.maySend(s) {
+		s.beats = true
+		p.send(now, p.claim(now, s, s.inUse), &valueClaim{places: p, shard: s, sent: now})
 	}
 }
 
@@ -192,13 +208,13 @@ func (m *Member) nextSequence(now clock.Instant) int64 {
 }
 
 func (p *ValuePlaces) send(now clock.Instant, claim *places.ValueClaim, c *valueClaim) {
-	p.hasSent = true
+	c.shard.hasSent = true
 	p.member.request(now, Request{Operation: ClaimValuePlaces, Terms: Terms{Key: c.shard.key}, Value: claim}, c, true)
 }
 
 // answered implements requester.
 func (c *valueClaim) answered(now clock.Instant, reply *Reply) {
-	p := c.places
+	p, s := c.places, c.shard
 	if reply.Err == nil && reply.Value.Late {
 		reply = &Reply{Err: errSequence}
 	}
@@ -206,18 +222,18 @@ func (c *valueClaim) answered(now clock.Instant, reply *Reply) {
 	case p.place < 0 || c.failed: // what a late answer granted is told anew
 		return
 	case reply.Err != nil:
-		p.refusedBy(now, reply.Err)
+		p.refusedBy(now, s, reply.Err)
 		c.unanswered(now, reply.Err)
 		return
 	}
-	p.lost = 0
-	if p.err != nil {
-		p.err, p.since, p.retryAt = nil, 0, 0
+	s.lost = 0
+	if s.err != nil {
+		s.err, s.since, s.retryAt = nil, 0, 0
 		p.member.noteAccepted()
 		p.group.accepted()
-		p.tellAll(now, nil)
+		p.tellAll(now, s)
 	}
-	g, s := &reply.Value, c.shard
+	g := &reply.Value
 	isEmptied := s.born != 0 && g.Born != s.born
 	// An answer that says that the instance is new may be lost, and the next one does not say it again. But
 	// the store forgets an instance only after its lease has ended here, or with the whole register.
@@ -251,6 +267,7 @@ func (c *valueClaim) askAgain() {
 	v := c.value
 	v.request, v.tellAgain = nil, true
 	v.waiting = append(c.calls, v.waiting...)
+	v.shard.queued += len(c.calls)
 	c.places.tellSoon(v)
 }
 
@@ -281,7 +298,7 @@ func (c *valueClaim) granted(now clock.Instant, count int64) {
 	switch {
 	case len(v.waiting) > 0 || v.tellAgain:
 		p.tellSoon(v)
-	case v.inUse < v.told:
+	case v.inUse != v.told:
 		p.returnSoon(now, v)
 	default:
 		p.forget(now, v)
@@ -291,20 +308,20 @@ func (c *valueClaim) granted(now clock.Instant, count int64) {
 // unanswered implements requester. What the store counts is not known: it is told anew, and once
 // more when the request cannot arrive any more.
 func (c *valueClaim) unanswered(now clock.Instant, err error) {
-	p, v := c.places, c.value
+	p, v, s := c.places, c.value, c.shard
 	if c.failed || p.place < 0 {
 		return
 	}
 	c.failed = true
-	if p.lost++; p.lost >= maxLost && !p.member.connection.isInDoubt() {
-		p.refusedBy(now, err)
+	if s.lost++; s.lost >= maxLost && !p.member.connection.isInDoubt() {
+		p.refusedBy(now, s, err)
 	}
 	if v == nil {
-		c.shard.beats = false
-		c.shard.beatAt = now.Add(tick)
+		s.beats = false
+		s.beatAt = now.Add(tick)
 		return
 	}
-	if c.askAgain(); p.decidesAlone(now) {
+	if c.askAgain(); p.decidesAlone(now, s) {
 		p.decideAll(v)
 	}
 	if v.doubtUntil == 0 {
@@ -313,23 +330,23 @@ func (c *valueClaim) unanswered(now clock.Instant, err error) {
 	}
 }
 
-// refusedBy has the limit go on without the store, which does not count for it.
-func (p *ValuePlaces) refusedBy(now clock.Instant, err error) {
-	if p.err == nil {
+// refusedBy has the values of a shard go on without the store, which does not count for them.
+func (p *ValuePlaces) refusedBy(now clock.Instant, s *valueShard, err error) {
+	if s.err == nil {
 		p.member.noteRefusal(p.key, err)
 		p.group.refused(err)
-		p.since = now
+		s.since = now
 	}
-	p.err = err
-	p.retryAt = now.Add(p.member.jitter(maxProbeWait))
+	s.err = err
+	s.retryAt = now.Add(p.member.jitter(maxProbeWait))
 	p.decideWaiting(now)
 }
 
-// tellAll has the store told of all values, or of those of a shard.
+// tellAll has the store told of all values of a shard.
 func (p *ValuePlaces) tellAll(now clock.Instant, of *valueShard) {
 	for _, v := range p.values {
 		switch {
-		case of != nil && v.shard != of:
+		case v.shard != of:
 		case v.inUse > 0 || v.told > 0 || v.doubtUntil > 0:
 			v.tellAgain = true
 			v.held = min(v.held, v.inUse) // others may have the free ones meanwhile
@@ -355,13 +372,15 @@ func (m *Member) retryValues(now clock.Instant) {
 }
 
 func (p *ValuePlaces) retry(now clock.Instant) {
-	if p.err == nil {
-		p.tellAll(now, nil)
-	}
 	for i := range p.shards {
-		if s := &p.shards[i]; s.values > 0 {
-			s.beatAt = now
+		s := &p.shards[i]
+		if s.values == 0 {
+			continue
 		}
+		if s.err == nil {
+			p.tellAll(now, s)
+		}
+		s.beatAt = now
 	}
 }
 
@@ -400,23 +419,17 @@ func (m *Member) valuesDue(now clock.Instant) clock.Instant {
 
 func (p *ValuePlaces) due(now clock.Instant) clock.Instant {
 	due := never
-	if alone := p.aloneFrom(now); p.waiting > 0 && now < alone {
-		due = alone
+	for i := range p.shards {
+		s := &p.shards[i]
+		if alone := p.aloneFrom(now, s); p.waiting > 0 && now < alone {
+			due = min(due, alone)
+		}
+		if !p.member.connection.out {
+			due = min(due, max(p.requestsDue(now, s), s.retryAt))
+		}
 	}
 	if p.member.connection.out {
 		return due
-	}
-	return min(due, max(p.requestsDue(now), p.retryAt))
-}
-
-// requestsDue is when something is to be sent.
-func (p *ValuePlaces) requestsDue(now clock.Instant) clock.Instant {
-	due := never
-	if len(p.asking) > 0 && p.maySend(p.asking[0].shard) {
-		due = now
-	}
-	if len(p.returning) > 0 && p.maySend(p.returning[0].shard) {
-		due = min(due, p.returnAt)
 	}
 	if len(p.doubted) > 0 {
 		due = min(due, p.doubted[0].doubtUntil)
@@ -424,10 +437,23 @@ func (p *ValuePlaces) requestsDue(now clock.Instant) clock.Instant {
 	if len(p.usedUp) > 0 {
 		due = min(due, p.usedUp[0].keptUntil)
 	}
-	for i := range p.shards {
-		if s := &p.shards[i]; s.values > 0 && !s.beats && p.maySend(s) {
-			due = min(due, s.beatAt)
-		}
+	return due
+}
+
+// requestsDue is when something is to be sent of a shard.
+func (p *ValuePlaces) requestsDue(now clock.Instant, s *valueShard) clock.Instant {
+	due := never
+	if s.values == 0 && len(s.asking) == 0 && len(s.returning) == 0 || !p.maySend(s) {
+		return due
+	}
+	if len(s.asking) > 0 {
+		due = now
+	}
+	if len(s.returning) > 0 {
+		due = min(due, s.returnAt)
+	}
+	if s.values > 0 && !s.beats {
+		due = min(due, s.beatAt)
 	}
 	return due
 }

@@ -123,6 +123,30 @@ func (w *fleetWorld) run(seconds int) {
 	}
 }
 
+// wait has the servers be there for so long before the first data plane.
+func (w *fleetWorld) wait(d time.Duration) {
+	time.Sleep(d)
+	now := w.servers[0].engine.Clock().Now()
+	for _, p := range w.planes {
+		p.next = p.next.Add(now.Sub(w.now))
+	}
+	w.now = now
+}
+
+// Servers that know each other divide a limit before they know its demand.
+func TestServersOfAFleetPassALimitThatIsNewFromTheFirstSecond(t *testing.T) {
+	eachEnvoy(t, func(t *testing.T, every time.Duration, newer bool) {
+		synctest.Test(t, func(t *testing.T) {
+			w := newFleetWorld(t, every, newer, 2*500_000)
+			w.wait(every + 2*time.Second)
+			w.run(2)
+			all, least, _ := w.parts(0, 500_000)
+			t.Logf("passed %.3f, %.3f at least", all, least)
+			assert.GreaterOrEqual(t, least, map[time.Duration]float64{time.Second: 0.85, 5 * time.Second: 0.55}[every])
+		})
+	})
+}
+
 // With lumps of 200 ms told to the fleet, servers move their parts all the time: 50 messages a second at a load of .9.
 func TestServersOfAFleetPassTheLimitWithFewMessages(t *testing.T) {
 	for _, load := range []float64{0.9, 2} {

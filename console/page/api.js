@@ -1,4 +1,5 @@
 // What the page asks of its handler, which is at the same path.
+import { setClock } from "./dom.js";
 
 export class Refused extends Error {
   constructor(status, text) {
@@ -16,6 +17,7 @@ export async function post(what, body, signal) {
 }
 
 async function read(response) {
+  setClock(Date.parse(response.headers.get("Date")));
   if (response.status === 204) return null;
   const content = await response.json().catch(() => ({}));
   if (!response.ok) throw new Refused(response.status, content.error ?? `the console answers ${response.status}`);

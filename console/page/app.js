@@ -10,14 +10,13 @@ import { history } from "./history.js";
 import { scopeText, switchText } from "./switch.js";
 
 const screens = { overview, resource, rules, quotas, fleet, instances, lists, history };
-const strip = document.getElementById("strip"), place = document.getElementById("screen");
+const strip = document.getElementById("strip"), said = document.getElementById("said"), place = document.getElementById("screen");
 let me, end = () => {}, paused = false, latest = null;
 
 // route opens the screen that the address names: "#/resource?name=…".
 function route() {
   const [path, query] = location.hash.replace(/^#\/?/, "").split("?");
   const screen = screens[path] ? path : "overview";
-  if (location.hash === "#main") return;
   end();
   paused = false;
   document.title = `${screen[0].toUpperCase()}${screen.slice(1)} · ${plain(me.app, 40)} · Penstock`;
@@ -41,8 +40,19 @@ function route() {
 }
 
 async function lost(refused) {
-  show(strip, h("span", null, h("span", { class: "dot bad" }), h("b", null, "No answer"), " from the console: trying again"));
+  tell(h("span", null, h("span", { class: "dot bad" }), h("b", null, "No answer"), " from the console: trying again"));
   if (refused) await signIn(await get("me").then(() => null, (err) => err));
+}
+
+// tell shows how all is, and announces it when it is not as it was. What changes by itself all the time is not announced.
+function tell(...items) {
+  show(strip, ...items);
+  const text = [...strip.children].filter((item) => !item.matches(".right")).map((item) => {
+    const copy = item.cloneNode(true);
+    copy.querySelectorAll("[data-until], .often").forEach((e) => e.remove());
+    return copy.textContent;
+  }).join(", ");
+  if (said.textContent !== text) said.textContent = text;
 }
 
 const dot = (kind, ...text) => h("span", null, h("span", { class: `dot ${kind}` }), text);
@@ -51,7 +61,7 @@ const dot = (kind, ...text) => h("span", null, h("span", { class: `dot ${kind}` 
 function showStrip(s, error) {
   if (!s) return;
   const open = s.states.filter((state) => state.state === "open").length;
-  show(strip,
+  tell(
     error && dot("bad", plain(error)),
     s.error && s.error !== error && dot("bad", plain(s.error, 200)),
     s.knownSince && dot("warn", "instances as of ", clock(s.knownSince)),
@@ -62,7 +72,7 @@ function showStrip(s, error) {
     s.rejected > 0 && dot("bad", h("b", null, count(s.rejected, "document")), " rejected"),
     s.heldBack > 0 && dot("warn", h("b", null, count(s.heldBack, "instance")), " holding a removal back"),
     open > 0 && dot("bad", h("b", null, count(open, "breaker")), " open"),
-    s.load && s.load.level !== "none" && dot(s.load.level === "light" ? "" : "warn", "load ", h("b", null, plain(s.load.level, 20)), `: ${number(100 * s.load.utilization)} % of the places taken`, s.instances > 1 && [" on ", name(s.load.instance, 40)]),
+    s.load && s.load.level !== "none" && dot(s.load.level === "light" ? "" : "warn", "load ", h("b", null, plain(s.load.level, 20)), h("span", { class: "often" }, `: ${number(100 * s.load.utilization)} % of the places taken`), s.instances > 1 && [" on ", name(s.load.instance, 40)]),
     s.forced.slice(0, 3).map((f) => dot("warn", scopeText(f), switchText({ ...f, state: `forced to ${f.state}` }, s.instances))),
     s.forced.length > 3 && dot("warn", h("b", null, `${s.forced.length - 3 + (s.moreForced ?? 0)} more`), " forced"),
     s.switches.slice(0, 3).map((w) => dot(w.state === "off" ? "bad" : "warn", scopeText(w), switchText(w, s.instances))),
@@ -86,7 +96,7 @@ async function signIn(failure) {
     event.preventDefault();
     await post("session", { token: field.value }).then(start, (err) => wrong.replaceChildren(h("p", { class: "err" }, err.message)));
   } }, h("h1", null, "Sign in"), h("label", null, "Token", field), wrong, h("div", { class: "buttons" }, h("button", { class: "go" }, "Sign in")));
-  show(strip, h("span", null, "It is not known who you are."));
+  tell(h("span", null, "It is not known who you are."));
   place.replaceChildren(form);
   field.focus();
 }
@@ -96,7 +106,7 @@ async function start() {
     me = await get("me");
   } catch (err) {
     if (err.status === 401) return signIn(err);
-    show(strip, dot("bad", err.message ?? "the console does not answer"));
+    tell(dot("bad", err.message ?? "the console does not answer"));
     return void setTimeout(start, 2000);
   }
   show(document.getElementById("app"), document.createTextNode(plain(me.app, 40)));
@@ -104,7 +114,14 @@ async function start() {
   route();
 }
 
-addEventListener("hashchange", () => me && route());
+// A screen that is opened by a link begins at its heading, also for those who do not see it.
+addEventListener("hashchange", () => {
+  if (!me || location.hash === "#main") return;
+  route();
+  const heading = place.querySelector("h1");
+  heading.tabIndex = -1;
+  heading.focus({ preventScroll: true });
+});
 setInterval(() => document.querySelectorAll("[data-until]").forEach((e) => { e.textContent = leftText(e.dataset.until); }), 1000);
 // The frame of the page is painted first, unless nobody sees it.
 document.hidden ? start() : requestAnimationFrame(() => setTimeout(start));

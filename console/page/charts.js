@@ -84,16 +84,17 @@ export function stacked(s, { width, height = 210, limit, events = [], label }) {
   const box = { width, height, most: axis.most };
   const refused = area(s.refused, { ...box, base: passed }, "refuse");
   const hatched = h("path", { d: refused.getAttribute("d"), fill: "url(#hatch)" });
-  return h("svg", { viewBox: `0 0 ${width} ${height + 20}`, height: height + 20, role: "img", "aria-label": label },
+  const now = (ys) => number(ys[ys.length - 1]);
+  return h("svg", { viewBox: `0 0 ${width} ${height + 20}`, height: height + 20, role: "img", "aria-label": `${label}: now ${now(passed)} passed and ${now(s.refused)} refused, ${number(Math.max(...all))} at the most` },
     hatching(), axes(width, height, axis), area(s.passed, box, "pass"), area(s.waited, { ...box, base: s.passed }, "wait"), refused, hatched,
     line(passed, box, "pass"), known.length ? line(limit.map((v) => (v === null ? null : Math.min(v, axis.most))), box, "limit") : null,
     pins(events, s.start, width, height));
 }
 
 // lines draws curves of one unit.
-export function lines(curves, { width, height = 90, unit, label }) {
+export function lines(curves, { width, height = 90, unit = number, label }) {
   const axis = scale(Math.max(1e-6, ...curves.flatMap((c) => c.ys.filter((v) => v !== null))));
-  return h("svg", { viewBox: `0 0 ${width} ${height + 20}`, height: height + 20, role: "img", "aria-label": label },
+  return h("svg", { viewBox: `0 0 ${width} ${height + 20}`, height: height + 20, role: "img", "aria-label": `${label}: now ${curves.map((c) => unit(c.ys[c.ys.length - 1] ?? 0)).join(", ")}` },
     axes(width, height, axis, unit), curves.map((c) => line(c.ys, { width, height, most: axis.most }, c.kind)));
 }
 

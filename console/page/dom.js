@@ -51,9 +51,23 @@ function morphChildren(parent, wanted) {
   }
 }
 
-// show brings the children of an element to a new state.
+// show brings the children of an element to a new state. What is moved keeps the focus.
 export function show(parent, ...children) {
+  const focused = document.activeElement;
   morphChildren(parent, children.flat(Infinity).filter(Boolean));
+  if (focused !== document.activeElement && parent.contains(focused)) focused.focus({ preventScroll: true });
+}
+
+// during waits for work that a button began, which cannot begin it again meanwhile and keeps the focus.
+export async function during(button, work) {
+  const focused = document.activeElement === button;
+  button.disabled = true;
+  try {
+    return await work;
+  } finally {
+    button.disabled = false;
+    if (focused && document.activeElement === document.body) button.focus();
+  }
 }
 
 const longest = 160;
@@ -84,6 +98,9 @@ export const card = (title, ...children) => h("section", { class: "card" }, titl
 // none says that there is nothing, in place of an empty table.
 export const none = (text) => h("p", { class: "none" }, text);
 
+// scroller shows a part of what it has, and the rest to those who scroll, also by the keyboard.
+export const scroller = (label, ...children) => h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": label }, children);
+
 export function table(head, rows) {
   return h("table", null,
     h("thead", null, h("tr", null, head.map((c) => (c instanceof Node ? c : c ? h("th", { scope: "col" }, c) : h("td"))))), h("tbody", null, rows));
@@ -103,11 +120,19 @@ export function duration(seconds) {
   return seconds < 172800 ? `${number(Math.floor(seconds / 3600))} h` : `${number(Math.floor(seconds / 86400))} d`;
 }
 
+// now is the instant by the clock of the console, which that of the browser may differ from.
+let behind = 0;
+const now = () => Date.now() + behind;
+export function setClock(at) {
+  const off = at - Date.now();
+  behind = Math.abs(off) > 2000 ? off : 0; // it is told in whole seconds
+}
+
 // left shows how long it takes until an instant. The frame of the page keeps it current.
 export const left = (until) => h("span", { class: "n", "data-until": until }, leftText(until));
 
 export function leftText(until) {
-  const seconds = Math.round((new Date(until) - Date.now()) / 1000);
+  const seconds = Math.round((new Date(until) - now()) / 1000);
   return seconds > 0 ? `${duration(seconds)} left` : "over";
 }
 
@@ -116,8 +141,8 @@ export const count = (n, one, many = one + "s") => `${number(n)} ${n === 1 ? one
 // clock shows when something happened or will: today by its time, else by its date, too. What is to come is rounded: the
 // end of a month is computed a moment before midnight.
 export function clock(text) {
-  const exact = Date.parse(text), at = new Date(exact > Date.now() ? Math.round(exact / 1000) * 1000 : exact);
-  const today = at.toDateString() === new Date().toDateString(), two = (n) => String(n).padStart(2, "0");
+  const exact = Date.parse(text), at = new Date(exact > now() ? Math.round(exact / 1000) * 1000 : exact);
+  const today = at.toDateString() === new Date(now()).toDateString(), two = (n) => String(n).padStart(2, "0");
   return h("time", { class: "n", datetime: text, title: at.toString() },
     (today ? "" : `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())} `) + at.toTimeString().slice(0, 8));
 }

@@ -1,5 +1,5 @@
 // Who has changed rules, when and why; what a revision had; and back to it.
-import { clock, count, h, name, none, plain, show, table } from "./dom.js";
+import { clock, count, h, name, none, plain, scroller, show, table } from "./dom.js";
 import { eventList } from "./events.js";
 import { diffView } from "./rules.js";
 import { get, post } from "./api.js";
@@ -9,7 +9,7 @@ export function history(place, { revision }, me) {
   place.append(h("h1", null, "History"), h("p", { class: "sub" }, "Every change of the documents, and what somebody forced, switched or recharged."), one, body);
   if (revision && me.store) open(one, revision, me);
   return { query: {}, show: (s) => show(body, h("section", { class: "card" }, h("h2", null, "Pushes"), s.pushes.length ? pushes(s.pushes, me) : none(me.store ? "Nothing was pushed yet." : "This process has no store of documents.")),
-    h("section", { class: "card" }, h("h2", null, "In the instances"), h("div", { class: "scroll", tabindex: 0 }, s.events.length ? eventList(s.events, 60) : none("Nothing has happened yet.")))) };
+    h("section", { class: "card" }, h("h2", null, "In the instances"), scroller("Events in the instances", s.events.length ? eventList(s.events, 60) : none("Nothing has happened yet.")))) };
 }
 
 const pushes = (list) => table(["revision", "when", "who", "why", "documents"], list.map((p) => h("tr", { "data-key": String(p.revision) },

@@ -1,5 +1,5 @@
 // All resources, those that refuse most first, the rules that refuse, and events on the same time.
-import { bar, card, count, duration, h, linkTo, name, none, number, plain, show, table, tag } from "./dom.js";
+import { bar, card, count, duration, h, linkTo, name, none, number, plain, scroller, show, table, tag } from "./dom.js";
 import { legend, spark, stacked, total, trend, widthOf } from "./charts.js";
 import { eventList, label, toneOf, toneOfEvent } from "./events.js";
 
@@ -7,7 +7,7 @@ const sorts = { refused: "refused/s", passed: "pass/s", p99: "p99", inFlight: "i
 
 export function overview(place, { sort = "refused", match = "" }) {
   const search = h("input", { type: "search", name: "match", value: match, placeholder: "orders:* or ~expression", "aria-label": "show only resources that match" });
-  const form = h("form", { class: "fields", role: "search", onsubmit: (event) => {
+  const form = h("form", { class: "fields", role: "search", "aria-label": "resources", onsubmit: (event) => {
     event.preventDefault();
     location.hash = address({ sort, match: search.value.trim() });
   } }, search);
@@ -30,7 +30,7 @@ function draw(body, form, s, sort, match) {
   show(chart, legend(["pass", "passed"], ["wait", "passed after a wait"], ["refuse", "refused"], [null, "▾ events"]),
     stacked(s.sum, { width: widthOf(chart), height: 130, events, label: "calls a second in the last minute" }));
   show(two.querySelector("#rows"), s.resources.length ? resourceTable(s, sort, match) : none(match ? "No resource matches." : "No calls yet, and no rule names a resource."));
-  show(two.lastChild, card("What refuses, last minute", refusers(s.refusers)), card("Events", h("div", { class: "scroll", tabindex: 0 }, s.events.length ? eventList(s.events) : none("Nothing has happened yet."))));
+  show(two.lastChild, card("What refuses, last minute", refusers(s.refusers)), card("Events", scroller("Events", s.events.length ? eventList(s.events) : none("Nothing has happened yet."))));
 }
 
 // absent names the instances whose calls are missing.

@@ -1,5 +1,5 @@
 // Limits on what passes in a time, and balances: used, left, and when there is more; and how balances are recharged.
-import { bar, card, clock, count, duration, h, left, name, none, number, plain, show, table, tag } from "./dom.js";
+import { bar, card, clock, count, duration, during, h, left, name, none, number, plain, show, table, tag } from "./dom.js";
 import { absent } from "./overview.js";
 import { maySwitch } from "./switch.js";
 import { post } from "./api.js";
@@ -46,10 +46,8 @@ function rechargeForm(of) {
   const element = h("form", { class: "card row", hidden: true, oninput: () => ask(false), onsubmit: async (event) => {
     event.preventDefault();
     if (!isSure) return ask(true);
-    button.disabled = true;
     const body = { kind: balance.kind, rule: balance.rule, resource: balance.resource, of: balance.value && of, tokens: Number(tokens.value), reason: reason.value };
-    show(done, await post("recharge", body).then(outcome, (err) => h("p", { class: "err" }, err.message)));
-    button.disabled = false;
+    show(done, await during(button, post("recharge", body)).then(outcome, (err) => h("p", { class: "err" }, err.message)));
     tokens.value = "";
     ask(false);
   } }, h("h2", null, "Recharge"), what, h("div", { class: "fields" }, h("label", null, "Tokens (below 0 to take some off)", tokens), h("label", null, "Why", reason)), sure, h("div", { class: "buttons" }, button, no), done);

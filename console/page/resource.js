@@ -1,5 +1,5 @@
 // One resource: its minute, its rules and how much of each is used, and why a call would be refused.
-import { bar, card, clock, count, duration, h, name, none, number, plain, show, tag } from "./dom.js";
+import { bar, card, clock, count, duration, h, name, none, number, plain, scroller, show, tag } from "./dom.js";
 import { lane, legend, lines, seconds, stacked, widthOf } from "./charts.js";
 import { eventList, label, toneOf, toneOfEvent } from "./events.js";
 import { absent } from "./overview.js";
@@ -41,15 +41,15 @@ function draw(parts, s, limit, ruleItem) {
   drawLanes(parts.lanes, s, width);
   const t = s.responseTimes;
   show(parts.times, h("h2", null, "Response times"), legend([null, "— mean"], [null, "— longest"], [null, t ? `p50 ${duration(t.p50)} · p90 ${duration(t.p90)} · p99 ${duration(t.p99)}, of the slowest instance` : "no call has ended of late"]),
-    lines([{ ys: s.seconds.mean, kind: "pass" }, { ys: s.seconds.max, kind: "wait" }], { width, unit: duration, label: "response times in the last minute" }));
+    lines([{ ys: s.seconds.mean, kind: "pass" }, { ys: s.seconds.max, kind: "wait" }], { width, unit: duration, label: "response times in the last minute, mean and longest" }));
   const pool = s.rules.find((r) => r.gauge?.unit === "at once");
   show(parts.flight, h("h2", null, "Calls in flight"), lines([{ ys: s.seconds.inFlight, kind: "plain" }, pool && { ys: s.seconds.inFlight.map(() => pool.gauge.limit), kind: "limit" }].filter(Boolean),
-    { width, label: "calls in flight in the last minute" }), pool && legend([null, `┄ limit of ${plain(pool.rule, 60)}, ${number(pool.gauge.limit)} at once`]));
+    { width, label: `calls in flight in the last minute${pool ? ", and their limit" : ""}` }), pool && legend([null, `┄ limit of ${plain(pool.rule, 60)}, ${number(pool.gauge.limit)} at once`]));
   const hot = s.rules.filter((r) => r.values);
   show(parts.side, card("Rules", s.rules.length ? h("ul", { class: "list" }, s.rules.map(ruleItem)) : none("No rule guards this resource.")),
     waits(s),
     hot.map((r) => card(`Hottest ${plain((r.keys ?? ["values"]).join(", "), 60)}`, hottest(r))),
-    card("Events", h("div", { class: "scroll", tabindex: 0 }, s.events.length ? eventList(s.events) : none("Nothing has happened here yet."))));
+    card("Events", scroller("Events", s.events.length ? eventList(s.events) : none("Nothing has happened here yet."))));
 }
 
 // drawLanes shows the states of rules that have some, from the events of the minute.

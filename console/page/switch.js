@@ -1,5 +1,5 @@
 // Rules that are switched off or on: who has done it, why and until when, and the form that does it.
-import { card, clock, count, h, left, name, plain, show, tag } from "./dom.js";
+import { card, clock, count, during, h, left, name, plain, show, tag } from "./dom.js";
 import { post } from "./api.js";
 
 export const maySwitch = (me) => me.role === "operator" || me.role === "editor";
@@ -56,10 +56,8 @@ function switchForm() {
   let offered = "";
   const element = h("form", { onsubmit: async (event) => {
     event.preventDefault();
-    button.disabled = true;
     const release = state.value === "release", body = { ...JSON.parse(scope.value), state: release ? "" : state.value, reason: reason.value, ...(!release && time.value && { for: time.value }) };
-    await post("switch", body).then((r) => show(done, outcome(r, release ? "Released" : `Switched ${body.state}`)), (err) => show(done, h("p", { class: "err" }, err.message)));
-    button.disabled = false;
+    await during(button, post("switch", body)).then((r) => show(done, outcome(r, release ? "Released" : `Switched ${body.state}`)), (err) => show(done, h("p", { class: "err" }, err.message)));
   } }, h("label", null, "What", scope), h("div", { class: "fields" }, h("label", null, "How", state), h("label", null, "For", time)), h("label", null, "Why", reason), h("div", { class: "buttons" }, button), done);
   state.addEventListener("change", update);
   return {

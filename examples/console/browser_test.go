@@ -266,6 +266,7 @@ func TestConsoleIsUsedByTheKeyboard(t *testing.T) {
 	do(page, t, open(address+"/"), shows("POST:/orders"),
 		tabTo(`e.textContent === "Skip to the content"`), keys(kb.Enter), until(focused+`.id === "main"`),
 		tabTo(`e.textContent === "POST:/orders"`), keys(kb.Enter), shows("create-limit"),
+		tabTo(`e.name === "user"`), keys("u-1"), keys(kb.Enter), until(`/let it pass/.test(document.querySelector("form.card").textContent)`),
 		// The rule is switched off: the button leads to the form, whose first choices are those of the rule.
 		tabTo(`e.dataset.off?.includes("create-limit")`), keys(kb.Enter), until(focused+`.name === "reason"`),
 		keys("wrong limit"), keys(kb.Enter), shows("Switched off on 3 of 3 instances"), shows("It refuses nothing"),

@@ -1,7 +1,7 @@
 package main
 
 // readable is a function of the page that returns what some people cannot read or name: texts with less contrast than
-// WCAG 2 asks for (AA), and fields, buttons, links and heads of columns without a name.
+// WCAG 2 asks for (AA), and fields, buttons, links, heads of columns and what scrolls without a name.
 const readable = `window.unreadable = () => {
 	const parts = (color) => {
 		const [r, g, b, alpha = 1] = color.match(/[\d.]+/g).map(Number);
@@ -24,6 +24,9 @@ const readable = `window.unreadable = () => {
 	}
 	for (const e of document.querySelectorAll("input, select, textarea")) {
 		if (!e.labels.length && !e.ariaLabel) found.push("no label: " + e.outerHTML.slice(0, 80));
+	}
+	for (const e of document.querySelectorAll("[tabindex='0']")) {
+		if (!e.ariaLabel || !e.role) found.push("no role and name: " + e.outerHTML.slice(0, 80));
 	}
 	for (const e of document.querySelectorAll("button, a[href], th")) {
 		if (!e.textContent.trim() && !e.ariaLabel) found.push("no name: " + e.outerHTML.slice(0, 80));

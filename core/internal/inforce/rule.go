@@ -38,7 +38,7 @@ type Rule struct {
 	Version    rule.Rule   // that is in force, or about to be
 	Exceptions *Exceptions // names that the pattern matches and the rule is not for; nil if there are none
 
-	// core.registry.swapMu guards what follows.
+	// registry.Registry.SwapMu guards what follows.
 	Named  *names.Entry          // the resource that it guards; nil of a rule with a pattern
 	Shared call.VersionedLimiter // for all resources together; none when each has its own
 }
@@ -72,7 +72,7 @@ func NewState(a *Rule, before uint64) *State {
 	return &made.state
 }
 
-// Limiter returns the limiter of the resource. core.registry.swapMu is held.
+// Limiter returns the limiter of the resource. registry.Registry.SwapMu is held.
 func (s *State) Limiter() call.VersionedLimiter {
 	if s.Own == nil {
 		return s.Rule.Shared

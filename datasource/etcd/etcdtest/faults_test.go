@@ -276,8 +276,13 @@ func idle(t *testing.T, server *etcdtest.Server, endpoint string) {
 	virtual := clock.NewVirtual(time.Now())
 	opts := shortBackoff()
 	opts.Clock = virtual
-	var answers atomic.Int64
-	s := follow(t, newSource(t, endpoint, opts, onResponse(func(r *pb.WatchResponse) {
+	var probes, answers atomic.Int64
+	count := onWatchRequest(func(r *pb.WatchRequest) {
+		if r.GetCreateRequest().GetWatchId() > 0 {
+			probes.Add(1)
+		}
+	})
+	s := follow(t, newSource(t, endpoint, opts, count, onResponse(func(r *pb.WatchResponse) {
 		if r.Created && r.WatchId > 0 {
 			answers.Add(1)
 		}
@@ -291,8 +296,8 @@ func idle(t *testing.T, server *etcdtest.Server, endpoint string) {
 					return true
 				}
 				// The source may reset its timer for the previous answer just as
-				// it fires for this one.
-				if virtual.Timers() == 2 { // that timer and the one of the comparison
+				// it fires for this one. The server may take its time for an answer.
+				if probes.Load() == before && virtual.Timers() == 2 { // that timer and the one of the comparison
 					virtual.Advance(10 * time.Second) // a third of the watch's timeout
 				}
 				return false

@@ -1,4 +1,4 @@
-package core
+package registry
 
 import (
 	"slices"
@@ -7,9 +7,9 @@ import (
 	"github.com/penstock-go/penstock/core/internal/inforce"
 )
 
-// attach links a rule to the resources that it names, however many there are. The
-// caller holds g.swapMu, as for all that follows.
-func (g *registry) attach(a *inforce.Rule, now clock.Instant) {
+// Attach links a rule to the resources that it names, however many there are. The
+// caller holds g.SwapMu, as for all that follows.
+func (g *Registry[E]) Attach(a *inforce.Rule, now clock.Instant) {
 	if name := a.Resource; name != "" {
 		r := g.resourceOfRule(name, now)
 		r.attached.guards = append(r.attached.guards, a)
@@ -23,10 +23,10 @@ func (g *registry) attach(a *inforce.Rule, now clock.Instant) {
 
 // resourceOfRule returns the resource of a name that a rule names, and adds it if there
 // is none.
-func (g *registry) resourceOfRule(name string, now clock.Instant) *resource {
-	var made *resource
+func (g *Registry[E]) resourceOfRule(name string, now clock.Instant) *Resource[E] {
+	var made *Resource[E]
 	patterns := g.overflow.patterns.Load()
-	r := g.table.Get(name) // it cannot be evicted now
+	r := g.Table.Get(name) // it cannot be evicted now
 	if r == nil || r.Evicted.Load() {
 		made = g.newResourceFor(name, patterns, now)
 	}
@@ -46,8 +46,8 @@ func (g *registry) resourceOfRule(name string, now clock.Instant) *resource {
 	return r
 }
 
-// detach removes the rules that are gone from a resource, all at once.
-func (g *registry) detach(r *resource) {
+// Detach removes the rules that are gone from a resource, all at once.
+func (g *Registry[E]) Detach(r *Resource[E]) {
 	r.attached.guards = slices.DeleteFunc(r.attached.guards, (*inforce.Rule).IsRemoved)
 	r.attached.counts = slices.DeleteFunc(r.attached.counts, (*inforce.Rule).IsRemoved)
 	if len(r.attached.guards)+len(r.attached.counts) == 0 {

@@ -1,4 +1,4 @@
-package core
+package registry
 
 import (
 	"github.com/penstock-go/penstock/clock"
@@ -10,31 +10,31 @@ import (
 // and rules that hold something of one.
 const sweepSize = 512
 
-func (g *registry) sweepDue(now clock.Instant) bool { return int64(now) >= g.sweep.due.Load() }
+func (g *Registry[E]) sweepDue(now clock.Instant) bool { return int64(now) >= g.sweep.due.Load() }
 
 // sweepSome does one slice of a sweep if it is due and no other goroutine is at it.
-func (g *registry) sweepSome(now clock.Instant) {
-	if g.sweepDue(now) && g.swapMu.TryLock() {
+func (g *Registry[E]) sweepSome(now clock.Instant) {
+	if g.sweepDue(now) && g.SwapMu.TryLock() {
 		g.sweepAndUnlock(now)
 	}
 }
 
-// sweepAndUnlock does one slice of a sweep, releases swapMu, and retires the limiters of what
+// sweepAndUnlock does one slice of a sweep, releases SwapMu, and retires the limiters of what
 // was forgotten, which may hold something elsewhere.
-func (g *registry) sweepAndUnlock(now clock.Instant) {
+func (g *Registry[E]) sweepAndUnlock(now clock.Instant) {
 	defer func() { // also if a limiter panics
 		retired := g.sweep.retired
 		g.sweep.retired = nil
-		g.swapMu.Unlock()
+		g.SwapMu.Unlock()
 		each.Of(retired, func(limiter rule.Retirer) { limiter.Retire(now) })
 	}()
 	g.sweepSlice(now)
 }
 
 // sweepAll goes on until all is done that is due.
-func (g *registry) sweepAll(now clock.Instant) {
+func (g *Registry[E]) sweepAll(now clock.Instant) {
 	for g.sweepDue(now) {
-		g.swapMu.Lock()
+		g.SwapMu.Lock()
 		g.sweepAndUnlock(now)
 	}
 }
@@ -42,14 +42,14 @@ func (g *registry) sweepAll(now clock.Instant) {
 // sweepSlice forgets resources that no rule names, that were not called for a minute,
 // and of which no rule with a pattern has counted anything that still counts. It
 // returns how much it has looked at, which is not much more than sweepSize.
-func (g *registry) sweepSlice(now clock.Instant) (looked int) {
+func (g *Registry[E]) sweepSlice(now clock.Instant) (looked int) {
 	s := &g.sweep
 	for looked < sweepSize {
 		if s.round.AtStart() {
 			s.started = now
 		}
-		if r := s.round.Next(&g.table); r != nil {
-			looked += 1 + len(r.states)
+		if r := s.round.Next(&g.Table); r != nil {
+			looked += 1 + len(r.States)
 			s.found = g.evictIdle(r, now) || s.found
 			continue
 		}
@@ -63,21 +63,21 @@ func (g *registry) sweepSlice(now clock.Instant) (looked int) {
 }
 
 // endPart goes on to the next part of the table.
-func (g *registry) endPart() {
+func (g *Registry[E]) endPart() {
 	s := &g.sweep
 	part := s.round.EndPart()
 	if s.found {
 		s.found = false
 		g.mu.Lock()
-		g.table.DropEvicted(part)
+		g.Table.DropEvicted(part)
 		g.mu.Unlock()
 	}
 }
 
 // evictIdle forgets a resource if it is idle at now and again at a later reading of the
 // clock.
-func (g *registry) evictIdle(r *resource, now clock.Instant) bool {
-	return r.attached == nil && r.isIdle(now) && g.evict(r, g.env.clock.Now())
+func (g *Registry[E]) evictIdle(r *Resource[E], now clock.Instant) bool {
+	return r.attached == nil && r.isIdle(now) && g.evict(r, g.config.Clock.Now())
 }
 
 // evict forgets a resource if it is idle. The resource is marked first. A call that
@@ -85,7 +85,7 @@ func (g *registry) evictIdle(r *resource, now clock.Instant) bool {
 // the mark, takes the pass back and looks the name up again; that has to wait for the
 // lock, and so finds the result. A call that is refused at the same time counts itself among
 // the forgotten when it sees the mark.
-func (g *registry) evict(r *resource, now clock.Instant) bool {
+func (g *Registry[E]) evict(r *Resource[E], now clock.Instant) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	r.Evicted.Store(true)
@@ -94,18 +94,18 @@ func (g *registry) evict(r *resource, now clock.Instant) bool {
 			r.Evicted.Store(false)
 		}
 	}()
-	sums := r.node.Sums()
+	sums := r.Node.Sums()
 	if sums.InFlight > 0 || !r.isIdle(now) {
 		return false
 	}
 	g.forgotten.resources++
 	g.forgotten.add(&sums)
-	if r.node.Calls() > 0 {
+	if r.Node.Calls() > 0 {
 		g.past.Add(r.Name)
 	}
 	r.Gone.Store(true)
-	r.noteMatched()
-	for _, s := range r.states {
+	r.NoteMatched()
+	for _, s := range r.States {
 		if s.Own == nil {
 			continue
 		}
