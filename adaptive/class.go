@@ -12,12 +12,13 @@ import (
 // counts as so much work.
 type class struct {
 	flight
-	_ [cacheLine - 40]byte
+	_ [cacheLine - 48]byte
 
 	group      atomic.Pointer[group] // by whose limit the calls are let in
 	refuses    atomic.Uint32         // a bit for each level of which the class has as many waiting calls as it may
 	quickBelow atomic.Int64          // the time.Duration below which a failed call is no measure of how long others take
-	_          [cacheLine - 24]byte
+	lateFrom   atomic.Int64          // the time.Duration from which on a failed call took longer than others that do not fail
+	_          [cacheLine - 32]byte
 
 	// overload.mu guards what follows.
 	name      string

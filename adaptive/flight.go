@@ -23,6 +23,7 @@ type flight struct {
 	squares atomic.Uint64 // sum of the squares of response times
 	failed  atomic.Uint64 // calls that failed late, 32 bits | calls that failed, 32 bits
 	quick   atomic.Uint64 // of these, those that failed sooner than others end: as ends
+	lost    atomic.Uint64 // sum of the response times of those that failed
 }
 
 const (
@@ -66,6 +67,7 @@ func (f *flight) end(took time.Duration, failed bool, quick, late time.Duration)
 			f.quick.Add(response<<endsBits + 1)
 		}
 		f.failed.Add(count)
+		f.lost.Add(response)
 	}
 }
 
@@ -73,14 +75,16 @@ func (f *flight) end(took time.Duration, failed bool, quick, late time.Duration)
 type counts struct {
 	at                                     clock.Instant
 	callTime, ends, squares, failed, quick uint64
+	lost, underWay                         uint64
 }
 
 func (f *flight) read(now clock.Instant) counts {
 	calls := f.calls.Load()
 	return counts{
 		at:       now,
-		callTime: calls>>callsBits + calls&callsMask*units(now),
-		ends:     f.ends.Load(), squares: f.squares.Load(), failed: f.failed.Load(), quick: f.quick.Load(),
+		callTime: calls>>callsBits + calls&callsMask*units(now), underWay: calls & callsMask,
+		ends: f.ends.Load(), squares: f.squares.Load(), failed: f.failed.Load(), quick: f.quick.Load(),
+		lost: f.lost.Load(),
 	}
 }
 
@@ -95,7 +99,9 @@ func (c counts) since(before counts) limit.Window {
 		Squares: float64(c.squares-before.squares) / (unitsASecond * unitsASecond),
 		Failed:  float64(failed & (1<<32 - 1)),
 		Late:    float64(failed >> 32),
+		Lost:    float64(c.lost-before.lost) / unitsASecond,
 		Quick:   float64(quick & endsMask), QuickTimes: float64(quick>>endsBits) / unitsASecond,
-		Calls: float64((c.callTime-before.callTime)&timeMask) / unitsASecond,
+		Growth: float64(c.underWay) - float64(before.underWay),
+		Calls:  float64((c.callTime-before.callTime)&timeMask) / unitsASecond,
 	}
 }

@@ -177,7 +177,7 @@ func (g *group) done(c *class, exit rule.Exit) {
 	failed := exit.Failed || exit.Ignored
 	to := c.group.Load()
 	if !exit.LongLived {
-		c.end(worked(exit), failed, time.Duration(c.quickBelow.Load()), time.Duration(to.late.Load()))
+		c.end(worked(exit), failed, time.Duration(c.quickBelow.Load()), to.lateFrom(c))
 	}
 	c.leave(exit.Now)
 	if g.calls == &g.own {
@@ -213,10 +213,16 @@ func (g *group) learnTest(c *class, exit rule.Exit, failed bool) {
 	}
 	if !failed {
 		g.control.Ended(exit.Start, took, c.referTo(exit))
-	} else if worked(exit) >= time.Duration(g.late.Load()) {
+	} else if worked(exit) >= g.lateFrom(c) {
 		g.control.FailedLate()
 	}
 	g.test(exit.Now)
+}
+
+// lateFrom returns the response time from which on a failed call of a class is a sign of overload: clients who give up
+// do so later than other calls end. Calls that fail no later than others end do so for another reason.
+func (g *group) lateFrom(c *class) time.Duration {
+	return time.Duration(max(g.late.Load(), c.lateFrom.Load()))
 }
 
 // isSlow says whether a class of the group is slow.

@@ -145,6 +145,9 @@ func (g *group) learn(w limit.Window) {
 	changed := false
 	for _, c := range g.classes {
 		changed = c.usual.Observe(c.did.WithoutQuick(), calm) || changed
+		if good, known := c.did.Good(); known {
+			c.lateFrom.Store(int64(good * float64(time.Second)))
+		}
 		c.quickBelow.Store(int64(c.usual.Mean() / 2 * float64(time.Second)))
 	}
 	if !changed || g.calls != &g.own {

@@ -11,6 +11,12 @@ type baseline struct {
 	probed, seen candidate // of probes, and of what was seen without
 }
 
+// start is how many calls were under way when the first of them ended, and their mean response time in seconds.
+type start struct{ response, calls float64 }
+
+// rate returns how many calls ended in a second.
+func (s start) rate() float64 { return s.calls / max(s.response, minResponse) }
+
 // candidate is a mean response time that differs from the baseline, and awaits its
 // confirmation by others.
 type candidate struct {

@@ -52,6 +52,7 @@ type Control struct {
 	restored   restoredLimit
 	shortage   Shortage
 	before     earlier // of the last shortage
+	start      start
 	processor  Processor
 	delay      float64 // seconds that what can run waits for a processor
 	computes   bool    // the process was short of processors when the shortage was shown
@@ -139,7 +140,9 @@ func (c *Control) Late() float64 {
 func (c *Control) Need() (least, most time.Duration, ends float64) {
 	base := seconds(c.base.mean)
 	if c.probe.phase == noProbe {
-		ends = 24 * (1 + c.variation)
+		if ends = 24 * (1 + c.variation); !c.base.known() {
+			ends = leastEnds
+		}
 		return min(max(minWindow, 5*base), maxWindow), maxWindow, ends
 	}
 	most = max(2*time.Second, 10*base)
@@ -172,6 +175,7 @@ func (c *Control) Close(w Window) {
 	}
 	if !c.base.known() {
 		c.base.guess(min(w.response(), w.Times/w.Ends))
+		c.start = start{w.response(), w.inFlight()}
 	}
 	switch c.probe.phase {
 	case draining:
@@ -247,6 +251,9 @@ func (c *Control) halve(w Window) {
 	c.suspect()
 	c.beLimited()
 	c.setLimit(c.limit / 2)
+	if c.start.calls > 0 && !c.base.verified {
+		c.setLimit(min(c.limit, c.start.calls))
+	}
 }
 
 // suspect remembers the limit before an outage, so that it is restored when that is over.

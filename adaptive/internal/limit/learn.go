@@ -16,7 +16,9 @@ func (c *Control) learnCalm(w Window) {
 	}
 	c.calm = c.calm.Plus(w)
 	if c.calm.Ends >= 80*(1+c.variation) {
-		c.learn(c.calm, false)
+		if c.calm.isSteady() {
+			c.learn(c.calm, false)
+		}
 		c.calm = Window{}
 	}
 }

@@ -117,7 +117,7 @@ func (c *Control) judgeUp(w Window) {
 func (c *Control) judgeDown(w Window) {
 	b := &c.base
 	r := w.responseNear(b.mean)
-	before := b.mean
+	before, wasVerified := b.mean, b.verified
 	share := w.inFlight() / c.last.inFlight()
 	gain := w.throughput() / c.last.throughput()
 	z := (gain - share) / (1 - share)
@@ -162,12 +162,9 @@ func (c *Control) judgeDown(w Window) {
 	case c.probe.count < 2:
 		c.probe.count++
 		c.probeDown()
-	case !b.verified: // nothing better is to be had
+	default: // nothing better is to be had
 		c.learn(w, true)
 		c.setLimit(c.target())
-		c.endProbe(true)
-	default:
-		c.learnShorter(w, true)
-		c.endProbe(false)
+		c.endProbe(!wasVerified)
 	}
 }

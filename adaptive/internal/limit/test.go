@@ -41,6 +41,8 @@ type level struct {
 	known  float64       // of these, calls of resources whose usual response time is known
 	work   float64       // sum of their usual response times
 	ratios float64       // sum of their response times, in multiples of the usual ones
+	took   float64       // sum of the response times of all, in seconds
+	came   float64       // calls that came
 	late   float64       // calls that failed and took longer than usual
 
 	ends    float64 // of these, calls that count
@@ -112,6 +114,7 @@ func (t *test) present() *level { return &t.levels[t.count-1] }
 func (c *Control) Arrived() {
 	if c.phase == testing {
 		c.test.arrivals++
+		c.test.present().came++
 	}
 }
 
@@ -123,6 +126,7 @@ func (c *Control) FailedLate() { c.test.present().late++ }
 func (c *Control) Ended(start clock.Instant, took, usual float64) {
 	l := c.test.present()
 	l.all++
+	l.took += took
 	c.test.ends++
 	c.test.took += took
 	if usual == 0 {
@@ -185,6 +189,8 @@ func (c *Control) Judge(now clock.Instant, waited, longest time.Duration, surge 
 		return false, true
 	case asUsual:
 		return c.raiseAfter(now, 0), false
+	case !known && c.isShortSinceStart(now):
+		return false, true
 	case l.ready():
 		switch c.verdict() {
 		case short:
@@ -223,8 +229,12 @@ func (c *Control) raiseUnclear(now clock.Instant, waited, longest time.Duration)
 // said once the limit has been as high for as long as its calls take.
 func (c *Control) areFewEnds(now clock.Instant, waited time.Duration) bool {
 	t, l := &c.test, c.test.present()
+	since := now.Sub(l.since)
+	if !c.base.verified && c.start.calls > 0 && since < hanging && since.Seconds()*c.start.rate() < fewEnds {
+		return false // no more could have ended
+	}
 	return t.ends < fewEnds || l.all < fewEnds && waited >= hanging ||
-		!c.base.verified && l.all < l.limit/16 && now.Sub(l.since).Seconds() >= t.took/t.ends
+		!c.base.verified && l.all < l.limit/16 && since.Seconds() >= t.took/t.ends
 }
 
 // isAsEarlier says whether no more is done than could be done in the last shortage, as far as is known.
@@ -250,6 +260,24 @@ func (c *Control) isShortAgain(now clock.Instant) bool {
 		return false
 	}
 	c.shortage = Shortage{By: ByEarlier, Slower: slower}
+	return true
+}
+
+// isShortSinceStart says whether calls take longer than when the first of them ended, by a greater factor than that by
+// which more is done, while more come than end.
+func (c *Control) isShortSinceStart(now clock.Instant) bool {
+	l, s := c.test.present(), &c.start
+	if s.calls == 0 || l.all < leastEnds || l.all >= asMuch*l.came-certainty*math.Sqrt(l.came*(1+c.variation)) {
+		return false
+	}
+	slower := l.took / l.all / s.response
+	gain := l.all / now.Sub(l.since).Seconds() / s.rate()
+	deviation := math.Sqrt(c.variation/l.all + c.variation/leastEnds)
+	if math.Log(gain) < math.Log(asMuch)-deviation/2 || math.Log(slower) <= certainty*deviation+max(math.Log(gain), 0) {
+		return false // less is done, for another reason, or more calls got more done
+	}
+	c.test.harmless = s.calls
+	c.shortage = Shortage{By: ByLimits, Limit: l.limit, Lower: s.calls, Slower: slower}
 	return true
 }
 
@@ -448,7 +476,7 @@ func (c *Control) Expect(rate, calls float64) {
 // Adopt begins with a limit and with what is known of the calls of one resource.
 func (c *Control) Adopt(usual *Usual, limit float64) {
 	if usual.Mean() > 0 {
-		c.base, c.variation = usual.base, usual.variation
+		c.base, c.variation, c.start = usual.base, usual.variation, usual.start
 	}
 	c.setLimit(limit)
 }

@@ -11,7 +11,8 @@ type Usual struct {
 	base      baseline
 	variation float64 // squared coefficient of variation
 	calm      Window  // in a row
-	measured  bool    // the mean is that of calm windows, though perhaps of few calls
+	start     start
+	measured  bool // the mean is that of calm windows, though perhaps of few calls
 }
 
 // Mean returns the mean in seconds; 0 if nothing is known.
@@ -48,16 +49,29 @@ func (u *Usual) Observe(w Window, calm bool) bool {
 	}
 	u.calm = u.calm.Plus(w)
 	if !u.base.verified {
-		u.base.guess(u.calm.response())
-		u.measured = true
+		u.guess()
 	}
 	enough := u.calm.Ended >= 80*(1+u.variation) || u.calm.Ended >= 8 && u.calm.Length >= 10*time.Second
 	if !enough {
 		return !u.base.verified
 	}
+	if !u.calm.isSteady() {
+		u.calm = Window{}
+		return !u.base.verified
+	}
 	u.base.learn(u.calm.responseNear(u.base.mean), u.calm.Ended, 200*(1+u.variation), u.variation, false)
 	u.calm = Window{}
 	return true
+}
+
+// guess takes the calm windows so far for what is usual, until that is known. While calls pile up, it is not raised.
+func (u *Usual) guess() {
+	r := max(u.calm.response(), minResponse)
+	if u.base.ends < leastEnds || r < u.base.mean || u.calm.isSteady() {
+		u.base.set(r, u.calm.Ended)
+		u.start = start{r, u.calm.inFlight()}
+		u.measured = true
+	}
 }
 
 // Set replaces the mean by one that was measured of so many calls.

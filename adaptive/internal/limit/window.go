@@ -17,9 +17,14 @@ type Window struct {
 	Times   float64 // sum of the response times of the calls that ended, in seconds
 	Squares float64 // sum of their squares
 
+	Lost float64 // sum of the response times of those that failed, in seconds
+
 	// Quick is the calls of one resource that failed sooner than others of it end, as those that
 	// another rule has refused, and QuickTimes the sum of their response times.
 	Quick, QuickTimes float64
+
+	// Growth is how many more calls are under way at the end than at the beginning.
+	Growth float64
 
 	// Full is for how long calls found the limit reached.
 	Full time.Duration
@@ -39,13 +44,14 @@ func (w Window) Plus(o Window) Window {
 	return Window{
 		Length: w.Length + o.Length, Ends: w.Ends + o.Ends, Ended: w.Ended + o.Ended, Failed: w.Failed + o.Failed, Late: w.Late + o.Late,
 		Calls: w.Calls + o.Calls, Times: w.Times + o.Times, Squares: w.Squares + o.Squares,
-		Full: w.Full + o.Full, Over: w.Over || o.Over,
+		Growth: w.Growth + o.Growth, Full: w.Full + o.Full, Over: w.Over || o.Over,
 	}
 }
 
 // WithoutQuick returns the window of a resource without the calls that failed quickly.
 func (w Window) WithoutQuick() Window {
 	w.Ends, w.Ended, w.Failed = w.Ends-w.Quick, w.Ended-w.Quick, w.Failed-w.Quick
+	w.Lost -= w.QuickTimes
 	w.Calls, w.Times = max(w.Calls-w.QuickTimes, 0), w.Times-w.QuickTimes
 	w.Quick, w.QuickTimes = 0, 0
 	return w
@@ -60,6 +66,22 @@ func (w Window) inFlight() float64 { return w.Calls / w.Length.Seconds() }
 // response returns the mean response time in seconds, including calls that are still
 // under way (Little's law). The mean of the calls that ended misses long ones.
 func (w Window) response() float64 { return w.Calls / w.Ends }
+
+// isSteady says whether as many calls ended as came, but for chance, and most did not fail: else response times are
+// perhaps those of calls that pile up.
+func (w Window) isSteady() bool {
+	return w.Growth <= w.Ended/20+2*math.Sqrt(w.inFlight()) && w.Failed <= w.Ends/2
+}
+
+// Good returns the mean response time in seconds of calls that did not fail, which is 0 if all did. It is not known if
+// there are too few.
+func (w Window) Good() (mean float64, known bool) {
+	good := w.Ended - w.Failed
+	if good == 0 {
+		return 0, w.Ended > 0
+	}
+	return (w.Times - w.Lost) / good, good >= leastEnds
+}
 
 // full returns for which share of the time calls found the limit reached.
 func (w Window) full() float64 { return float64(w.Full) / float64(w.Length) }

@@ -1,0 +1,60 @@
+package adaptive_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/penstock-go/penstock/adaptive"
+	"github.com/penstock-go/penstock/rule"
+)
+
+// Clients give up later than other calls end. Where calls fail no later than that, they do so for another reason, even
+// if all take longer than usual, and to let fewer in would help nobody.
+func TestOnlyCallsThatFailLaterThanOthersEndAreThoseOfClientsWhoGaveUp(t *testing.T) {
+	t.Parallel()
+	for name, of := range map[string]struct {
+		failed time.Duration
+		state  string
+	}{
+		"a dependency fails and is slow": {55 * time.Millisecond, adaptive.Normal},
+		"clients give up":                {80 * time.Millisecond, adaptive.Limited},
+	} {
+		s := newGateScene(t, adaptive.Rule{})
+		s.callEvery(10*time.Millisecond, 1700, func(i int) (took time.Duration, failed bool) {
+			switch {
+			case i < 1000:
+				return 20 * time.Millisecond, false
+			case i < 1200 || i%10 >= 7:
+				return 65 * time.Millisecond, false
+			}
+			return of.failed, true
+		})
+		assert.Equal(t, of.state, s.limiter.Status(s.now).State, name)
+	}
+}
+
+// callEvery has a number of calls come one after the other. Of each, how says how long it takes, and whether it fails.
+func (s *gateScene) callEvery(interval time.Duration, calls int, how func(i int) (took time.Duration, failed bool)) {
+	type ending struct {
+		at     int // calls that have come
+		call   *gateCall
+		failed bool
+	}
+	var open []ending
+	for i := range calls {
+		open = slices.DeleteFunc(open, func(e ending) bool {
+			if e.at <= i {
+				e.call.endAs(e.failed, false)
+			}
+			return e.at <= i
+		})
+		if c := s.call(rule.PriorityNormal); c.decision == rule.Pass {
+			took, failed := how(i)
+			open = append(open, ending{i + int((took+interval-1)/interval), c, failed})
+		}
+		s.now = s.now.Add(interval)
+	}
+}
