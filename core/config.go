@@ -240,3 +240,16 @@ type End struct {
 	LongLived bool // [LongLived]
 	Cancelled bool // [Guard.Cancel]: the call was not made after all
 }
+
+// Recorder says how calls are recorded, see [Config.Recorder].
+type Recorder struct {
+	// Memory is how many bytes of calls are kept, the oldest make room for the new: 16 a call, 16 more
+	// if it has options, and 8 more for each attribute. Names take up to some MiB beside
+	// it. Defaults to 16 MiB.
+	Memory int
+
+	// Values has values of attributes recorded as they are: names of users, addresses, tokens. Without it
+	// they are hashed with a secret that never leaves the engine. Replays by rules that name values, or
+	// look them up in lists, need them.
+	Values bool
+}

@@ -3,6 +3,8 @@ package core
 import (
 	"cmp"
 	"log/slog"
+	"math"
+	"reflect"
 	"sync/atomic"
 
 	"github.com/penstock-go/penstock/clock"
@@ -81,6 +83,28 @@ func New(config Config) *Engine {
 	})
 	e.initRecorder(config.Recorder)
 	return e
+}
+
+func (e *callEnv) init(config *Config) {
+	e.clock, e.log, e.observer = config.Clock, config.Logger, config.Observer
+	e.endsSlowly = isForeign(e.clock) || e.observer.Ended != nil
+	if e.isFailure = config.IsFailure; e.isFailure == nil {
+		e.isFailure = isFailure
+	}
+	e.sleepers.Init(e.clock)
+	e.linksUntil.Store(math.MinInt64)
+	e.closed = make(chan struct{})
+	none := &e.noRules.Others
+	none.IsFollowed = e.observesPasses()
+	none.IsEmpty = !none.IsFollowed
+	e.journal.Init(e.log)
+	e.events.Init(cmp.Or(config.MaxEvents, defaultMaxEvents), e.clock.Now())
+}
+
+// isForeign says whether a clock is none of package clock.
+func isForeign(c clock.Clock) bool {
+	t := reflect.TypeOf(c)
+	return t.Kind() != reflect.Pointer || t.Elem().PkgPath() != reflect.TypeFor[clock.Instant]().PkgPath()
 }
 
 // Lists returns the lists that rules refer to by name. What is set there is in force at

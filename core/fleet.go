@@ -1,9 +1,12 @@
 package core
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core/internal/journal"
@@ -69,4 +72,35 @@ func (e *Engine) fleetStatus(now clock.Instant) *FleetStatus {
 		status.Status = member.Status(now)
 	}
 	return &status
+}
+
+// fleetLogger returns the logger of the fleet's member, whose lines become events, too.
+func (e *callEnv) fleetLogger() *slog.Logger { return slog.New(&fleetLog{e.log.Handler(), e}) }
+
+// fleetLog is a handler that makes events of the lines of the fleet.
+type fleetLog struct {
+	slog.Handler
+	env *callEnv
+}
+
+// Enabled implements [slog.Handler].
+func (f *fleetLog) Enabled(context.Context, slog.Level) bool { return true }
+
+// Handle implements [slog.Handler].
+func (f *fleetLog) Handle(ctx context.Context, line slog.Record) error {
+	e := Event{At: f.env.clock.Now(), Type: EventFleet, Text: strings.TrimPrefix(line.Message, "penstock: ")}
+	line.Attrs(func(a slog.Attr) bool {
+		switch {
+		case a.Key == "error" || a.Key == "panic":
+			e.Err = a.Value.String()
+		case a.Key == "outages" && a.Value.Int64() > 1:
+			e.Text += fmt.Sprintf(", %d times since this was told last", a.Value.Int64())
+		}
+		return true
+	})
+	f.env.events.add(e)
+	if !f.Handler.Enabled(ctx, line.Level) {
+		return nil
+	}
+	return f.Handler.Handle(ctx, line)
 }

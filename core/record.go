@@ -13,19 +13,6 @@ import (
 // defaultRecorderMemory is how many bytes of calls a recorder keeps by default.
 const defaultRecorderMemory = 16 << 20
 
-// Recorder says how calls are recorded, see [Config.Recorder].
-type Recorder struct {
-	// Memory is how many bytes of calls are kept, the oldest make room for the new: 16 a call, 16 more
-	// if it has options, and 8 more for each attribute. Names take up to some MiB beside
-	// it. Defaults to 16 MiB.
-	Memory int
-
-	// Values has values of attributes recorded as they are: names of users, addresses, tokens. Without it
-	// they are hashed with a secret that never leaves the engine. Replays by rules that name values, or
-	// look them up in lists, need them.
-	Values bool
-}
-
 // ErrNotRecording is returned by [Engine.Recorded] of an engine that does not record calls.
 var ErrNotRecording = errors.New("core: the engine does not record calls: set Config.Recorder, or use Record")
 
