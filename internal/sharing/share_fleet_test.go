@@ -93,7 +93,7 @@ func (f *simulation) join(perSecond float64) *simulated {
 	return i
 }
 
-// begin has an instance that has been in the fleet for a while begin with the limit.
+// begins has an instance that has been in the fleet for a while begin with the limit.
 func (f *simulation) begins(perSecond float64) *simulated {
 	i := f.join(perSecond)
 	f.known[i.id] = &entry{instance: fleet.Instance{ID: i.id}, ends: f.now.Add(fleet.AnnounceLife)}
