@@ -27,7 +27,7 @@ var (
 	_ rule.Activator      = (*latencyLimiter)(nil)
 	_ rule.Retirer        = (*latencyLimiter)(nil)
 	_ optional.Inheritor  = (*latencyLimiter)(nil)
-	_ rule.Divided        = (*latencyLimiter)(nil)
+	_ optional.Divided    = (*latencyLimiter)(nil)
 )
 
 func newLatency(r *Rule, env rule.Env) rule.Limiter {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/penstock-go/penstock/adaptive"
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/internal/optional"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -28,7 +29,7 @@ func BenchmarkLatency(b *testing.B) {
 	})
 	b.Run("pass, one of several resources", func(b *testing.B) {
 		r := adaptive.Rule{Inbound: true}.WithDefaults()
-		shared := adaptive.Kind().Of(r).NewLimiter(rule.Env{Version: 1, Seed: 1}).(rule.Divided)
+		shared := adaptive.Kind().Of(r).NewLimiter(rule.Env{Version: 1, Seed: 1}).(optional.Divided)
 		l := shared.For("r").(latencyLimiter)
 		b.ReportAllocs()
 		for b.Loop() {

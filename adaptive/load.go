@@ -3,12 +3,13 @@ package adaptive
 import (
 	"github.com/penstock-go/penstock/adaptive/internal/shed"
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/internal/optional"
 	"github.com/penstock-go/penstock/rule"
 )
 
 var (
-	_ rule.LoadReporter = (*latencyLimiter)(nil)
-	_ rule.LoadReporter = (*shedLimiter)(nil)
+	_ optional.LoadReporter = (*latencyLimiter)(nil)
+	_ optional.LoadReporter = (*shedLimiter)(nil)
 )
 
 // mostUnlimited is the most that calls under way tell while nothing is short: the limit is only what it

@@ -16,6 +16,7 @@ import (
 	"github.com/penstock-go/penstock/breaker"
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/internal/longtest"
+	"github.com/penstock-go/penstock/internal/optional"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -414,7 +415,7 @@ func (m *machine) markLongLived(t *rapid.T) {
 		c.over = true // it never counts
 		m.model.forget(c)
 	}
-	c.limiter.(rule.Watcher).MarkLongLived(c.ticket)
+	c.limiter.(optional.Watcher).MarkLongLived(c.ticket)
 }
 
 // take removes a call that is under way.

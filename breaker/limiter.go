@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/internal/optional"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -258,5 +259,5 @@ var (
 	_ rule.Finisher     = (*limiter)(nil)
 	_ rule.Activator    = (*limiter)(nil)
 	_ rule.Controllable = (*limiter)(nil)
-	_ rule.Watcher      = (*limiter)(nil)
+	_ optional.Watcher  = (*limiter)(nil)
 )

@@ -9,6 +9,7 @@ import (
 
 	"github.com/penstock-go/penstock/breaker"
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/internal/optional"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -95,7 +96,7 @@ func TestLongLivedCallsAreNotSlowWhileTheyRun(t *testing.T) {
 	watch, decision := s.limiter.Acquire(request)
 	require.Equal(t, rule.Pass, decision)
 	stream := s.pass()
-	s.limiter.(rule.Watcher).MarkLongLived(stream.ticket)
+	s.limiter.(optional.Watcher).MarkLongLived(stream.ticket)
 	s.at(time.Hour)
 	s.is(breaker.Closed, 0, 0)
 	stream.end(rule.Exit{LongLived: true})
@@ -111,7 +112,7 @@ func TestSlowProbeOpensTheBreakerBeforeItEnds(t *testing.T) {
 	s.slow(301 * ms)
 	s.at(6 * time.Second)
 	probe, stream := s.pass(), s.pass()
-	s.limiter.(rule.Watcher).MarkLongLived(stream.ticket)
+	s.limiter.(optional.Watcher).MarkLongLived(stream.ticket)
 	s.at(6*time.Second + 300*ms)
 	s.is(breaker.HalfOpen, 0, 0)
 	s.at(6*time.Second + 300*ms + 1)

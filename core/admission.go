@@ -32,7 +32,7 @@ type admission struct {
 	refusedBy uint64      // the series of the queue that ended its wait; 0 if none did
 	refusedAs rule.Ticket // with this ticket
 	wait      wait
-	passesAt  clock.Instant // when it would pass the queue that it joined last, if that is a rule.Forecaster
+	passesAt  clock.Instant // when it would pass the queue that it joined last, if that is an optional.Forecaster
 	seen      clock.Instant // the latest instant that a step returned with Stale
 
 	passed *call.Chain // nil until it has

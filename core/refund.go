@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/penstock-go/penstock/core/internal/call"
-	"github.com/penstock-go/penstock/rule"
+	"github.com/penstock-go/penstock/internal/optional"
 )
 
 // Refund gives back tokens that calls of the resource with these options took, as [Tokens] says
@@ -26,7 +26,7 @@ func (e *Engine) Refund(resource string, opts ...Option) error {
 	}
 	now := e.clock.Now()
 	for _, p := range e.applying(resource, opts) {
-		refunder, ok := p.Limiter.(rule.Refunder)
+		refunder, ok := p.Limiter.(optional.Refunder)
 		if !ok {
 			continue
 		}

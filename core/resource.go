@@ -5,7 +5,7 @@ import (
 	"github.com/penstock-go/penstock/core/internal/inforce"
 	"github.com/penstock-go/penstock/core/internal/load"
 	"github.com/penstock-go/penstock/core/internal/registry"
-	"github.com/penstock-go/penstock/rule"
+	"github.com/penstock-go/penstock/internal/optional"
 )
 
 // resource is one name that was called or that a rule names, as calls use it.
@@ -85,7 +85,7 @@ func (r *resource) Places(now clock.Instant) (taken float64, waiting bool) {
 		return 0, false
 	}
 	for i := range p.Rules {
-		reporter, ok := p.Rules[i].Limiter.(rule.LoadReporter)
+		reporter, ok := p.Rules[i].Limiter.(optional.LoadReporter)
 		if !ok || !p.Rules[i].Refuses() {
 			continue
 		}
@@ -102,7 +102,7 @@ func (r *resource) Places(now clock.Instant) (taken float64, waiting bool) {
 func (r *resource) Counted() (passed, refused uint64) {
 	if p := r.planNow(); p != nil {
 		for i := range p.Rules {
-			if _, ok := p.Rules[i].Limiter.(rule.LoadReporter); ok {
+			if _, ok := p.Rules[i].Limiter.(optional.LoadReporter); ok {
 				refused += p.Rules[i].State.Refusals.Tally.Refused.Total()
 			}
 		}

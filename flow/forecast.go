@@ -8,7 +8,7 @@ import (
 	"github.com/penstock-go/penstock/rule"
 )
 
-// Forecast says what becomes of a call that comes at a later instant, see [rule.Forecaster].
+// Forecast says what becomes of a call that comes at a later instant, see [optional.Forecaster].
 func (l *ruleLimiter) Forecast(c rule.Call, at clock.Instant, promised int64) (passes clock.Instant, refused bool) {
 	if l.queue != nil {
 		var who caller

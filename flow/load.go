@@ -2,10 +2,11 @@ package flow
 
 import (
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/internal/optional"
 	"github.com/penstock-go/penstock/rule"
 )
 
-var _ rule.LoadReporter = (*ruleQueue)(nil)
+var _ optional.LoadReporter = (*ruleQueue)(nil)
 
 // Load returns how much of the longest wait a call would wait that came now. That calls wait is usual
 // for a rule which spaces them, and says nothing more.

@@ -3,14 +3,15 @@ package flow
 import (
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/fleet"
+	"github.com/penstock-go/penstock/internal/optional"
 	"github.com/penstock-go/penstock/rule"
 )
 
 var (
-	_ rule.Refunder = (*ruleLimiter)(nil)
-	_ rule.Refunder = (*ruleQueue)(nil)
-	_ rule.Refunder = (*shareLimiter)(nil)
-	_ rule.Refunder = (*askLimiter)(nil)
+	_ optional.Refunder = (*ruleLimiter)(nil)
+	_ optional.Refunder = (*ruleQueue)(nil)
+	_ optional.Refunder = (*shareLimiter)(nil)
+	_ optional.Refunder = (*askLimiter)(nil)
 )
 
 // refund gives back up to n tokens of those that the window holds at now, the oldest first, and
@@ -60,7 +61,7 @@ func (q *queue) refund(now clock.Instant, n int32) (given int32) {
 	return given
 }
 
-// Refund gives back tokens of calls whose tickets are not known. See [rule.Refunder].
+// Refund gives back tokens of calls whose tickets are not known. See [optional.Refunder].
 func (l *ruleLimiter) Refund(c rule.Call) { l.refund(c) }
 
 func (l *ruleLimiter) refund(c rule.Call) (given int32) {

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/internal/optional"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -55,7 +56,7 @@ type ruleLimiter struct {
 	warning  *warning  // nil if the rule has none
 }
 
-var _ rule.Forecaster = (*ruleLimiter)(nil)
+var _ optional.Forecaster = (*ruleLimiter)(nil)
 
 // limiter returns what enforces the rule: a ruleQueue if calls can wait for it.
 func (l *ruleLimiter) limiter() rule.Limiter {

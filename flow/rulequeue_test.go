@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/internal/optional"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -49,15 +50,15 @@ func TestQueueSaysWhenACallWouldPass(t *testing.T) {
 		ticket, decision := l.Acquire(call)
 		assert.Equal(t, rule.Wait, decision)
 		assert.Equal(t, rule.Ticket(turn), ticket)
-		passes, refused := l.(rule.Forecaster).Forecast(call, epoch, 0)
+		passes, refused := l.(optional.Forecaster).Forecast(call, epoch, 0)
 		assert.False(t, refused)
 		assert.Equal(t, turn, passes)
 		_, _, decision = l.Join(call, rule.Patience{Since: epoch, Until: epoch.Add(time.Hour), Wake: func() {}})
 		require.Equal(t, rule.Wait, decision)
 	}
-	_, refused := l.(rule.Forecaster).Forecast(call, epoch, 0)
+	_, refused := l.(optional.Forecaster).Forecast(call, epoch, 0)
 	assert.True(t, refused, "300 ms are too long")
-	_, refused = l.(rule.Forecaster).Forecast(call, epoch.Add(50*time.Millisecond), 0)
+	_, refused = l.(optional.Forecaster).Forecast(call, epoch.Add(50*time.Millisecond), 0)
 	assert.False(t, refused, "250 ms are not")
 	ticket, decision := l.Acquire(call)
 	assert.Equal(t, rule.Block, decision)

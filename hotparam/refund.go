@@ -1,11 +1,14 @@
 package hotparam
 
-import "github.com/penstock-go/penstock/rule"
+import (
+	"github.com/penstock-go/penstock/internal/optional"
+	"github.com/penstock-go/penstock/rule"
+)
 
 var (
-	_ rule.Refunder = (*limiter)(nil)
-	_ rule.Refunder = (*throttle)(nil)
-	_ rule.Refunder = (*fleetLimiter)(nil)
+	_ optional.Refunder = (*limiter)(nil)
+	_ optional.Refunder = (*throttle)(nil)
+	_ optional.Refunder = (*fleetLimiter)(nil)
 )
 
 // Refund gives back tokens that calls of the value took, unless that has no counters of its own.

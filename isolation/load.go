@@ -2,10 +2,11 @@ package isolation
 
 import (
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/internal/optional"
 	"github.com/penstock-go/penstock/rule"
 )
 
-var _ rule.LoadReporter = (*limiter)(nil)
+var _ optional.LoadReporter = (*limiter)(nil)
 
 // Load returns the share of the places that is taken, and whether calls wait for one.
 func (l *limiter) Load(clock.Instant) rule.Load {

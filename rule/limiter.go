@@ -14,8 +14,8 @@ import (
 // goroutine, the call gives back what it has taken of all other limiters, and the panic goes
 // on; Done of the others is called too.
 //
-// A limiter that can do more has the methods of [Queue], [Forecaster], [Finisher], [Watcher], [Settler],
-// [Refunder], [QuotaReader], [LoadReporter], [Activator], [Retirer], [Divided] or [Controllable] too.
+// A limiter that can do more has the methods of [Queue], [Finisher], [Settler], [QuotaReader], [Activator],
+// [Retirer] or [Controllable] too.
 type Limiter interface {
 	// Acquire decides on a call. On Pass it has taken what the call needs, in one atomic
 	// step with the decision: two calls must never both get the last token. Otherwise it
@@ -80,22 +80,6 @@ type Waiter interface {
 	Leave(now clock.Instant)
 }
 
-// Forecaster is a limiter of how much passes in a time, which knows how that goes on. Its rule looks
-// at no attribute. Its tickets are the instants at which calls took what these stand for: the call's own,
-// unless it is a [Queue] too; with Wait that at which the call would pass, 0 if that is unknown. It is asked after all of its phase that are none, and queues come first.
-//
-// By the forecast no call waits for one rule to be refused by a later one, and none is refused for
-// tokens that another call holds for a moment and gives back.
-type Forecaster interface {
-	Limiter
-
-	// Forecast says whether such a call is refused now and, whatever comes until then as far as
-	// that is known, at a later instant, at which it would be asked; else when it would pass if it
-	// came then. Promised tokens are for calls that wait already, and will be taken before. It may count
-	// the call as one that was refused, and takes nothing.
-	Forecast(c Call, at clock.Instant, promised int64) (passes clock.Instant, refused bool)
-}
-
 // Finisher is a limiter that learns how calls end.
 type Finisher interface {
 	Limiter
@@ -105,16 +89,6 @@ type Finisher interface {
 	Done(Ticket, Exit)
 }
 
-// Watcher is a Finisher that looks at calls while they are under way, such as one that counts a slow
-// call before it ends.
-type Watcher interface {
-	Finisher
-
-	// MarkLongLived says that a call which has the ticket has turned out to be long-lived, see
-	// [Call.LongLived]. Done follows, with [Exit.LongLived].
-	MarkLongLived(Ticket)
-}
-
 // Settler is a limiter that counts tokens and can correct what a call took.
 type Settler interface {
 	Limiter
@@ -122,17 +96,6 @@ type Settler interface {
 	// Settle adds tokens to what a call took that passed at start, or gives some of
 	// them back if the number is negative. It never fails.
 	Settle(now, start clock.Instant, t Ticket, tokens int32)
-}
-
-// Refunder is a limiter that counts tokens and can give some back to who has no ticket of the
-// calls that took them.
-type Refunder interface {
-	Limiter
-
-	// Refund gives back as many tokens as the call says, which calls like it have taken: those
-	// first that have counted the longest, and no more than count at its instant. So whatever
-	// is given back, no more is left than if nobody had called.
-	Refund(Call)
 }
 
 // Activator is a limiter that has something to do when its version of the rule comes
@@ -151,15 +114,6 @@ type Retirer interface {
 	Limiter
 
 	Retire(now clock.Instant)
-}
-
-// Divided is a limiter that several resources share, and that tells them apart.
-type Divided interface {
-	Limiter
-
-	// For returns the limiter of the calls of a resource, for which the engine asks it. It has
-	// the methods that this one has, and may be called again for the same resource.
-	For(resource string) Limiter
 }
 
 // Controllable is a limiter whose state can be set by an operator.

@@ -1,7 +1,5 @@
 package rule
 
-import "github.com/penstock-go/penstock/clock"
-
 // LoadLevel says how loaded a service is, in words that a handler can act by: the more loaded, the
 // more it leaves out of what it could do without.
 type LoadLevel uint8
@@ -56,12 +54,4 @@ type Load struct {
 
 	// Waiting says that calls wait for places.
 	Waiting bool
-}
-
-// LoadReporter is a limiter from whose calls under way or waiting can be told how loaded the service is.
-type LoadReporter interface {
-	Limiter
-
-	// Load returns the present load. It must not allocate.
-	Load(now clock.Instant) Load
 }

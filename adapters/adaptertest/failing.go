@@ -41,7 +41,7 @@ func (Failing) Idle(clock.Instant) bool { return true }
 // Done implements [rule.Finisher].
 func (Failing) Done(rule.Ticket, rule.Exit) {}
 
-// MarkLongLived implements [rule.Watcher].
+// MarkLongLived is called when a call turns out to be long-lived.
 func (f Failing) MarkLongLived(rule.Ticket) { f.Fail() }
 
 // QuotaOf implements [rule.QuotaReader].
@@ -50,7 +50,7 @@ func (f Failing) QuotaOf(rule.Call) *rule.Quota {
 	return nil
 }
 
-// Load implements [rule.LoadReporter].
+// Load has calls learn the load of the service.
 func (f Failing) Load(clock.Instant) rule.Load {
 	f.Fail()
 	return rule.Load{}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/internal/optional"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -133,7 +134,7 @@ func ticketsGiveBackWhatTheyStandFor(f *fixture) {
 func refundGivesBackNoMoreThanWasTaken(f *fixture) {
 	f.limited()
 	l := f.limiter()
-	refunder, ok := l.(rule.Refunder)
+	refunder, ok := l.(optional.Refunder)
 	if !ok {
 		f.Skip("it gives nothing back without a ticket")
 	}

@@ -16,7 +16,6 @@
 //	}
 //
 // What limiters can do beside [rule.Limiter] is tested of those that have the methods of [rule.Queue],
-// [rule.Forecaster], [rule.Finisher], [rule.Refunder], [rule.QuotaReader], [rule.Activator],
-// [rule.Retirer], [rule.Divided] or [rule.Controllable]. The package needs nothing but the standard
-// library and Penstock.
+// [rule.Finisher], [rule.QuotaReader], [rule.Activator], [rule.Retirer] or [rule.Controllable]. The package
+// needs nothing but the standard library and Penstock.
 package kindtest

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/internal/optional"
 	"github.com/penstock-go/penstock/list"
 	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
@@ -80,7 +81,7 @@ func (f *fixture) limiter() rule.Limiter {
 
 // divided returns the limiter that the engine asks for calls of the resource.
 func (f *fixture) divided(l rule.Limiter) rule.Limiter {
-	if d, ok := l.(rule.Divided); ok {
+	if d, ok := l.(optional.Divided); ok {
 		return d.For(f.of.Resource)
 	}
 	return l
@@ -89,7 +90,7 @@ func (f *fixture) divided(l rule.Limiter) rule.Limiter {
 // adopt returns a limiter of the stricter rule that goes on from the present one. It skips the
 // test if the kind starts anew.
 func (f *fixture) adopt(present rule.Limiter) rule.Limiter {
-	if _, ok := present.(rule.Divided); ok {
+	if _, ok := present.(optional.Divided); ok {
 		f.Skip("the versions of a divided limiter are made of the whole one")
 	}
 	next := f.of.Stricter.Clone().Adopt(present, f.env())

@@ -2,13 +2,14 @@ package kindtest
 
 import (
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/internal/optional"
 	"github.com/penstock-go/penstock/rule"
 )
 
-// forecastsTellWhatCallsFind compares what a rule.Forecaster says of a call with what becomes of it.
+// forecastsTellWhatCallsFind compares what an optional.Forecaster says of a call with what becomes of it.
 func forecastsTellWhatCallsFind(f *fixture) {
 	l := f.limiter()
-	forecaster, ok := l.(rule.Forecaster)
+	forecaster, ok := l.(optional.Forecaster)
 	if !ok {
 		f.Skip("the limiter makes no forecasts")
 	}

@@ -13,7 +13,7 @@ type PassedRules struct {
 	asked int32        // so many of them are steps
 
 	finisher  int32 // the first step that learns how calls end, or counts calls by that
-	forecasts int32 // the index of the first step that is a rule.Forecaster
+	forecasts int32 // the index of the first step that is an optional.Forecaster
 	Finishes  bool  // there is such a step
 	Tickets   bool  // steps need their tickets when the call ends, or by Guard.Settle
 	Suspends  bool  // a rule has to know that a call waits within the call
@@ -24,7 +24,7 @@ type PassedRules struct {
 // Asked returns how many of the rules are steps.
 func (p *PassedRules) Asked() int { return int(p.asked) }
 
-// Forecasts returns the index of the first step that is a [rule.Forecaster].
+// Forecasts returns the index of the first step that is a [optional.Forecaster].
 func (p *PassedRules) Forecasts() int { return int(p.forecasts) }
 
 // PassedRule is a rule that a call has passed, or a shadow rule. The interfaces that its limiter has are
@@ -34,7 +34,7 @@ type PassedRule struct {
 	finisher  rule.Finisher      // nil if it need not learn how calls end
 	settler   rule.Settler       // nil if it counts no tokens
 	Suspends  optional.Suspender // nil if it need not know that the call waits for another rule
-	forecasts bool               // it is a rule.Forecaster, whose tickets are instants
+	forecasts bool               // it is an optional.Forecaster, whose tickets are instants
 	counts    countedCalls       // that keep the tokens which they took
 	demotes   bool               // it demotes calls: what it has left says nothing of which calls pass
 }
@@ -68,7 +68,7 @@ func (c countedCalls) includes(exit *rule.Exit) bool {
 func (p *PassedRules) add(s *Step) {
 	limiter := s.Limiter
 	of := PassedRule{Limiter: limiter, demotes: s.demotes}
-	_, of.forecasts = limiter.(rule.Forecaster)
+	_, of.forecasts = limiter.(optional.Forecaster)
 	of.finisher, _ = limiter.(rule.Finisher)
 	of.settler, _ = limiter.(rule.Settler)
 	if of.settler != nil {

@@ -3,6 +3,7 @@ package call
 import (
 	"sync/atomic"
 
+	"github.com/penstock-go/penstock/internal/optional"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -28,7 +29,7 @@ func (p *PendingCalls) end() {
 
 // any says whether a call that the limiter refuses may be refused because of one that is pending: unless
 // it is refused while none is.
-func (p *PendingCalls) any(limiter rule.Forecaster, call rule.Call) bool {
+func (p *PendingCalls) any(limiter optional.Forecaster, call rule.Call) bool {
 	before := p.word.Load()
 	if uint32(before) != 0 || before == 0 { // there is one, or never was
 		return before != 0

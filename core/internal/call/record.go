@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 
 	"github.com/penstock-go/penstock/core/internal/each"
+	"github.com/penstock-go/penstock/internal/optional"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -95,7 +96,7 @@ func (r *Record) MarkLongLived() {
 	each.Of(r.Passed.Rules, func(of PassedRule) {
 		slot := r.slot(i)
 		i++
-		if watcher, ok := of.Limiter.(rule.Watcher); ok && slot.held {
+		if watcher, ok := of.Limiter.(optional.Watcher); ok && slot.held {
 			watcher.MarkLongLived(slot.ticket)
 		}
 	})

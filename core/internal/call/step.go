@@ -15,18 +15,18 @@ import (
 // once, when the chain is made.
 type Step struct {
 	Limiter     rule.Limiter
-	Series      uint64          // of its versions, see VersionedLimiter
-	queue       rule.Queue      // nil if calls cannot wait
-	Forecaster  rule.Forecaster // nil if it knows nothing of later calls
-	Keyed       *KeyedStep      // nil if the rule looks at no attribute
-	Pending     *PendingCalls   // of a forecaster's limit that several resources take from; else nil
-	mayGiveBack bool            // it has pending, and rules are asked after it
-	Denies      bool            // its reason is Denied: a call that it refuses cannot pass later either
-	demotes     bool            // it demotes calls in place of refusing them
-	counts      countedCalls    // that take tokens of it
-	promises    bool            // calls which wait for other rules will take tokens of it, see Chain.Promise
-	decides     bool            // calls with NoWait wait for its decision, see optional.Decider
-	injects     bool            // it injects faults: its waits are delays, which calls with NoWait have too
+	Series      uint64              // of its versions, see VersionedLimiter
+	queue       rule.Queue          // nil if calls cannot wait
+	Forecaster  optional.Forecaster // nil if it knows nothing of later calls
+	Keyed       *KeyedStep          // nil if the rule looks at no attribute
+	Pending     *PendingCalls       // of a forecaster's limit that several resources take from; else nil
+	mayGiveBack bool                // it has pending, and rules are asked after it
+	Denies      bool                // its reason is Denied: a call that it refuses cannot pass later either
+	demotes     bool                // it demotes calls in place of refusing them
+	counts      countedCalls        // that take tokens of it
+	promises    bool                // calls which wait for other rules will take tokens of it, see Chain.Promise
+	decides     bool                // calls with NoWait wait for its decision, see optional.Decider
+	injects     bool                // it injects faults: its waits are delays, which calls with NoWait have too
 	Refusals    *Refusals
 }
 

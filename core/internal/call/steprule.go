@@ -28,7 +28,7 @@ type StepRule struct {
 // Step returns the step. It looks the interfaces of the limiter up.
 func (of *StepRule) Step() Step {
 	limiter, reason := of.Limiter.Limiter, of.Version.Type().Reason()
-	if shared, ok := limiter.(rule.Divided); ok && of.IsShared {
+	if shared, ok := limiter.(optional.Divided); ok && of.IsShared {
 		limiter = shared.For(of.Refusals.Resource)
 	}
 	s := Step{
@@ -45,7 +45,7 @@ func (of *StepRule) Step() Step {
 	if s.demotes { // it is asked before those that know of later calls
 		return s
 	}
-	if s.Forecaster, _ = limiter.(rule.Forecaster); s.Forecaster != nil { // which need not know the attribute
+	if s.Forecaster, _ = limiter.(optional.Forecaster); s.Forecaster != nil { // which need not know the attribute
 		s.Pending = of.Limiter.Pending
 		s.promises = s.Pending == nil && s.queue == nil && !of.IsRelated
 	}

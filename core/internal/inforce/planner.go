@@ -198,7 +198,7 @@ func Try(a *Rule, version rule.Rule, limiter rule.Limiter) {
 type waitOrder uint8
 
 func waitOrderOf(of *Planned) waitOrder {
-	_, forecasts := of.Limiter.(rule.Forecaster)
+	_, forecasts := of.Limiter.(optional.Forecaster)
 	_, waits := of.Limiter.(rule.Queue)
 	switch {
 	case !forecasts, of.Rule.Demotes():
