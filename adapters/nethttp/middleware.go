@@ -165,10 +165,10 @@ func (h *handler) serve(recorder *recorder, watched http.ResponseWriter, r *http
 }
 
 // checkMethods warns of rules for one method of the route that has served the request, if that
-// serves all and the resource is named after it.
+// serves all and the resource is named after it. Patterns of other routers than Go's never have a method.
 func (h *handler) checkMethods(r *http.Request, resource string) {
 	method, route := splitPattern(r.Pattern)
-	if method == "" && route != "" && (h.byDefault || isNamedAfter(resource, r.Pattern)) {
+	if method == "" && route != "" && (h.byDefault || h.attributes.mux != nil && isNamedAfter(resource, r.Pattern)) {
 		h.methods.Check(route)
 	}
 }
