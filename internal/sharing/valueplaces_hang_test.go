@@ -2,6 +2,7 @@ package sharing_test
 
 import (
 	"encoding/binary"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -185,46 +186,56 @@ func TestServerThatHangsIsAnOutageOfItsValuesAlone(t *testing.T) {
 		m := newPartitionedMember(t)
 		p := m.ValuePlaces(fleet.Terms{Key: "values/a", Limit: 1}, 100_000, fleet.OutageClosed, clock.System().Now())
 		calls := uint64(0)
+		var mu sync.Mutex // guards longest and passed
 		longest := [2]time.Duration{}
 		passed := [2]int{}
-		call := func() {
-			calls++
+		call := func(id uint64) {
 			c := sharing.ValueCall{Limit: 1}
-			binary.BigEndian.PutUint64(c.ID[:], calls<<56|calls)
-			server, began, woken := calls&1, time.Now(), make(chan struct{})
+			binary.BigEndian.PutUint64(c.ID[:], id<<56|id)
+			server, began, woken := id&1, time.Now(), make(chan struct{})
 			ticket, state := p.Take(clock.System().Now(), &c)
 			if state == sharing.WaitPending {
 				waits := p.Ask(clock.System().Now(), &c, func() { close(woken) })
 				<-woken
 				ticket, state = waits.Poll()
 			}
+			if state == sharing.WaitAllowed {
+				p.End(clock.System().Now(), ticket)
+			}
+			mu.Lock()
+			defer mu.Unlock()
 			longest[server] = max(longest[server], time.Since(began))
 			if state == sharing.WaitAllowed {
 				passed[server]++
-				p.End(clock.System().Now(), ticket)
 			}
 		}
-		during := func(d time.Duration) {
+		during := func(d time.Duration) ([2]time.Duration, [2]int) {
+			mu.Lock()
 			longest, passed = [2]time.Duration{}, [2]int{}
+			mu.Unlock()
 			for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(time.Millisecond) {
-				go call()
+				calls++
+				go call(calls)
 				synctest.Wait()
 			}
+			mu.Lock()
+			defer mu.Unlock()
+			return longest, passed
 		}
 		during(time.Second)
 		m.store.failing.Store(server1)
-		during(2 * time.Second)
-		assert.Zero(t, longest[0], "the other server answers at once")
-		assert.LessOrEqual(t, longest[1], time.Second)
-		during(time.Second)
-		assert.Equal(t, 500, passed[0])
-		assert.Zero(t, longest[0])
-		assert.Zero(t, passed[1], "closed")
-		assert.LessOrEqual(t, longest[1], 300*time.Millisecond, "a few ask whether it answers")
+		took, _ := during(2 * time.Second)
+		assert.Zero(t, took[0], "the other server answers at once")
+		assert.LessOrEqual(t, took[1], time.Second)
+		took, ended := during(time.Second)
+		assert.Equal(t, 500, ended[0])
+		assert.Zero(t, took[0])
+		assert.Zero(t, ended[1], "closed")
+		assert.LessOrEqual(t, took[1], 300*time.Millisecond, "a few ask whether it answers")
 		m.store.failing.Store(none)
 		during(time.Second)
-		during(time.Second)
-		assert.Equal(t, [2]int{500, 500}, passed)
-		assert.Zero(t, longest)
+		took, ended = during(time.Second)
+		assert.Equal(t, [2]int{500, 500}, ended)
+		assert.Zero(t, took)
 	})
 }
