@@ -9,7 +9,6 @@ import (
 	"net/url"
 	"path"
 	"strings"
-	"sync"
 
 	"github.com/penstock-go/penstock/rules"
 )
@@ -26,14 +25,17 @@ type handler struct {
 
 	statuses  *statuses
 	trying    chan struct{} // has one while rules are tried
-	switching sync.Mutex    // held while instances are told of a switch
+	switching chan struct{} // has one while instances are told of a switch
 	kinds     *rules.Table
 }
 
 // Handler returns a handler that serves the console, below any path that ends in a slash. What it does in
 // the background ends when nobody looks.
 func Handler(o Options) http.Handler {
-	h := &handler{Options: o.complete(), assets: readAssets(), topics: newTopics(), trying: make(chan struct{}, 1)}
+	h := &handler{
+		Options: o.complete(), assets: readAssets(), topics: newTopics(),
+		trying: make(chan struct{}, 1), switching: make(chan struct{}, 1),
+	}
 	h.kinds = h.table()
 	h.fleet = newInstances(&h.Options)
 	h.statuses = &statuses{fleet: h.fleet}

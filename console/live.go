@@ -16,7 +16,7 @@ import (
 const (
 	// maxStreams is how many pages may be open at a time, and maxStreamsOfOne how many of somebody who is known.
 	maxStreams      = 128
-	maxStreamsOfOne = 32
+	maxStreamsOfOne = 64
 
 	// maxQuery is how many bytes may say what a page shows.
 	maxQuery = 8 << 10

@@ -77,7 +77,7 @@ func TestNobodyTakesTheStreamsOfOthers(t *testing.T) {
 		}
 		return opened
 	}
-	assert.Equal(t, 32, open("mallory", 150))
+	assert.Equal(t, 64, open("mallory", 150))
 	assert.Equal(t, 3, open("alice", 3))
 }
 

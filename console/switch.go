@@ -124,9 +124,13 @@ func (h *handler) switchRules(r request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Of two operators at a time, the same one is the last for all instances.
-	h.switching.Lock()
-	defer h.switching.Unlock()
+	// Of two operators at a time, the same one is the last for all instances. Who has left the page does not wait.
+	select {
+	case h.switching <- struct{}{}:
+		defer func() { <-h.switching }()
+	case <-r.Context().Done():
+		return nil, r.Context().Err()
+	}
 	// Once some have it, the others are to have it, too, though the page is gone.
 	return tell(context.WithoutCancel(r.Context()), all, s.form(order)), nil
 }
