@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/rule"
 )
 
 // update brings the window up to the instant and the version of the rule of a call. It
@@ -114,7 +115,7 @@ func (w *window) retryAfter(r *compiledRule, n int32, remaining int64) time.Dura
 	var buckets int64
 	switch {
 	case int64(n) > r.most:
-		return Never
+		return rule.Never
 	case w.largeHeld(r, w.counts.OpenBucket()) > 0, w.isLarge(r, n):
 		buckets = w.freeIn(r, int64(n), remaining)
 	case int64(n) <= w.whole:
@@ -143,7 +144,7 @@ const retryStep = 100 * time.Millisecond
 // fromNow returns what is left of a wait that is counted from the start of the
 // present bucket.
 func (r *compiledRule) fromNow(wait time.Duration, now clock.Instant) time.Duration {
-	if r.bucket <= retryStep || wait == Never {
+	if r.bucket <= retryStep || wait == rule.Never {
 		return wait
 	}
 	elapsed := max(0, now.Sub(r.bucketStart(r.bucketOf(now))))
