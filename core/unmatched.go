@@ -8,7 +8,6 @@ import (
 	"github.com/penstock-go/penstock/core/internal/registry"
 	"github.com/penstock-go/penstock/match"
 	"github.com/penstock-go/penstock/rule"
-	"github.com/penstock-go/penstock/rules"
 )
 
 // maxUnmatched is how many rules [Status] names that never matched a call.
@@ -20,7 +19,7 @@ const maxUnmatched = 100
 // called is forgotten with the name, when it is not called for a minute.
 type Unmatched struct {
 	Count int
-	Rules []rules.Key // the first hundred, by kind and name
+	Rules []rule.Key // the first hundred, by kind and name
 }
 
 // noteMatched takes note of the rules that calls have matched, but for those of names
@@ -99,7 +98,7 @@ func (s *ruleStore) unmatched() Unmatched {
 			u.Rules = append(u.Rules, key)
 		}
 	}
-	slices.SortFunc(u.Rules, func(a, b rules.Key) int {
+	slices.SortFunc(u.Rules, func(a, b rule.Key) int {
 		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
 	})
 	u.Rules = slices.Clip(u.Rules[:min(len(u.Rules), maxUnmatched)])
@@ -110,7 +109,7 @@ func (s *ruleStore) unmatched() Unmatched {
 // a call has come that it is for, and has what it looks at. Perhaps a name in it is
 // misspelled.
 type UnmatchedRule struct {
-	Key      rules.Key
+	Key      rule.Key
 	Document string      // that the rule is in
 	Target   rule.Target // the calls that the rule is for
 	Missing  Missing

@@ -120,6 +120,29 @@ func (r *compiledRule) countsLike(present *compiledRule) bool {
 		from.Shared == to.Shared && from.Related == to.Related
 }
 
+// sameBuckets says whether both versions of a rule have the same buckets.
+func (r *compiledRule) sameBuckets(other *compiledRule) bool {
+	return r.bucket == other.bucket && r.span == other.span && r.rule.Calendar == other.rule.Calendar &&
+		(r.windows == nil) == (other.windows == nil)
+}
+
+func (r *compiledRule) bucketOf(now clock.Instant) int64 {
+	if r.windows != nil {
+		return r.windows.Number(now)
+	}
+	return int64(now) / int64(r.bucket)
+}
+
+func (r *compiledRule) bucketStart(bucket int64) clock.Instant {
+	if r.windows != nil {
+		return r.windows.Start(bucket)
+	}
+	return clock.Instant(bucket * int64(r.bucket))
+}
+
+// bucketEnd returns the last instant of a bucket.
+func (r *compiledRule) bucketEnd(bucket int64) clock.Instant { return r.bucketStart(bucket+1) - 1 }
+
 func (r *compiledRule) warmsUp() bool { return r.rule.WarmUp.Period > 0 }
 
 // cost returns the time that n tokens take at a limit in tokens per window, in
