@@ -70,11 +70,7 @@ func TestWindowPassesItsLimitInAnOutageThatBeginsAtAnyPhase(t *testing.T) {
 						w.isDown = false
 						w.run(3 * window)
 						for from := before; from < before+5*window; from += window {
-							most := 1.11
-							if from == before {
-								most = 1.2
-							}
-							w.passes(t, limit.tokens, from, window, .8, most, phase)
+							w.passes(t, limit.tokens, from, window, .8, 1.11, phase)
 						}
 						least := map[float64]float64{2: .8, 8: .65}[load]
 						for from := before; isSliding(kind) && from < before+3*window; from += window / 20 {

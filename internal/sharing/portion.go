@@ -18,7 +18,8 @@ type portion struct {
 	since                  clock.Instant // when the present period began, 0 if there was no answer
 	isSliding              bool          // a period lasts from answer to answer, and those before it count by time
 
-	used, left float64       // of a window, what this instance had used and the fleet had left at the last answer
+	used, left float64       // of a window, what this instance had used and the fleet had left by the last answer
+	others     float64       // what the others had used of it then, if it ends with all that is in it
 	leftAt     clock.Instant // when the part of it had begun
 }
 
@@ -34,7 +35,11 @@ func (p *portion) window(now clock.Instant, log *passLog, terms *fleet.Terms, ow
 	} else {
 		p.fixed(log, terms, float64(own), float64(fleet), float64(granted))
 	}
-	p.used, p.left, p.leftAt = float64(own), max(0, terms.Limit-float64(fleet)), log.begin
+	p.used, p.left = float64(own), max(0, terms.Limit-float64(fleet))
+	if len(log.counts) == 1 {
+		p.left = max(0, p.left-p.unseen(log, float64(fleet-own)))
+	}
+	p.leftAt = log.begin
 }
 
 // sliding takes an answer about a window that slides. Answers come more often while tokens are granted:
@@ -63,8 +68,20 @@ func (p *portion) fixed(log *passLog, terms *fleet.Terms, own, fleet, granted fl
 	p.own, p.fleet = own-granted/2, fleet-granted/2
 }
 
+// unseen is what the others take of a window after an answer that tells what they have used, and before an
+// outage begins, as far as is to be expected: half of what they take from answer to answer.
+func (p *portion) unseen(log *passLog, others float64) float64 {
+	taken := others
+	if log.begin.Sub(p.leftAt) < log.length/2 { // it may have been aligned meanwhile
+		taken = max(0, others-p.others)
+	}
+	p.others = others
+	return taken / 2
+}
+
 // present is what this instance has used of the present window and what the fleet has left, by the
-// last answer, if there was one about it.
+// last answer, if there was one about it. Of what the others have used since it knows no more than what
+// is to be expected.
 func (p *portion) present(log *passLog) (used, left float64, isKnown bool) {
 	age := log.begin.Sub(p.leftAt) + log.length/2
 	return p.used, p.left, p.since != 0 && age < log.length*time.Duration(len(log.counts))
