@@ -24,7 +24,7 @@ const module = "github.com/penstock-go/penstock"
 // packages. Folders of the root module that are not listed are kinds of rules.
 var layers = map[string]int{
 	"clock":               0,
-	"calendar":            0, // days, weeks and months of a time zone
+	"internal/calendar":   0, // days, weeks and months of a time zone
 	"match":               0,
 	"stat":                1,
 	"list":                1, // addresses and texts to look up

@@ -4,8 +4,8 @@ import (
 	"math"
 	"time"
 
-	"github.com/penstock-go/penstock/calendar"
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/internal/calendar"
 	"github.com/penstock-go/penstock/internal/openwindow"
 	"github.com/penstock-go/penstock/internal/warmup"
 )
