@@ -152,8 +152,10 @@ func (r *compiledRule) fromNow(wait time.Duration, now clock.Instant) time.Durat
 
 // sameBuckets says whether both versions of a rule have the same buckets.
 func (r *compiledRule) sameBuckets(other *compiledRule) bool {
-	return r.bucket == other.bucket && r.span == other.span && r.rule.Calendar == other.rule.Calendar &&
-		(r.windows == nil) == (other.windows == nil)
+	if r.windows == nil || other.windows == nil {
+		return r.windows == other.windows && r.bucket == other.bucket && r.span == other.span
+	}
+	return r.bucket == other.bucket && r.span == other.span && r.rule.Calendar == other.rule.Calendar
 }
 
 func (r *compiledRule) bucketOf(now clock.Instant) int64 {
