@@ -136,8 +136,8 @@ const (
 	// MissingRelated: the resource whose passes the rule counts was not called, see [rule.Target].
 	MissingRelated Missing = "related"
 
-	// MissingCall: such a resource was called, but not since the rule came into force.
-	// Nothing is known yet of its origin and its attributes.
+	// MissingCall: such a resource was called, but not since the rule came into force, or
+	// the rule has not asked calls for its attributes yet. Nothing is known of these.
 	MissingCall Missing = "call"
 
 	// MissingOrigin: such a resource was called since, but not by the rule's origin.
@@ -154,13 +154,7 @@ const (
 // nothing.
 func missingOf(a *inforce.Rule) (what Missing, attributes []string) {
 	e := a.Evidence.Load()
-	unseen := e.Unseen()
-	switch {
-	case a.Matched.Load() && e.OriginSeen() && len(unseen) == 0 && relatedUnseen(a) == "":
-		if len(a.Unexcepted()) > 0 {
-			return MissingExcept, nil
-		}
-		return "", nil
+	switch unseen, unasked := e.Unseen(), e.Unasked(); {
 	case !a.Called.Load():
 		return MissingResource, nil
 	case relatedUnseen(a) != "":
@@ -169,8 +163,14 @@ func missingOf(a *inforce.Rule) (what Missing, attributes []string) {
 		return MissingCall, e.AttributeKeys()
 	case !e.OriginSeen():
 		return MissingOrigin, nil
+	case len(unseen) > 0:
+		return MissingAttribute, unseen
+	case len(unasked) > 0: // as after a change of what the rule looks at
+		return MissingCall, unasked
+	case len(a.Unexcepted()) > 0:
+		return MissingExcept, nil
 	}
-	return MissingAttribute, unseen
+	return "", nil
 }
 
 // relatedUnseen returns the resource whose passes the rule counts, if that was not called; else "". The caller

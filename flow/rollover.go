@@ -150,26 +150,3 @@ func (r *compiledRule) fromNow(wait time.Duration, now clock.Instant) time.Durat
 	elapsed := max(0, now.Sub(r.bucketStart(r.bucketOf(now))))
 	return max(retryStep, wait-elapsed/retryStep*retryStep)
 }
-
-// sameBuckets says whether both versions of a rule have the same buckets.
-func (r *compiledRule) sameBuckets(other *compiledRule) bool {
-	return r.bucket == other.bucket && r.span == other.span && r.rule.Calendar == other.rule.Calendar &&
-		(r.windows == nil) == (other.windows == nil)
-}
-
-func (r *compiledRule) bucketOf(now clock.Instant) int64 {
-	if r.windows != nil {
-		return r.windows.Number(now)
-	}
-	return int64(now) / int64(r.bucket)
-}
-
-func (r *compiledRule) bucketStart(bucket int64) clock.Instant {
-	if r.windows != nil {
-		return r.windows.Start(bucket)
-	}
-	return clock.Instant(bucket * int64(r.bucket))
-}
-
-// bucketEnd returns the last instant of a bucket.
-func (r *compiledRule) bucketEnd(bucket int64) clock.Instant { return r.bucketStart(bucket+1) - 1 }
