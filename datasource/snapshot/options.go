@@ -9,6 +9,7 @@ import (
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
 )
 
@@ -65,13 +66,13 @@ func NotNegative[T int | time.Duration](pkg, field string, value T) error {
 }
 
 // Document returns a document with its text, or one with an error if the text is longer
-// than [rules.MaxDocumentSize], or the name than [rules.MaxNameLength]: of such a name it
+// than [rules.MaxDocumentSize], or the name than [rule.MaxNameLength]: of such a name it
 // has the beginning and a digest, as it stands in every status and report.
 func Document(pkg, name string, data []byte) core.Document {
-	if len(name) > rules.MaxNameLength {
+	if len(name) > rule.MaxNameLength {
 		short := shorten(name)
 		return core.Document{Name: short, Err: fmt.Errorf("%s: the name of document %q has %d bytes, at most %d are read: shorten it",
-			pkg, short, len(name), rules.MaxNameLength)}
+			pkg, short, len(name), rule.MaxNameLength)}
 	}
 	if len(data) > rules.MaxDocumentSize {
 		return core.Document{Name: name, Err: fmt.Errorf("%s: document %q has %d bytes, at most %d are read: split the document",
