@@ -111,9 +111,9 @@ var sameLayer = map[string][]string{
 	"adapters/fiber":    {"adapters/nethttp", "adapters/clientip", "adapters/attribute", "adapters/priority"},
 	"adapters/chi":      {"adapters/nethttp", "adapters/clientip", "adapters/attribute", "adapters/priority"},
 	"adapters/echo":     {"adapters/nethttp", "adapters/clientip", "adapters/attribute", "adapters/priority"},
-	"adapters/priority": {"adapters/clientip"},
+	"adapters/clientip": {"adapters/priority"},
 
-	"adapters/adaptertest": {"adapters/nethttp", "adapters/priority", "adapters/outgoing", "adapters/rpc"},
+	"adapters/adaptertest": {"adapters/nethttp", "adapters/clientip", "adapters/priority", "adapters/outgoing", "adapters/rpc"},
 	"adapters/sql/sqltest": {"adapters/sql"},
 
 	"metrics/prometheus": {"adapters/outgoing"},

@@ -37,7 +37,7 @@ func TestRuleWarnsOnceInAWindow(t *testing.T) {
 		"fixed":    {Limit: 10, Window: time.Minute, Algorithm: flow.FixedWindow},
 		"calendar": {Limit: 10, Calendar: month},
 		"shadow":   {Limit: 10, Window: time.Minute, Shadow: true},
-		"demotes":  {Limit: 10, Window: time.Minute, OnExceed: flow.ExceedDemote},
+		"demotes":  {Limit: 10, Window: time.Minute, OnExceed: rule.ExceedDemote},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r.Name, r.Resource, r.WarnAt = "r", "a", 0.8

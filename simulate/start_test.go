@@ -23,7 +23,7 @@ func TestSimulationBeginsAtATimeOfTheCalendar(t *testing.T) {
 	set := rules.Set{
 		Flow: []flow.Rule{{Resource: "a", Limit: 5, Calendar: month}},
 		HotParam: []hotparam.Rule{{
-			Resource: "b", Param: rule.StringsOf("user"), Limit: 3, Calendar: month, Scope: hotparam.ScopeFleet,
+			Resource: "b", Param: rule.StringsOf("user"), Limit: 3, Calendar: month, Scope: rule.ScopeFleet,
 		}},
 	}
 	load := simulate.Load{

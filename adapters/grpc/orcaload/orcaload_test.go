@@ -25,13 +25,14 @@ import (
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/isolation"
+	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
 )
 
 // service tells the levels that its handlers read.
 type service struct {
 	testpb.UnimplementedTestServiceServer
-	levels chan core.LoadLevel
+	levels chan rule.LoadLevel
 }
 
 func (s service) UnaryCall(ctx context.Context, _ *testpb.SimpleRequest) (*testpb.SimpleResponse, error) {
@@ -63,12 +64,12 @@ func TestBalancersReadHowLoadedTheServerIs(t *testing.T) {
 	engine := core.New(core.Config{Clock: virtual, Logger: slog.New(slog.DiscardHandler)})
 	t.Cleanup(engine.Close)
 	require.NoError(t, engine.Load(rules.Set{Isolation: []isolation.Rule{{Resource: method, Limit: 2}}}))
-	s := service{levels: make(chan core.LoadLevel, 1)}
+	s := service{levels: make(chan rule.LoadLevel, 1)}
 	conn := serve(t, engine, s)
 	client := testpb.NewTestServiceClient(conn)
 	ctx := t.Context()
 
-	call := func() (core.LoadLevel, *reportpb.OrcaLoadReport) {
+	call := func() (rule.LoadLevel, *reportpb.OrcaLoadReport) {
 		var trailer metadata.MD
 		_, err := client.UnaryCall(ctx, &testpb.SimpleRequest{}, grpc.Trailer(&trailer))
 		require.NoError(t, err)
@@ -79,7 +80,7 @@ func TestBalancersReadHowLoadedTheServerIs(t *testing.T) {
 		return <-s.levels, &report
 	}
 	level, report := call()
-	assert.Equal(t, core.LoadNone, level)
+	assert.Equal(t, rule.LoadNone, level)
 	assert.Zero(t, report.GetApplicationUtilization())
 
 	// One place is taken, and each call takes the other one, once a second.
@@ -91,7 +92,7 @@ func TestBalancersReadHowLoadedTheServerIs(t *testing.T) {
 		level, report = call()
 	}
 	utilization := report.GetApplicationUtilization()
-	assert.Equal(t, core.LoadModerate, level)
+	assert.Equal(t, rule.LoadModerate, level)
 	assert.Greater(t, utilization, 0.95)
 	assert.LessOrEqual(t, utilization, 1.)
 	assert.InDelta(t, 1, report.GetRpsFractional(), 0.1, "balancers do not weigh a server without it")

@@ -83,8 +83,8 @@ func (c *envoyFile) descriptors(of *object, above []envoyKey) {
 		switch {
 		case path[len(path)-1].key == "":
 			d.drop(d.offset, "the key of the descriptor is missing")
-		case len(path) > hotparam.MaxParams:
-			d.drop(d.offset, "the descriptor has more than %d keys, which no rule here can look at", hotparam.MaxParams)
+		case len(path) > rule.MaxKeys:
+			d.drop(d.offset, "the descriptor has more than %d keys, which no rule here can look at", rule.MaxKeys)
 		case d.has("rate_limit"):
 			d.dropOthers("key", "value", "rate_limit", "descriptors", "shadow_mode", "quota_mode", "detailed_metric", "value_to_metric")
 			c.limit(d, path)
