@@ -8,11 +8,11 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/penstock-go/penstock/calendar"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/fleet"
 	"github.com/penstock-go/penstock/flow"
 	"github.com/penstock-go/penstock/hotparam"
+	"github.com/penstock-go/penstock/internal/calendar"
 	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
 )

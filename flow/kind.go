@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/penstock-go/penstock/calendar"
 	"github.com/penstock-go/penstock/fleet"
+	"github.com/penstock-go/penstock/internal/calendar"
 	"github.com/penstock-go/penstock/internal/openwindow"
 	"github.com/penstock-go/penstock/internal/settings"
 	"github.com/penstock-go/penstock/rule"
@@ -69,8 +69,8 @@ func newLimiterFor(r *Rule, env rule.Env) rule.Limiter {
 	return newLimiter(compiledFor(env, nil), env.Now).warnBy(env.Warn).shareFairly(env.Seed).limiter()
 }
 
-// adopt returns the limiter of a changed rule: the same one, another one that
-// follows it if the rule counts in another way now, or nil if it counts other calls.
+// adopt returns the limiter of a changed rule: the same one, or another one that
+// follows it if the rule counts in another way now; nil if the present one is of the fleet.
 func adopt(present rule.Limiter, r *Rule, env rule.Env) rule.Limiter {
 	if isOfFleet(r) && env.Fleet != nil {
 		return adoptFleet(present, r, env)
@@ -83,15 +83,7 @@ func adopt(present rule.Limiter, r *Rule, env rule.Env) rule.Limiter {
 		return nil
 	}
 	compiled := compiledFor(env, before.compiled)
-	switch {
-	case compiled.canFollow(before.compiled):
-		return before.withVersion(compiled).warnBy(env.Warn).shareFairly(env.Seed).limiter()
-	case compiled.countsLike(before.compiled):
-		next := newLimiter(compiled, env.Now)
-		next.follow(before)
-		return next.warnBy(env.Warn).shareFairly(env.Seed).limiter()
-	}
-	return nil
+	return before.next(compiled, env.Now).warnBy(env.Warn).shareFairly(env.Seed).limiter()
 }
 
 func common(r *Rule) rule.Common {

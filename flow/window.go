@@ -47,7 +47,7 @@ func newWindow(r *compiledRule, now clock.Instant) *window {
 	r = r.inForce()
 	bucket := r.bucketOf(now)
 	w := &window{warming: newWindowWarming(r, r.bucketStart(bucket))}
-	w.counts.Resize(r.span, bucket)
+	w.counts.Resize(int(r.span), bucket)
 	w.carry = newFractionCarry(w.warming.limitOf(r, bucket))
 	w.compiled.Store(r)
 	w.noteRefusals(r)

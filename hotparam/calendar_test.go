@@ -9,9 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/penstock-go/penstock/calendar"
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/hotparam"
+	"github.com/penstock-go/penstock/internal/calendar"
 	"github.com/penstock-go/penstock/rule"
 )
 

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/penstock-go/penstock/calendar"
 	"github.com/penstock-go/penstock/fleet"
+	"github.com/penstock-go/penstock/internal/calendar"
 	"github.com/penstock-go/penstock/internal/settings"
 	"github.com/penstock-go/penstock/rule"
 )

@@ -13,7 +13,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/penstock-go/penstock/calendar"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/fleet"
 	"github.com/penstock-go/penstock/fleet/redis/redistest"
@@ -102,7 +101,7 @@ func TestMonthOutlivesAServerThatIsKilled(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t, redistest.Options{Args: []string{"--appendonly", "yes", "--appendfsync", "always"}})
 	const limit = 50
-	month := rule.Calendar{Period: calendar.Period{Count: 1, Unit: calendar.Month}, TimeZone: "Europe/Berlin"}
+	month := rule.Calendar{Period: rule.Period{Count: 1, Unit: rule.Month}, TimeZone: "Europe/Berlin"}
 	r := flow.Rule{Limit: limit, Calendar: month, Fleet: rule.Fleet{OnOutage: fleet.OutageClosed}}
 	if now := time.Now(); now.AddDate(0, 0, 1).Month() != now.Month() {
 		r.Calendar.StartsAt = "2026-01-15" // no month ends during the test

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/penstock-go/penstock/adapters/clientip"
 	"github.com/penstock-go/penstock/adapters/nethttp"
 	"github.com/penstock-go/penstock/adapters/priority"
 	"github.com/penstock-go/penstock/core"
@@ -49,7 +50,7 @@ hotParam: [{name: a, resource: r, param: ip, limit: 1, window: 1h, algorithm: sl
 					Priority:       func(*http.Request) rule.Priority { at("Priority"); return core.PriorityNormal },
 					PriorityHeader: priority.Field,
 					PriorityTrust:  func(*http.Request) (rule.Priority, bool) { at("PriorityTrust"); return core.PriorityHigh, true },
-					TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")},
+					Clients:        clientip.Options{TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}},
 				})(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 				send := func() *httptest.ResponseRecorder {
 					w, done := httptest.NewRecorder(), make(chan struct{})
