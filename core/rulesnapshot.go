@@ -12,7 +12,7 @@ import (
 
 // ResourceSnapshot is what an engine knows of a resource.
 type ResourceSnapshot struct {
-	// Name of the resource; [Overflow] for those beyond [Config.MaxResources].
+	// Name of the resource; [rule.OtherResources] for those beyond [Config.MaxResources].
 	Name string
 	stat.Totals
 	Rules []RuleSnapshot // every rule in force that guards the resource, in the order in which they are asked

@@ -185,12 +185,7 @@ func (l *shareLimiter) adopted(v *fleetVersion, env *rule.Env) rule.Limiter {
 	}
 	compiled := compiledFor(*env, nil).withShare(l.share)
 	next := &shareLimiter{shared: l.shared, share: l.share, version: v}
-	if compiled.canFollow(l.compiled) {
-		next.ruleLimiter = l.withVersion(compiled)
-	} else {
-		next.ruleLimiter = newLimiter(compiled, env.Now)
-		next.follow(l.ruleLimiter)
-	}
+	next.ruleLimiter = l.next(compiled, env.Now)
 	return next.asQueue()
 }
 

@@ -104,7 +104,7 @@ func (c *fractionCarry) inWindow(whole int64, fraction float64, r *compiledRule,
 
 // refund saves tokens again that were spent, when others are given back that passed in
 // a bucket: if both were in one window, the spent ones would not have been needed.
-func (c *fractionCarry) refund(bucket int64, span int, tokens int64) {
+func (c *fractionCarry) refund(bucket int64, span int32, tokens int64) {
 	if c.spentIn-int64(span) < bucket && bucket <= c.spentIn {
 		c.unspend(tokens)
 	}
@@ -156,7 +156,7 @@ func (c *fractionCarry) limitTo(tokens float64) {
 
 // nextIn returns after how many buckets from the open one a token can be spent, if one
 // that is saved now is spent at once.
-func (c *fractionCarry) nextIn(fraction float64, open int64, span int) int64 {
+func (c *fractionCarry) nextIn(fraction float64, open int64, span int32) int64 {
 	missing, left := 1-c.saved, c.spentIn+int64(span)-open
 	if left <= 0 && c.available(fraction) == 1 {
 		missing, left = missing+1, int64(span)

@@ -109,7 +109,7 @@ func (w *window) accountForRefused(r *compiledRule, bucket int64) {
 
 // largeAbove returns how many tokens a call may take in a bucket that is not a large one,
 // given the whole tokens of the limit.
-func (c *fractionCarry) largeAbove(whole, bucket int64, span int) int64 {
+func (c *fractionCarry) largeAbove(whole, bucket int64, span int32) int64 {
 	if c.wanted > 0 && bucket < c.wantedIn+int64(span) {
 		return min(whole, max(1, c.wantedAbove))
 	}
@@ -135,7 +135,7 @@ func (w *window) unused(c *fractionCarry, r *compiledRule, bucket int64, limit f
 // lapse stops saving for large calls that have not come again for twice the time that it
 // takes to save for them at a limit, and for those that have not come for a window while
 // the effective limit has risen to them.
-func (c *fractionCarry) lapse(limit float64, whole, bucket int64, span int) {
+func (c *fractionCarry) lapse(limit float64, whole, bucket int64, span int32) {
 	patience := (1 + 2*float64(c.wanted)/limit) * float64(span)
 	if float64(bucket-c.wantedIn) > patience || c.wanted <= whole && bucket >= c.wantedIn+int64(span) {
 		c.wanted = 0
@@ -158,8 +158,11 @@ func (c *fractionCarry) adoptWanted(from, to *compiledRule) {
 
 // isLarge says whether a call of n tokens, which was refused, is a large one.
 func (w *window) isLarge(r *compiledRule, n int32) bool {
+	if n == 1 || !r.warmsUp() {
+		return false
+	}
 	c := w.closedCarry(r)
-	return n > 1 && r.warmsUp() && int64(n) > c.largeAbove(w.whole, w.counts.OpenBucket(), r.span)
+	return int64(n) > c.largeAbove(w.whole, w.counts.OpenBucket(), r.span)
 }
 
 // freeIn returns after how many buckets from the open one n tokens can be taken, saved

@@ -22,7 +22,7 @@ func (h *limitHistory) add(r *compiledRule, bucket int64, limit float64) float64
 		return limit
 	}
 	if h.limits == nil {
-		h.limits = slices.Repeat([]float64{limit}, r.span)
+		h.limits = slices.Repeat([]float64{limit}, int(r.span))
 	}
 	for b := max(h.bucket, bucket-int64(r.span)) + 1; b < bucket; b++ {
 		h.limits[h.slot(b)] = limit // no call came in it

@@ -32,7 +32,7 @@ func (w *window) takeOver(r *compiledRule, now clock.Instant) {
 	w.restore(r, opened)
 	if _, ok := log.last(); ok {
 		_, fraction := split(r.rule.Limit)
-		w.carry.limitTo(log.balance(1, fraction/r.seconds/1e9, now))
+		w.carry.limitTo(log.balance(1, fraction/float64(r.window()), now))
 	}
 }
 
@@ -48,7 +48,7 @@ func (w *window) reshape(from, to *compiledRule, now clock.Instant) {
 
 // restore fills the window with the entries of the log that still count in it.
 func (w *window) restore(r *compiledRule, opened int64) {
-	w.counts.Resize(r.span, opened)
+	w.counts.Resize(int(r.span), opened)
 	for _, entry := range w.log.entries {
 		w.counts.Put(r.bucketOf(entry.at), entry.tokens)
 	}

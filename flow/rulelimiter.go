@@ -89,8 +89,26 @@ func newLimiter(r *compiledRule, now clock.Instant) *ruleLimiter {
 	return l
 }
 
-// withVersion returns the limiter of another version of the rule, which goes on from
-// what this one has counted. See compiledRule.canFollow.
+// kind says what the limiter is.
+func (l *ruleLimiter) kind() limiterKind {
+	if l.window != nil { // the rule is far away in memory
+		return windowLimiter
+	}
+	return l.compiled.rule.limiterKind()
+}
+
+// next returns the limiter of another version of the rule, which goes on from what this one has
+// counted: the same one, unless the rule counts in another way then.
+func (l *ruleLimiter) next(r *compiledRule, now clock.Instant) *ruleLimiter {
+	if r.rule.limiterKind() == l.kind() {
+		return l.withVersion(r)
+	}
+	next := newLimiter(r, now)
+	next.follow(l)
+	return next
+}
+
+// withVersion returns the limiter of another version of the rule, with what this one has counted.
 func (l *ruleLimiter) withVersion(r *compiledRule) *ruleLimiter {
 	if l.compiled == r {
 		return l
@@ -99,7 +117,7 @@ func (l *ruleLimiter) withVersion(r *compiledRule) *ruleLimiter {
 }
 
 // follow makes a new limiter take over what has passed under the limiter of another version
-// of the rule, see compiledRule.countsLike. The other one goes on until the first call comes to
+// of the rule. The other one goes on until the first call comes to
 // this one, or until Activate; from then on it says Stale.
 func (l *ruleLimiter) follow(before *ruleLimiter) {
 	if l.queue != nil {

@@ -154,7 +154,7 @@ func (z *warmingBucket) status(waiters *waiterList, now clock.Instant, maxWait t
 	}
 	stored, _ := z.balance(now)
 	remaining, reset = remainingOf(z, waiters, now, maxWait)
-	return z.costs.Limit(stored) * z.compiled.seconds, remaining, reset
+	return z.costs.Limit(stored) * z.compiled.window().Seconds(), remaining, reset
 }
 
 func (z *warmingBucket) drained(now, last clock.Instant, tokens int64) tokenSchedule {

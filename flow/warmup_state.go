@@ -1,6 +1,8 @@
 package flow
 
 import (
+	"time"
+
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/internal/warmup"
 )
@@ -20,15 +22,15 @@ func newWarmUpState(r *compiledRule, now clock.Instant) warmUpState {
 // queueLimit returns the effective limit, in tokens per window, of the step that
 // contains now, for a throttle.
 func (s *warmUpState) queueLimit(r *compiledRule, now clock.Instant) float64 {
-	return s.limit(r, now, r.seconds)
+	return s.limit(r, now, r.window())
 }
 
-func (s *warmUpState) limit(r *compiledRule, now clock.Instant, seconds float64) float64 {
+func (s *warmUpState) limit(r *compiledRule, now clock.Instant, window time.Duration) float64 {
 	if !r.warmsUp() {
 		return r.rule.Limit
 	}
 	s.bucket.Sync(r.curve, r.curve.Step(now))
-	return s.bucket.Limit(r.curve) * seconds
+	return s.bucket.Limit(r.curve) * window.Seconds()
 }
 
 // isCold says whether the resource was as cold as it can be when the limit was last

@@ -47,7 +47,7 @@ func newWindow(r *compiledRule, now clock.Instant) *window {
 	r = r.inForce()
 	bucket := r.bucketOf(now)
 	w := &window{warming: newWindowWarming(r, r.bucketStart(bucket))}
-	w.counts.Resize(r.span, bucket)
+	w.counts.Resize(int(r.span), bucket)
 	w.carry = newFractionCarry(w.warming.limitOf(r, bucket))
 	w.compiled.Store(r)
 	w.noteRefusals(r)
@@ -160,7 +160,7 @@ func (w *window) giveBackIn(r *compiledRule, bucket int64, n int32) bool {
 func (w *window) Adopt(r *compiledRule, now clock.Instant) { w.update(r.inForce(), now) }
 
 // RetryAfter returns how long it takes from now until n tokens that were refused can pass
-// if no other call comes; [Never] if the rule never lets them pass, and 0 if it does not as
+// if no other call comes; [rule.Never] if the rule never lets them pass, and 0 if it does not as
 // long as the signal that the limit follows is as high as it is. It is rounded up to
 // buckets, or to tenths of a second if buckets are longer, so that refusals of the same
 // moment are alike. For a single token it is lock-free.

@@ -23,7 +23,7 @@ func (s *windowWarming) limitOf(r *compiledRule, bucket int64) float64 {
 	if s == nil {
 		return r.rule.Limit
 	}
-	return s.history.add(r, bucket, s.state.limit(r, r.bucketStart(bucket), r.spanLength().Seconds()))
+	return s.history.add(r, bucket, s.state.limit(r, r.bucketStart(bucket), r.spanLength()))
 }
 
 // passed notes that n tokens passed at an instant; a negative n takes them back.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core"
-	"github.com/penstock-go/penstock/rules"
+	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/stat"
 )
 
@@ -36,7 +36,7 @@ type Resources struct {
 
 // Resource is what happened on a resource of late. Times are in seconds.
 type Resource struct {
-	// Name is the name of the resource; [core.Overflow] stands for all names beyond
+	// Name is the name of the resource; [rule.OtherResources] stands for all names beyond
 	// [core.Config.MaxResources]. What is not UTF-8 in it is replaced.
 	Name string `json:"name"`
 
@@ -87,10 +87,10 @@ type ResponseTimes struct {
 
 // ResourceRule is what a rule did to the calls of a resource.
 type ResourceRule struct {
-	Kind   rules.Kind `json:"kind"`
-	Rule   string     `json:"rule"`
-	Shadow bool       `json:"shadow,omitempty"`
-	Off    bool       `json:"off,omitempty"` // it is switched off
+	Kind   rule.Kind `json:"kind"`
+	Rule   string    `json:"rule"`
+	Shadow bool      `json:"shadow,omitempty"`
+	Off    bool      `json:"off,omitempty"` // it is switched off
 
 	// Second and Minute count the calls that the rule refused in the times of the resource. They are
 	// left out for all but the first four rules that have come to the resource: of the others only the

@@ -102,8 +102,8 @@ type Spec[R comparable] struct {
 	// that it did not apply to before.
 	New func(rule *R, env Env) Limiter
 
-	// Adopt returns the limiter of a changed rule, which goes on from what the present
-	// limiter has counted; nil to start anew. It must not change what calls get from the
+	// Adopt returns the limiter of a changed rule, which counts the same calls, see [Target.CountsLike],
+	// and goes on from what the present limiter has counted; nil to start anew. It must not change what calls get from the
 	// present one. Calls may ask either of them until the new one is activated or asked:
 	// from then on the old one answers Stale. A nil Adopt starts anew at every change.
 	Adopt func(present Limiter, rule *R, env Env) Limiter
@@ -275,12 +275,17 @@ func (t *Type[R]) Faults(rule R) []Fault { return t.Of(rule).Faults() }
 // defaults.
 func (t *Type[R]) faults(given, complete *R) []Fault {
 	var faults Faults
-	t.spec.Common(complete).target().validate(&faults)
+	c := t.spec.Common(complete)
+	target := c.target()
+	target.validate(&faults)
 	if t.spec.Validate != nil {
 		faults = append(faults, t.spec.Validate(complete)...)
 	}
+	if given != complete {
+		c = t.spec.Common(given)
+	}
 	checked := t.own
-	if !t.spec.Common(given).isVisible() { // as most are, of which the fields need not be looked at one by one
+	if !c.isVisible() { // as most are, of which the fields need not be looked at one by one
 		checked = t.checked
 	}
 	for _, f := range checked {
