@@ -120,7 +120,7 @@ func (o *overview) addUp(shown *overviewShown, answers []answered[inspect.Resour
 			r := &a.value.Resources[i]
 			row := rows[r.Name]
 			if row == nil {
-				row = &resourceRow{Name: r.Name, Seconds: newSeries(start), rules: make(map[rule.Key]*refuser)}
+				row = &resourceRow{Name: r.Name, Seconds: newBriefSeries(start), rules: make(map[rule.Key]*refuser)}
 				rows[r.Name] = row
 			}
 			row.add(r)
@@ -146,7 +146,7 @@ func (o *overview) addUp(shown *overviewShown, answers []answered[inspect.Resour
 		addAll(shown.Sum.Waited, row.Seconds.Waited)
 		addAll(shown.Sum.Refused, row.Seconds.Refused)
 		addAll(shown.Sum.Failed, row.Seconds.Failed)
-		row.Seconds = row.Seconds.brief()
+		row.Seconds.Failed = nil // the table does not show them
 	}
 }
 

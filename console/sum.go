@@ -34,10 +34,11 @@ func newSeries(start int64) series {
 	}
 }
 
-// brief leaves out what tables do not show.
-func (s series) brief() series {
-	s.Failed, s.Mean, s.Max, s.Flight = nil, nil, nil, nil
-	return s
+// newBriefSeries returns a series of the counts alone.
+func newBriefSeries(start int64) series {
+	counts := make([]uint64, 4*length)
+	column := func(n int) []uint64 { return counts[n*length:][:length:length] }
+	return series{Start: start, Passed: column(0), Waited: column(1), Refused: column(2), Failed: column(3)}
 }
 
 // startOf returns the second at which series begin that have all instances: the earliest one, unless the
@@ -72,8 +73,10 @@ func (s *series) add(of *inspect.Seconds) {
 		s.Waited[i] += waited
 		s.Refused[i] += at(of.Refused, j)
 		s.Failed[i] += at(of.Failed, j)
-		s.Flight[i] += at(of.MaxInFlight, j)
-		s.Max[i] = max(s.Max[i], at(of.MaxResponseTime, j))
+		if s.Flight != nil {
+			s.Flight[i] += at(of.MaxInFlight, j)
+			s.Max[i] = max(s.Max[i], at(of.MaxResponseTime, j))
+		}
 	}
 }
 

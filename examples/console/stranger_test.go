@@ -44,6 +44,29 @@ func TestHeldBackRemovalIsConfirmed(t *testing.T) {
 	do(page, t, until(`!document.getElementById("strip").textContent.includes("holding")`))
 }
 
+// TestRuleThatRefusesAUserIsFoundWithThreeClicks from the first page: on the resource, the user and Explain.
+func TestRuleThatRefusesAUserIsFoundWithThreeClicks(t *testing.T) {
+	page, address, s := openBrowser(t)
+	all := documents()
+	all[0].Data = []byte(strings.Replace(string(all[0].Data), "burst: 20", "burst: 20, values: {u-1: 0}", 1))
+	s.push(t, all...)
+	for _, i := range s.instances {
+		require.Eventually(t, func() bool {
+			guard, err := i.engine.Entry(t.Context(), "POST:/orders", core.String("user", "u-1"))
+			guard.Exit()
+			return err != nil && strings.Contains(err.Error(), "per-user")
+		}, patience, 10*time.Millisecond)
+	}
+	do(page, t, open(address+"/"), shows("POST:/orders"), script(`window.clicks = 0; addEventListener("click", () => clicks++, true)`),
+		script(`[...document.querySelectorAll("#rows a")].find((a) => a.textContent === "POST:/orders").click()`),
+		until(`document.querySelector('input[name="user"]')`), script(`document.querySelector('input[name="user"]').click()`),
+		fill("user", "u-1"), press("Explain"),
+		until(`/^per-user .* refuses it now/.test(document.querySelector("form.card p.err")?.textContent)`))
+	clicks, err := chromedp.Run(page, chromedp.Evaluate[int]("window.clicks"))
+	require.NoError(t, err)
+	require.LessOrEqual(t, clicks, 3)
+}
+
 // TestViewerFindsNothingToActWith opens all screens as somebody who may only look.
 func TestViewerFindsNothingToActWith(t *testing.T) {
 	page, _, s := openBrowser(t)
