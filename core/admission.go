@@ -313,7 +313,7 @@ func (a *admission) end() {
 
 func (a *admission) beginWait(ctx context.Context) {
 	a.held.Suspend(a.Now)
-	if a.waiter == nil || a.held.Chain.Rules[a.waitsAt].Suspends == nil || !a.Inbound() { // else it is within no other, as a rule
+	if a.waiter == nil || !a.held.Chain.WaitsWithin(a.waitsAt) || !a.Inbound() { // else it is within no other, as a rule
 		a.resource.Env.noteWait(a.Now)
 	}
 	if a.wait.node == nil {

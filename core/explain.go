@@ -150,7 +150,7 @@ func (e *Engine) NamedOrigin(resource, origin string) string {
 	if origin == "" {
 		return ""
 	}
-	if p := e.peek(resource).planNow(); p != nil && p.Origins[origin] != nil {
+	if p := e.peek(resource).planNow(); p != nil && p.HasOrigin(origin) {
 		return origin
 	}
 	return ""

@@ -77,7 +77,8 @@ type limiterEnv struct {
 
 // newLimiter returns a limiter for a version of a rule on a resource.
 func (l limiterEnv) newLimiter(a *inforce.Rule, version rule.Rule, resource string, counts *inforce.Transitions) call.VersionedLimiter {
-	limiter, ok := l.make(version, nil, resource, l.env(a, resource, counts))
+	env := l.env(a, resource, counts)
+	limiter, ok := l.make(version, nil, resource, &env)
 	if !ok {
 		limiter = new(noLimiter)
 	}
@@ -96,7 +97,8 @@ func (l limiterEnv) adopt(
 	if _, none := present.Limiter.(*noLimiter); none {
 		return call.VersionedLimiter{}, false
 	}
-	limiter, made := l.make(version, present.Limiter, resource, l.env(a, resource, counts))
+	env := l.env(a, resource, counts)
+	limiter, made := l.make(version, present.Limiter, resource, &env)
 	if !made {
 		return present, true // it goes on by the version before
 	}
@@ -183,22 +185,22 @@ func (l limiterEnv) seedFor(a *inforce.Rule, resource string) uint64 {
 
 // make makes a limiter of a version of a rule, which goes on from the present one if that is not nil. A
 // kind of the program that fails is logged, and made is false.
-func (m *limiterMaker) make(of rule.Rule, present rule.Limiter, resource string, env rule.Env) (limiter rule.Limiter, made bool) {
+func (m *limiterMaker) make(of rule.Rule, present rule.Limiter, resource string, env *rule.Env) (limiter rule.Limiter, made bool) {
 	if !m.isForeign(of.Type().Kind()) {
 		return limiterOf(of, present, env), true
 	}
-	return m.makeForeign(of, present, resource, env)
+	return m.makeForeign(of, present, resource, *env)
 }
 
-func limiterOf(of rule.Rule, present rule.Limiter, env rule.Env) rule.Limiter {
+func limiterOf(of rule.Rule, present rule.Limiter, env *rule.Env) rule.Limiter {
 	if present == nil {
-		return of.NewLimiter(env)
+		return of.NewLimiter(*env)
 	}
-	return of.Adopt(present, env)
+	return of.Adopt(present, *env)
 }
 
 func (m *limiterMaker) makeForeign(of rule.Rule, present rule.Limiter, resource string, env rule.Env) (limiter rule.Limiter, made bool) {
-	err := ruleset.Guarded(func() { limiter = limiterOf(of, present, env) })
+	err := ruleset.Guarded(func() { limiter = limiterOf(of, present, &env) })
 	if err != nil {
 		_ = m.kindFailed(of.Key(), resource, err)
 	}

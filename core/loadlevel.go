@@ -16,6 +16,9 @@ type Load struct {
 	// Utilization is what Level was made of: up to 1 the share of the places that are taken, more
 	// where calls wait, and up to 2 where calls are refused.
 	Utilization float64
+
+	// Rate is how many tokens pass in a second; of several resources, in all of them.
+	Rate float64
 }
 
 // Load returns how loaded the resource of the call is, as far as the rules of the resource with places
@@ -73,8 +76,8 @@ func (e *Engine) highestLoad(now clock.Instant) (highest Load, asked bool) {
 		if m == nil || !m.WasAsked(now) {
 			continue
 		}
-		level, utilization := m.Present((*resource)(r), now)
-		highest, asked = Load{max(highest.Level, level), max(highest.Utilization, utilization)}, true
+		level, utilization, rate := m.Present((*resource)(r), now)
+		highest, asked = Load{max(highest.Level, level), max(highest.Utilization, utilization), highest.Rate + rate}, true
 	}
 	return highest, asked
 }
@@ -85,6 +88,6 @@ func (v ResourceView) Load() (Load, bool) {
 	if m == nil {
 		return Load{}, false
 	}
-	level, utilization := m.Present(v.resource, v.now)
-	return Load{level, utilization}, true
+	level, utilization, rate := m.Present(v.resource, v.now)
+	return Load{level, utilization, rate}, true
 }

@@ -35,7 +35,7 @@ func (c *ruleChange) hasPatterns() bool { return len(c.patterns) > 0 || c.switch
 // notePattern notes the pattern of a rule that changes.
 func (c *ruleChange) notePattern(a *inforce.Rule) {
 	if a.HasPattern() {
-		c.patterns = append(c.patterns, *a.Pattern)
+		c.patterns = append(c.patterns, a.Pattern.Pattern)
 	}
 }
 

@@ -140,7 +140,7 @@ func (s *swap) begin() {
 func indexOf(rules []*inforce.Rule) *match.Index {
 	patterns := make([]match.Pattern, len(rules))
 	for i, a := range rules {
-		patterns[i] = *a.Pattern
+		patterns[i] = a.Pattern.Pattern
 	}
 	return match.NewIndex(patterns)
 }
@@ -335,7 +335,7 @@ func (s *swap) rulesFor(r *registry.Resource[callEnv]) []*inforce.Rule {
 		s.places = s.index.Append(s.places, r.Name)
 	}
 	for _, place := range s.places {
-		if a := s.matching[place]; r.Name != a.Related() && !a.Exceptions.Include(r.Name) {
+		if a := s.matching[place]; r.Name != a.Related() && !a.Pattern.Exceptions.Include(r.Name) {
 			s.apply = append(s.apply, a)
 		}
 	}

@@ -36,7 +36,8 @@ func (e *Engine) noteMatched() {
 	e.rules.mu.Lock()
 	defer e.rules.mu.Unlock()
 	for _, active := range e.rules.all() {
-		if x := active.Exceptions; x != nil {
+		if active.Pattern != nil && active.Pattern.Exceptions != nil {
+			x := active.Pattern.Exceptions
 			x.Unseen = slices.DeleteFunc(x.Unseen, called.match)
 		}
 		if !active.LookedBack && !active.Called.Load() && e.resources.WasCalled(active) {

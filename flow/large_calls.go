@@ -158,8 +158,11 @@ func (c *fractionCarry) adoptWanted(from, to *compiledRule) {
 
 // isLarge says whether a call of n tokens, which was refused, is a large one.
 func (w *window) isLarge(r *compiledRule, n int32) bool {
+	if n == 1 || !r.warmsUp() {
+		return false
+	}
 	c := w.closedCarry(r)
-	return n > 1 && r.warmsUp() && int64(n) > c.largeAbove(w.whole, w.counts.OpenBucket(), r.span)
+	return int64(n) > c.largeAbove(w.whole, w.counts.OpenBucket(), r.span)
 }
 
 // freeIn returns after how many buckets from the open one n tokens can be taken, saved

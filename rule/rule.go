@@ -122,10 +122,10 @@ type traits struct {
 
 // learn finds the traits of a rule that is complete and will not change any more.
 func (r *typedRule[R]) learn() {
-	t := r.of.spec.Common(&r.rule).target()
+	c := r.of.spec.Common(&r.rule)
 	r.traits = traits{
 		complete:  true,
-		plain:     t.isPlain(),
+		plain:     c.isPlain(),
 		keyless:   len(r.Attributes()) == 0,
 		noSignals: len(r.Signals())+len(r.Hints()) == 0,
 		fleet:     r.Fleet(), demotes: r.Demotes(), counts: r.Counts() != "",

@@ -275,12 +275,17 @@ func (t *Type[R]) Faults(rule R) []Fault { return t.Of(rule).Faults() }
 // defaults.
 func (t *Type[R]) faults(given, complete *R) []Fault {
 	var faults Faults
-	t.spec.Common(complete).target().validate(&faults)
+	c := t.spec.Common(complete)
+	target := c.target()
+	target.validate(&faults)
 	if t.spec.Validate != nil {
 		faults = append(faults, t.spec.Validate(complete)...)
 	}
+	if given != complete {
+		c = t.spec.Common(given)
+	}
 	checked := t.own
-	if !t.spec.Common(given).isVisible() { // as most are, of which the fields need not be looked at one by one
+	if !c.isVisible() { // as most are, of which the fields need not be looked at one by one
 		checked = t.checked
 	}
 	for _, f := range checked {

@@ -61,10 +61,6 @@ func (t Target) CountsLike(other Target) bool {
 	return t.Resource == other.Resource && t.Match == other.Match && t.Shared == other.Shared && t.Related == other.Related
 }
 
-// isPlain says whether the target has a name and a resource, and nothing else.
-func (t *Target) isPlain() bool {
-	return t.Match == "" && t.Except == Strings{} && !t.Shared && t.Origin == "" && !t.Shadow && t.Related == ""
-}
 
 // Common are the fields that rules of every kind have, as pointers into a rule.
 type Common struct {
@@ -76,7 +72,7 @@ type Common struct {
 	Related               *string // nil for kinds that cannot count what passes elsewhere
 }
 
-func (c Common) target() Target {
+func (c *Common) target() Target {
 	t := Target{
 		Name: *c.Name, Resource: *c.Resource, Match: *c.Match, Shared: *c.Shared, Origin: *c.Origin, Shadow: *c.Shadow,
 	}
@@ -89,8 +85,14 @@ func (c Common) target() Target {
 	return t
 }
 
+// isPlain says whether the target has a name and a resource, and nothing else.
+func (c *Common) isPlain() bool {
+	return *c.Match == "" && !*c.Shared && *c.Origin == "" && !*c.Shadow &&
+		(c.Related == nil || *c.Related == "") && (c.Except == nil || *c.Except == Strings{})
+}
+
 // isVisible says whether the texts have only characters of ASCII that can be seen, and there are no exceptions.
-func (c Common) isVisible() bool {
+func (c *Common) isVisible() bool {
 	for _, text := range [...]*string{c.Name, c.Resource, c.Match, c.Origin} {
 		if len(*text) > MaxNameLength || !isVisible(*text) {
 			return false
@@ -100,12 +102,16 @@ func (c Common) isVisible() bool {
 }
 
 // SetName fills in the name of a rule that leaves it out: the resource or the pattern.
-func (c Common) SetName() { *c.Name = c.fullName() }
+func (c Common) SetName() {
+	if *c.Name == "" {
+		*c.Name = c.fullName()
+	}
+}
 
 func (c Common) fullName() string { return cmp.Or(*c.Name, *c.Resource, *c.Match) }
 
 // validate judges which calls the rule is for.
-func (t Target) validate(f *Faults) {
+func (t *Target) validate(f *Faults) {
 	if t.Match == "" {
 		if t.Resource == "" {
 			f.Add("resource", "is missing: name the resource that the rule guards, or write a pattern in match")
@@ -132,7 +138,7 @@ func (t Target) validate(f *Faults) {
 }
 
 // validateExcept judges the exceptions of a rule with a pattern.
-func (t Target) validateExcept(f *Faults) {
+func (t *Target) validateExcept(f *Faults) {
 	if n := t.Except.Len(); n > maxExcept {
 		f.Add("except", "has %d entries: the most is %d; a pattern can stand for many names", n, maxExcept)
 		return

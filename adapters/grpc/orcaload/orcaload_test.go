@@ -69,7 +69,7 @@ func TestBalancersReadHowLoadedTheServerIs(t *testing.T) {
 	client := testpb.NewTestServiceClient(conn)
 	ctx := t.Context()
 
-	call := func() (rule.LoadLevel, float64) {
+	call := func() (rule.LoadLevel, *reportpb.OrcaLoadReport) {
 		var trailer metadata.MD
 		_, err := client.UnaryCall(ctx, &testpb.SimpleRequest{}, grpc.Trailer(&trailer))
 		require.NoError(t, err)
@@ -77,23 +77,25 @@ func TestBalancersReadHowLoadedTheServerIs(t *testing.T) {
 		require.Len(t, reports, 1)
 		var report reportpb.OrcaLoadReport
 		require.NoError(t, proto.Unmarshal([]byte(reports[0]), &report))
-		return <-s.levels, report.GetApplicationUtilization()
+		return <-s.levels, &report
 	}
-	level, utilization := call()
+	level, report := call()
 	assert.Equal(t, rule.LoadNone, level)
-	assert.Zero(t, utilization)
+	assert.Zero(t, report.GetApplicationUtilization())
 
 	// One place is taken, and each call takes the other one, once a second.
 	held, err := engine.Entry(ctx, method)
 	require.NoError(t, err)
 	defer held.Exit()
-	for range 10 {
+	for range 20 {
 		virtual.Advance(time.Second)
-		level, utilization = call()
+		level, report = call()
 	}
+	utilization := report.GetApplicationUtilization()
 	assert.Equal(t, rule.LoadModerate, level)
 	assert.Greater(t, utilization, 0.95)
 	assert.LessOrEqual(t, utilization, 1.)
+	assert.InDelta(t, 1, report.GetRpsFractional(), 0.1, "balancers do not weigh a server without it")
 
 	// A refused call tells it, too.
 	other, err := engine.Entry(ctx, method)
@@ -106,7 +108,7 @@ func TestBalancersReadHowLoadedTheServerIs(t *testing.T) {
 
 	stream, err := servicepb.NewOpenRcaServiceClient(conn).StreamCoreMetrics(ctx, &servicepb.OrcaLoadReportRequest{})
 	require.NoError(t, err)
-	report, err := stream.Recv()
+	report, err = stream.Recv()
 	require.NoError(t, err)
 	assert.InDelta(t, utilization, report.GetApplicationUtilization(), 0.1)
 	assert.Zero(t, report.GetCpuUtilization())

@@ -39,7 +39,30 @@ type Details struct {
 	recordedKeys []*recorder.Key        // attributes of calls that are recorded
 	prefetching  *KeyedStep             // the first step with a prefetcher; nil if there is none
 	Named        *NamedOrigin           // nil unless the chain is for one origin
+	origins      map[string]*Chain      // of the chain for all others: those for the origins that rules name; nil without any
 }
+
+// ForOrigin returns the chain for the origin of a call, given the one for all that no rule names, which has
+// details.
+func (c *Chain) ForOrigin(opts []Option) *Chain {
+	if c.origins == nil {
+		return c
+	}
+	of := c.origins[OriginOf(opts)]
+	if of == nil {
+		return c
+	}
+	if !of.Named.Entered.Load() {
+		of.NoteOrigin()
+	}
+	return of
+}
+
+// HasOrigin says whether a rule names the origin, given the chain for all that no rule names.
+func (c *Chain) HasOrigin(origin string) bool { return c.Details != nil && c.origins[origin] != nil }
+
+// SetOrigins sets the chains for the origins that rules name, of the chain for all others.
+func (c *Chain) SetOrigins(origins map[string]*Chain) { c.ensureDetails().origins = origins }
 
 // Prefetching returns the first step with a prefetcher; nil if there is none.
 func (d *Details) Prefetching() *KeyedStep {
@@ -74,10 +97,11 @@ func (d *Details) RecordedKeys() []*recorder.Key {
 	return d.recordedKeys
 }
 
-// AddShadow adds a shadow rule, before the chain is finished.
-func (c *Chain) AddShadow(s Step) {
+// AddShadow adds a shadow rule, before the chain is finished, whose step it returns to be filled.
+func (c *Chain) AddShadow() *Step {
 	d := c.ensureDetails()
-	d.shadows = append(d.shadows, s)
+	d.shadows = append(d.shadows, Step{})
+	return &d.shadows[len(d.shadows)-1]
 }
 
 // CountBy has rules on other resources count the calls that pass, before the chain is finished.
@@ -298,6 +322,13 @@ func (c *Chain) IndexOf(series uint64) int {
 		}
 	}
 	return -1
+}
+
+// WaitsWithin says whether the limiter of the step with an index has to know that calls wait within calls
+// of it.
+func (c *Chain) WaitsWithin(i int) bool {
+	_, suspends := c.Steps[i].Limiter.(optional.Suspender)
+	return suspends
 }
 
 // slotStep returns the step whose ticket is in slot i of a Record: those of the chain

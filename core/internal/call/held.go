@@ -16,12 +16,11 @@ type HeldTickets struct {
 // heldTicket is a ticket, with the version of the limiter that gave it. The zero value is that
 // of a step whose ticket the call does not hold.
 type heldTicket struct {
-	limiter     rule.Limiter
-	ticket      rule.Ticket
-	suspends    optional.Suspender // the limiter, see PassedRule
-	isSuspended bool               // it was told that the call waits
-	demotes     bool               // it is of a step that demotes calls
-	pending     *PendingCalls      // that the call has begun, see step; else nil
+	limiter   rule.Limiter
+	ticket    rule.Ticket
+	suspended optional.Suspender // the limiter if it was told that the call waits; else nil
+	demotes   bool               // it is of a step that demotes calls
+	pending   *PendingCalls      // that the call has begun, see step; else nil
 }
 
 // Follow goes over to the chain that is in force. It gives back the tickets of rules that are
@@ -81,7 +80,7 @@ func (h *HeldTickets) Ask(i int, q *Request, opts []Option) Answer {
 // Add adds the ticket of the step with an index.
 func (h *HeldTickets) Add(i int, ticket rule.Ticket) {
 	s, slot := &h.Chain.Steps[i], &h.slots[i]
-	slot.limiter, slot.ticket, slot.suspends, slot.demotes = s.Limiter, ticket, h.Chain.Rules[i].Suspends, s.demotes
+	slot.limiter, slot.ticket, slot.demotes = s.Limiter, ticket, s.demotes
 }
 
 // Keep notes that the call has passed, and gives nothing back.
@@ -105,9 +104,10 @@ func (h *HeldTickets) Has(i int) bool { return i < len(h.slots) && h.slots[i].li
 // Suspend tells each optional.Suspender that gave the call a ticket that the call waits.
 func (h *HeldTickets) Suspend(now clock.Instant) {
 	for i := range h.slots {
-		if slot := &h.slots[i]; slot.suspends != nil && !slot.isSuspended {
-			slot.isSuspended = true
-			slot.suspends.Suspend(now, slot.ticket)
+		slot := &h.slots[i]
+		if limiter, ok := slot.limiter.(optional.Suspender); ok && slot.suspended == nil {
+			slot.suspended = limiter
+			limiter.Suspend(now, slot.ticket)
 		}
 	}
 }
@@ -120,9 +120,9 @@ func (h *HeldTickets) Resume(now clock.Instant) {
 }
 
 func (t *heldTicket) resume(now clock.Instant) {
-	if t.isSuspended {
-		t.isSuspended = false
-		t.suspends.Resume(now, t.ticket)
+	if limiter := t.suspended; limiter != nil {
+		t.suspended = nil
+		limiter.Resume(now, t.ticket)
 	}
 }
 

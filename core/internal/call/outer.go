@@ -47,13 +47,13 @@ func (x *Extras) Link(ctx context.Context, c clock.Clock, word, rest uint32) (co
 	o := &made.Outer
 	o.held = o.few[:0]
 	for i := range x.Passed.Rules {
-		of := &x.Passed.Rules[i]
+		limiter := x.Passed.Rules[i].suspender()
 		switch {
-		case of.Suspends == nil || of.finisher == nil:
+		case limiter == nil:
 		case record == nil:
-			o.held = append(o.held, heldByOuter{of.Suspends, ticketIn(word, rest, i)})
+			o.held = append(o.held, heldByOuter{limiter, ticketIn(word, rest, i)})
 		case record.slot(i).held:
-			o.held = append(o.held, heldByOuter{of.Suspends, record.slot(i).ticket})
+			o.held = append(o.held, heldByOuter{limiter, record.slot(i).ticket})
 		}
 	}
 	if record != nil {

@@ -31,12 +31,11 @@ func (p *PassedRules) Forecasts() int { return int(p.forecasts) }
 // looked up once, when the chain is made.
 type PassedRule struct {
 	Limiter   rule.Limiter
-	finisher  rule.Finisher      // nil if it need not learn how calls end
-	settler   rule.Settler       // nil if it counts no tokens
-	Suspends  optional.Suspender // nil if it need not know that the call waits for another rule
-	forecasts bool               // it is an optional.Forecaster, whose tickets are instants
-	counts    countedCalls       // that keep the tokens which they took
-	demotes   bool               // it demotes calls: what it has left says nothing of which calls pass
+	finisher  rule.Finisher // nil if it need not learn how calls end
+	settler   rule.Settler  // nil if it counts no tokens
+	forecasts bool          // it is an optional.Forecaster, whose tickets are instants
+	counts    countedCalls  // that keep the tokens which they took
+	demotes   bool          // it demotes calls: what it has left says nothing of which calls pass
 }
 
 // countedCalls are which calls take tokens of a rule: a [rule.Counts] in a byte, as each resource with a
@@ -74,9 +73,17 @@ func (p *PassedRules) add(s *Step) {
 	if of.settler != nil {
 		of.counts = s.counts
 	}
-	of.Suspends, _ = limiter.(optional.Suspender)
 	p.Rules = append(p.Rules, of)
-	p.Suspends = p.Suspends || of.Suspends != nil && of.finisher != nil
+	p.Suspends = p.Suspends || of.suspender() != nil
+}
+
+// suspender returns the limiter if it has to know that a call which has passed waits within; else nil.
+func (of *PassedRule) suspender() optional.Suspender {
+	if of.finisher == nil {
+		return nil
+	}
+	suspends, _ := of.Limiter.(optional.Suspender)
+	return suspends
 }
 
 // isFinished says whether the rule takes part in the end of a call.
@@ -166,6 +173,4 @@ type Extras struct {
 	WouldBlock *Blocked     // with which a shadow rule would have refused the call
 	Record     *Record      // that the extras are of; nil for guards without one
 	Outer      *Outer       // of a call to which those within it are linked, see Guard.Context; else nil
-	LongLived  bool         // only of guards with a record
-	Decided    bool         // likewise: the outcome is, whatever is marked later
 }

@@ -13,7 +13,9 @@ import (
 // own by the generation, so that neither a second Exit nor that of a copy can reach the
 // record of another call.
 type Record struct {
-	Extras // the guard's; the record is this one
+	Extras         // the guard's; the record is this one
+	LongLived bool // the call is, see core.LongLived
+	Decided   bool // the outcome is, whatever is marked later
 
 	Generation atomic.Uint32
 	Refusal    atomic.Pointer[Refusal] // of the first shadow rule that would have refused

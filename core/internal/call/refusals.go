@@ -62,11 +62,8 @@ type Refusals struct {
 	Tally  *Tally
 	latest atomic.Pointer[Refusal]      // nil until the first; most calls need the same again
 	made   atomic.Pointer[madeRefusals] // nil until the first
-	denial atomic.Pointer[Refusal]      // of calls that are forbidden; nil until the first
 
 	recorded recorder.Place // of the rule
-
-	demoted atomic.Pointer[Refusals] // of calls that another rule had demoted; nil until the first
 }
 
 // Named returns the rule as recorders know it; the zero value for none.
@@ -79,11 +76,12 @@ func (r *Refusals) Named() recorder.Rule {
 
 // OfDemoted returns the refusals of calls that another rule had demoted before.
 func (r *Refusals) OfDemoted() *Refusals {
-	if r.demoted.Load() == nil {
+	demoted := &r.ensureMade().demoted
+	if demoted.Load() == nil {
 		made := &Refusals{Resource: r.Resource, Key: r.Key, reason: r.reason, answers: r.answers, Tally: r.Tally, demotees: true}
-		r.demoted.CompareAndSwap(nil, made) // unless another goroutine was quicker
+		demoted.CompareAndSwap(nil, made) // unless another goroutine was quicker
 	}
-	return r.demoted.Load()
+	return demoted.Load()
 }
 
 // answers are what a rule answers to calls that it refuses, and to those that are forbidden.
@@ -110,8 +108,20 @@ const (
 	golden    = splitmix.Increment // an odd number without a pattern
 )
 
-// madeRefusals is a cache of errors, by a hash of their RetryAfter.
-type madeRefusals [1 << cacheBits]atomic.Pointer[Refusal]
+// madeRefusals are those that were made: few rules refuse calls.
+type madeRefusals struct {
+	byRetry [1 << cacheBits]atomic.Pointer[Refusal] // a cache, by a hash of the RetryAfter
+	denial  atomic.Pointer[Refusal]                 // of calls that are forbidden; nil until the first
+	demoted atomic.Pointer[Refusals]                // of calls that another rule had demoted; nil until the first
+}
+
+// ensureMade returns those that were made.
+func (r *Refusals) ensureMade() *madeRefusals {
+	if r.made.Load() == nil {
+		r.made.CompareAndSwap(nil, new(madeRefusals)) // unless another goroutine was quicker
+	}
+	return r.made.Load()
+}
 
 // NewRefusals returns the refusals of a version of a rule on a resource, counted in a tally
 // that all versions share.
@@ -153,7 +163,8 @@ func (r *Refusals) RefusalOf(retryAfter time.Duration) *Refusal {
 
 // forbidden returns the refusal of calls that may not be made.
 func (r *Refusals) forbidden() *Refusal {
-	if present := r.denial.Load(); present != nil {
+	denial := &r.ensureMade().denial
+	if present := denial.Load(); present != nil {
 		return present
 	}
 	made := &Refusal{Err: Blocked{
@@ -161,8 +172,8 @@ func (r *Refusals) forbidden() *Refusal {
 		Demoted: r.demotees,
 	}}
 	made.Extras.WouldBlock = &made.Err
-	if !r.denial.CompareAndSwap(nil, made) { // another goroutine was quicker
-		return r.denial.Load()
+	if !denial.CompareAndSwap(nil, made) { // another goroutine was quicker
+		return denial.Load()
 	}
 	return made
 }
@@ -170,12 +181,7 @@ func (r *Refusals) forbidden() *Refusal {
 // find returns the refusal from the cache, or makes it.
 func (r *Refusals) find(retryAfter time.Duration) *Refusal {
 	retryAfter, unit := roundUp(retryAfter)
-	made := r.made.Load()
-	if made == nil {
-		made = new(madeRefusals)
-		r.made.Store(made) // perhaps in place of another goroutine's, with one or two
-	}
-	slot := &made[uint64(retryAfter)*golden>>(64-cacheBits)]
+	slot := &r.ensureMade().byRetry[uint64(retryAfter)*golden>>(64-cacheBits)]
 	if present := slot.Load(); present != nil && present.Err.RetryAfter == retryAfter {
 		return present
 	}

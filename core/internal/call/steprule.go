@@ -25,16 +25,14 @@ type StepRule struct {
 	Evidence  *Evidence
 }
 
-// Step returns the step. It looks the interfaces of the limiter up.
-func (of *StepRule) Step() Step {
+// Fill makes an empty step that of the rule. It looks the interfaces of the limiter up.
+func (of *StepRule) Fill(s *Step) {
 	limiter, reason := of.Limiter.Limiter, of.Version.Type().Reason()
 	if shared, ok := limiter.(optional.Divided); ok && of.IsShared {
 		limiter = shared.For(of.Refusals.Resource)
 	}
-	s := Step{
-		Limiter: limiter, Series: of.Limiter.Series, Keyed: of.keyed(limiter),
-		Denies: reason == rule.Denied, injects: reason == rule.Injected, Refusals: of.Refusals,
-	}
+	s.Limiter, s.Series, s.Keyed, s.Refusals = limiter, of.Limiter.Series, of.keyed(limiter), of.Refusals
+	s.Denies, s.injects = reason == rule.Denied, reason == rule.Injected
 	s.demotes, s.counts = of.Version.Demotes(), countedCallsOf(of.Version.Counts())
 	if !s.demotes { // else no call waits for it
 		s.queue, _ = limiter.(rule.Queue)
@@ -43,13 +41,12 @@ func (of *StepRule) Step() Step {
 		s.decides = decider.DecidesWithin() > 0
 	}
 	if s.demotes { // it is asked before those that know of later calls
-		return s
+		return
 	}
 	if s.Forecaster, _ = limiter.(optional.Forecaster); s.Forecaster != nil { // which need not know the attribute
 		s.Pending = of.Limiter.Pending
 		s.promises = s.Pending == nil && s.queue == nil && !of.IsRelated
 	}
-	return s
 }
 
 // keyed returns what the step has if the rule looks at attributes; else nil.

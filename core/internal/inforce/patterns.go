@@ -32,7 +32,7 @@ func NewPatterns(states []*State, index *match.Index, version uint64, switches *
 	patterns := &Patterns{Version: version, Index: index, Rules: make([]PatternRule, 0, len(states)), Switches: switches}
 	for _, state := range states {
 		a := state.Rule
-		patterns.Rules = append(patterns.Rules, PatternRule{a, a.Version, a.Target(), a.Exceptions, state.Limiter(), state.Refusals.Tally})
+		patterns.Rules = append(patterns.Rules, PatternRule{a, a.Version, a.Target(), a.Pattern.Exceptions, state.Limiter(), state.Refusals.Tally})
 	}
 	return patterns
 }

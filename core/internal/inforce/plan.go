@@ -17,9 +17,8 @@ import (
 // force in it.
 type Plan struct {
 	// What most calls read is in the first 64 bytes, with that of the chain.
-	Since   uint64                 // the generation in which the plan came into force
-	Origins map[string]*call.Chain // for calls whose origin a rule names; nil when none does
-	Others  call.Chain             // for those whose origin no rule names
+	Since  uint64     // the generation in which the plan came into force
+	Others call.Chain // for calls whose origin no rule names; it leads to the chains for those that one does
 
 	Rules  []Planned            // all of them, in the order in which they are asked
 	Before atomic.Pointer[Plan] // the one that it replaces; nil for the first, and after the swap
@@ -45,21 +44,14 @@ func (p *Plan) IsInForce(generation uint64) bool {
 
 // ChainFor returns the rules that a call with these options has to pass.
 func (p *Plan) ChainFor(opts []call.Option) *call.Chain {
-	if p.Origins == nil {
+	if p.Others.Details == nil { // as of most, of which no rule names an origin
 		return &p.Others
 	}
-	return p.chainForOrigin(opts)
+	return p.Others.ForOrigin(opts)
 }
 
-func (p *Plan) chainForOrigin(opts []call.Option) *call.Chain {
-	if c := p.Origins[call.OriginOf(opts)]; c != nil {
-		if !c.Named.Entered.Load() {
-			c.NoteOrigin()
-		}
-		return c
-	}
-	return &p.Others
-}
+// HasOrigin says whether a rule names the origin.
+func (p *Plan) HasOrigin(origin string) bool { return p.Others.HasOrigin(origin) }
 
 // isFor says whether a rule with the origin of, "" for all, is for calls of an origin that a rule
 // names, or for [rule.OtherOrigins].
@@ -71,7 +63,7 @@ const Closed = math.MaxUint64
 // Applying returns the rules that apply to a call with these options, in the order of asking.
 func (p *Plan) Applying(opts []call.Option) (rules []Planned) {
 	origin := call.OriginOf(opts)
-	if _, named := p.Origins[origin]; !named {
+	if !p.HasOrigin(origin) {
 		origin = rule.OtherOrigins
 	}
 	for _, entry := range p.Rules {

@@ -66,18 +66,17 @@ func (p *Planner) Add(version rule.Rule, state *State, limiter call.VersionedLim
 	p.States = append(p.States, state)
 	of := Planned{Rule: version, State: state, Limiter: limiter.Limiter}
 	of.Off = p.Switches.Off(state.Rule.Key, p.Resource) != nil
-	added := entry{
-		Planned: of, limiter: limiter, origin: target.Origin, pattern: len(target.Match), isRelated: target.Related != "",
-		phase: version.Phase(), waiting: waitOrderOf(&of), breadth: breadthOf(target),
-	}
+	entries := &p.active
 	switch {
 	case of.Off && of.Rule.Fleet() && p.InFleet:
-		p.unasked = append(p.unasked, added) // or it would take tokens of the fleet
+		entries = &p.unasked // or it would take tokens of the fleet
 	case of.Off, target.Shadow:
-		p.shadows = append(p.shadows, added)
-	default:
-		p.active = append(p.active, added)
+		entries = &p.shadows
 	}
+	*entries = append(*entries, entry{
+		Planned: of, limiter: limiter, origin: target.Origin, pattern: len(target.Match), isRelated: target.Related != "",
+		phase: version.Phase(), waiting: waitOrderOf(&of), breadth: breadthOf(target),
+	})
 }
 
 // Count adds a rule that guards another resource and counts the passes of this one.
@@ -104,23 +103,25 @@ func (p *Planner) Plan(since uint64) *Plan {
 		slices.SortFunc(entries, func(a, b entry) int { return a.compare(&b) })
 	}
 	next := newPlan(since, len(p.States))
+	var origins map[string]*call.Chain
 	for _, entries := range [][]entry{p.active, p.shadows, p.unasked} {
 		for i := range entries {
 			next.Rules = append(next.Rules, entries[i].Planned)
 			if origin := entries[i].origin; origin != "" && origin != rule.OtherOrigins {
-				if next.Origins == nil {
-					next.Origins = make(map[string]*call.Chain)
+				if origins == nil {
+					origins = make(map[string]*call.Chain)
 				}
-				next.Origins[origin] = nil
+				origins[origin] = new(call.Chain)
 			}
 		}
 	}
-	for origin := range next.Origins {
-		c := new(call.Chain)
+	for origin, c := range origins {
 		p.chain(c, origin)
-		next.Origins[origin] = c
 	}
 	p.chain(&next.Others, rule.OtherOrigins)
+	if origins != nil {
+		next.Others.SetOrigins(origins)
+	}
 	return next
 }
 
@@ -164,24 +165,25 @@ func (p *Planner) chain(c *call.Chain, origin string) {
 	}
 	for i := range p.active {
 		if entry := &p.active[i]; isFor(entry.origin, origin) {
-			c.Steps = append(c.Steps, entry.step())
+			c.Steps = append(c.Steps, call.Step{})
+			entry.fill(&c.Steps[len(c.Steps)-1])
 		}
 	}
 	for i := range p.shadows {
 		if entry := &p.shadows[i]; isFor(entry.origin, origin) {
-			c.AddShadow(entry.step())
+			entry.fill(c.AddShadow())
 		}
 	}
 	c.Finish(p.Observed)
 }
 
-// step returns the rule as a step of a chain.
-func (p *entry) step() call.Step {
+// fill makes a step of a chain that of the rule.
+func (p *entry) fill(step *call.Step) {
 	of := call.StepRule{
 		Version: p.Rule, Limiter: p.limiter, IsShared: p.State.Rule.SharesLimiter, IsRelated: p.isRelated,
 		Refusals: p.State.Refusals, Evidence: p.State.evidenceFor(p.Rule),
 	}
-	return of.Step()
+	of.Fill(step)
 }
 
 // Try does with a limiter of a version of a rule what a plan does: it asks what kind of limiter it is.
@@ -190,7 +192,7 @@ func Try(a *Rule, version rule.Rule, limiter rule.Limiter) {
 		Planned: Planned{Rule: version, State: &State{Rule: a, Refusals: new(call.Refusals)}},
 		limiter: call.VersionedLimiter{Limiter: limiter},
 	}
-	of.step()
+	of.fill(new(call.Step))
 }
 
 // waitOrder is the order of rules of one phase: those that know nothing of later calls, and of the

@@ -18,10 +18,10 @@ import (
 // resource by itself is in the States of the resources.
 type Rule struct {
 	Key      rule.Key
-	Pattern  *match.Pattern // of a rule that has one
-	Resource string         // that it guards; "" of a rule with a pattern
-	Matched  atomic.Bool    // a call, as far as anybody has looked
-	Called   atomic.Bool    // a resource that it guards was called, before it was in force perhaps
+	Pattern  *Pattern    // of a rule that has one
+	Resource string      // that it guards; "" of a rule with a pattern
+	Matched  atomic.Bool // a call, as far as anybody has looked
+	Called   atomic.Bool // a resource that it guards was called, before it was in force perhaps
 	Evidence atomic.Pointer[call.Evidence]
 
 	Forced        ForcedState  // on this rule
@@ -32,11 +32,10 @@ type Rule struct {
 
 	// core.ruleStore.mu guards what follows.
 	Removed    bool
-	LookedBack bool        // the names called before it came into force were looked at
-	Needs      bool        // the version reads signals, or is for the whole fleet
-	Counted    bool        // the resource whose passes it counts was called, as far as the engine remembers
-	Version    rule.Rule   // that is in force, or about to be
-	Exceptions *Exceptions // names that the pattern matches and the rule is not for; nil if there are none
+	LookedBack bool      // the names called before it came into force were looked at
+	Needs      bool      // the version reads signals, or is for the whole fleet
+	Counted    bool      // the resource whose passes it counts was called, as far as the engine remembers
+	Version    rule.Rule // that is in force, or about to be
 
 	// registry.Registry.SwapMu guards what follows.
 	Named  *names.Entry          // the resource that it guards; nil of a rule with a pattern
@@ -92,14 +91,14 @@ func (s *State) Transitions() *Transitions {
 func NewRule(r rule.Rule, forcedOnKind *ForcedState, exempt func(string) bool) *Rule {
 	a := &Rule{Key: r.Key(), forcedOnKind: forcedOnKind}
 	target := r.Target()
-	a.SetVersion(r, &target, exempt)
 	a.Resource, a.isRelated = target.Resource, target.Related != ""
 	a.Evidence.Store(call.NewEvidence(r))
 	if target.Match != "" {
 		// Validated when it was loaded: there is no error.
 		pattern, _ := match.Compile(target.Match)
-		a.Pattern = &pattern
+		a.Pattern = &Pattern{Pattern: pattern}
 	}
+	a.SetVersion(r, &target, exempt)
 	a.SharesLimiter = a.Pattern == nil || target.Shared || a.isRelated
 	if a.SharesLimiter {
 		a.Transitions = NewTransitions(r)
@@ -112,16 +111,23 @@ func NewRule(r rule.Rule, forcedOnKind *ForcedState, exempt func(string) bool) *
 func (a *Rule) SetVersion(r rule.Rule, target *rule.Target, exempt func(string) bool) {
 	a.Version = r
 	a.Needs = r.Fleet() || len(r.Signals()) > 0 || len(r.Hints()) > 0
-	a.Exceptions = nil
-	if target.Match == "" {
+	if a.Pattern == nil {
 		return
 	}
 	if r.Type().Reason() == rule.Denied { // who may not call may not call these either
 		exempt = nil
 	}
+	a.Pattern.Exceptions = nil
 	if include := eitherOf(target.Excepts(), exempt); include != nil {
-		a.Exceptions = &Exceptions{include: include, Unseen: slices.Collect(target.Except.All())}
+		a.Pattern.Exceptions = &Exceptions{include: include, Unseen: slices.Collect(target.Except.All())}
 	}
+}
+
+// Pattern is that of a rule, and the names that it matches and the rule is not for, which core.ruleStore.mu
+// guards; nil if there are none.
+type Pattern struct {
+	match.Pattern
+	Exceptions *Exceptions
 }
 
 // Exceptions are the names that a rule with a pattern is not for though they match; nil if there are none.
@@ -135,10 +141,10 @@ func (x *Exceptions) Include(name string) bool { return x != nil && x.include(na
 
 // Unexcepted returns the exceptions of the rule of which no call was seen, as far as anybody has looked.
 func (a *Rule) Unexcepted() []string {
-	if a.Exceptions == nil {
+	if a.Pattern == nil || a.Pattern.Exceptions == nil {
 		return nil
 	}
-	return a.Exceptions.Unseen
+	return a.Pattern.Exceptions.Unseen
 }
 
 // CountsLike is [rule.Target.CountsLike] of a target and that of the rule. Of a rule without a pattern the version in

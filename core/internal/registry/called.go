@@ -32,7 +32,7 @@ func (g *Registry[E]) WasCalled(a *inforce.Rule) bool {
 		return g.past.Has(a.Resource)
 	}
 	for _, name := range g.past.All() {
-		if name != a.Related() && a.Pattern.Matches(name) && !a.Exceptions.Include(name) {
+		if name != a.Related() && a.Pattern.Matches(name) && !a.Pattern.Exceptions.Include(name) {
 			return true
 		}
 	}

@@ -43,7 +43,7 @@ func newFound(most int, all ...flow.Rule) *found {
 		r := flow.Kind().Complete(of)
 		a := inforce.NewRule(r, new(inforce.ForcedState), nil)
 		states = append(states, plans{}.NewState(a, r, "beyond", &g.Overflow.Node, 0, g.clock.Now()))
-		patterns = append(patterns, *a.Pattern)
+		patterns = append(patterns, a.Pattern.Pattern)
 	}
 	g.FinishSwap(inforce.NewPatterns(states, match.NewIndex(patterns), 1, nil), func() {})
 	return g

@@ -35,7 +35,7 @@ type Book struct {
 	owners  map[string]*group
 	sources []*Source
 
-	entries map[rule.Key]*entry
+	entries entries
 	waiting map[*entry][]claim // rules whose name another one has that is in force, by precedence
 	edits   uint64             // counted, to know when a description of conflicts is out of date
 	domains domains
@@ -46,6 +46,44 @@ type entry struct {
 	active claim  // that in force
 	edit   uint64 // the last edit that concerned them
 	note   any    // of whoever owns the book, see Book.Note
+}
+
+// entries are those of all rules, by kind and name. There may be ten thousand of a kind: a map by
+// rule.Key would have the kind with each.
+type entries map[rule.Kind]map[string]*entry
+
+// of returns that of a key; nil if there is none.
+func (e entries) of(key rule.Key) *entry { return e[key.Kind][key.Name] }
+
+// ensure returns that of a key, an empty one if there was none.
+func (e entries) ensure(key rule.Key) *entry {
+	byName := e[key.Kind]
+	if byName == nil {
+		byName = make(map[string]*entry)
+		e[key.Kind] = byName
+	}
+	of := byName[key.Name]
+	if of == nil {
+		of = new(entry)
+		byName[key.Name] = of
+	}
+	return of
+}
+
+// drop removes that of a key.
+func (e entries) drop(key rule.Key) {
+	byName := e[key.Kind]
+	if delete(byName, key.Name); len(byName) == 0 {
+		delete(e, key.Kind) // a map does not get smaller
+	}
+}
+
+// len returns how many there are.
+func (e entries) len() (count int) {
+	for _, byName := range e {
+		count += len(byName)
+	}
+	return count
 }
 
 // claim is a rule that a group has.
@@ -70,14 +108,14 @@ type group struct {
 // New returns an empty book.
 func New(config Config) *Book {
 	return &Book{
-		config: config, owners: make(map[string]*group), entries: make(map[rule.Key]*entry),
+		config: config, owners: make(map[string]*group), entries: make(entries),
 		waiting: make(map[*entry][]claim),
 	}
 }
 
 // Note returns what was noted of the rule in force that has a key; nil if there is none.
 func (b *Book) Note(key rule.Key) any {
-	if of := b.entries[key]; of != nil {
+	if of := b.entries.of(key); of != nil {
 		return of.note
 	}
 	return nil
@@ -86,9 +124,11 @@ func (b *Book) Note(key rule.Key) any {
 // Notes yields what was noted of each rule in force.
 func (b *Book) Notes() iter.Seq2[rule.Key, any] {
 	return func(yield func(rule.Key, any) bool) {
-		for key, of := range b.entries {
-			if !yield(key, of.note) {
-				return
+		for kind, byName := range b.entries {
+			for name, of := range byName {
+				if !yield(rule.Key{Kind: kind, Name: name}, of.note) {
+					return
+				}
 			}
 		}
 	}
@@ -120,12 +160,12 @@ func (g *group) compare(other *group) int {
 func (b *Book) Kinds() []rule.Definition { return b.config.Table.Definitions() }
 
 // Len returns how many rules are in force.
-func (b *Book) Len() int { return len(b.entries) }
+func (b *Book) Len() int { return b.entries.len() }
 
 // Where returns the source and the place in a document that a rule in force comes
 // from; an empty source for a rule from code.
 func (b *Book) Where(key rule.Key) (source string, at rules.Position) {
-	present := b.entries[key]
+	present := b.entries.of(key)
 	if present == nil || present.active.group.document == nil {
 		return "", rules.Position{}
 	}
@@ -207,7 +247,7 @@ func (b *Book) judge(g *group, set rules.Set) (replaced []rules.Replacement, err
 
 // has says whether a group has a rule of that key, in force or not.
 func (b *Book) has(g *group, key rule.Key) bool {
-	of := b.entries[key]
+	of := b.entries.of(key)
 	return of != nil && b.claimOf(of, g) != nil
 }
 
@@ -356,7 +396,7 @@ func (b *Book) describeConflict(g *group) error {
 // clashes says which rules of a group are not in force.
 func (b *Book) clashes(g *group) error {
 	return b.config.Table.Clashes(b.given(g), func(key rule.Key) (by string) {
-		present := b.entries[key]
+		present := b.entries.of(key)
 		if present == nil || present.active.group == g {
 			return ""
 		}

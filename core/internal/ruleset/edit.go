@@ -88,11 +88,7 @@ func (e *edit) touch(of *entry, key rule.Key) bool {
 
 // add adds a rule of a group, which has none of that key, and returns its entry.
 func (e *edit) add(key rule.Key, c claim) *entry {
-	of := e.book.entries[key]
-	if of == nil {
-		of = new(entry)
-		e.book.entries[key] = of
-	}
+	of := e.book.entries.ensure(key)
 	e.touch(of, key)
 	e.book.add(of, c)
 	return of
@@ -143,7 +139,7 @@ func (e *edit) rank(g *group, created int64) {
 	if len(e.book.waiting) > 0 {
 		for r := range e.book.rules(g, "") {
 			key := r.Key()
-			if of := e.book.entries[key]; len(e.book.waiting[of]) > 0 {
+			if of := e.book.entries.of(key); len(e.book.waiting[of]) > 0 {
 				contested = append(contested, claim{g, r})
 				e.remove(of, key, g)
 			}
@@ -161,7 +157,7 @@ func (e *edit) finish() Outcome {
 	for _, c := range e.changes {
 		of := c.of
 		if c.To = of.active.rule; c.To == nil {
-			delete(e.book.entries, c.Key)
+			e.book.entries.drop(c.Key)
 		}
 		isAnother := c.another != nil && c.another == c.To
 		if isAnother || (c.From == nil) != (c.To == nil) || c.From != nil && !c.From.Equal(c.To) {
@@ -179,8 +175,5 @@ func (e *edit) finish() Outcome {
 		}
 	}
 	e.settleDomains()
-	if len(e.book.entries) == 0 {
-		e.book.entries = make(map[rule.Key]*entry) // a map does not get smaller
-	}
 	return Outcome{Origin: e.origin, Changes: changes}
 }

@@ -148,7 +148,7 @@ func (b *Book) hasElsewhere(s *Source, key rule.Key, changing map[*document]stru
 		_, among := changing[c.group.document]
 		return !among
 	}
-	present := b.entries[key]
+	present := b.entries.of(key)
 	return present != nil && (isElsewhere(present.active) || slices.ContainsFunc(b.waiting[present], isElsewhere))
 }
 
