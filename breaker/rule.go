@@ -73,7 +73,7 @@ type Rule struct {
 	Match string
 
 	// Except are names of resources, or patterns of names, that the rule is not for
-	// though they match. At most [rule.MaxExcept]. Match only.
+	// though they match. At most 100. Match only.
 	Except rule.Strings
 
 	// Shared makes all resources that match have one breaker together, rather than each

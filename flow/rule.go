@@ -65,7 +65,7 @@ type Rule struct {
 	Match string
 
 	// Except are names of resources, or patterns of names, that the rule is not for
-	// though they match. At most [rule.MaxExcept]. Match only.
+	// though they match. At most 100. Match only.
 	Except rule.Strings
 
 	// Limit is how many tokens may pass in one window; of a [Prepaid] rule, in all. A call takes one token

@@ -23,8 +23,8 @@ const (
 	// MaxNameLength is how many bytes the name of a rule or a resource may have.
 	MaxNameLength = 1024
 
-	// MaxExcept is how many entries a [Target.Except] may have.
-	MaxExcept = 100
+	// maxExcept is how many entries a [Target.Except] may have.
+	maxExcept = 100
 )
 
 // Target is the name of a rule and which calls it is for.
@@ -60,7 +60,6 @@ type Target struct {
 func (t Target) CountsLike(other Target) bool {
 	return t.Resource == other.Resource && t.Match == other.Match && t.Shared == other.Shared && t.Related == other.Related
 }
-
 
 // Common are the fields that rules of every kind have, as pointers into a rule.
 type Common struct {
@@ -139,8 +138,8 @@ func (t *Target) validate(f *Faults) {
 
 // validateExcept judges the exceptions of a rule with a pattern.
 func (t *Target) validateExcept(f *Faults) {
-	if n := t.Except.Len(); n > MaxExcept {
-		f.Add("except", "has %d entries: the most is %d; a pattern can stand for many names", n, MaxExcept)
+	if n := t.Except.Len(); n > maxExcept {
+		f.Add("except", "has %d entries: the most is %d; a pattern can stand for many names", n, maxExcept)
 		return
 	}
 	for item := range t.Except.All() {

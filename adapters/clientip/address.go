@@ -71,8 +71,8 @@ func Parse(text string) Address {
 	return Address{addr: addr}
 }
 
-// IsValid reports whether the address is known.
-func (a Address) IsValid() bool { return a.addr.IsValid() }
+// isValid reports whether the address is known.
+func (a Address) isValid() bool { return a.addr.IsValid() }
 
 func isCanonical(text string, addr netip.Addr) bool {
 	var buffer [maxText]byte

@@ -126,7 +126,7 @@ func (r *Resolver) Client(peer Address, lines []string) Address {
 			break
 		}
 		hop := r.hop(element)
-		if !hop.IsValid() {
+		if !hop.isValid() {
 			break
 		}
 		client = hop

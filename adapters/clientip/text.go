@@ -18,7 +18,7 @@ func (r *Resolver) Text(address Address) string {
 	switch {
 	case address.text != "":
 		return address.text
-	case !address.IsValid():
+	case !address.isValid():
 		return Unknown
 	}
 	return r.texts.of(netip.PrefixFrom(address.addr, address.addr.BitLen()))

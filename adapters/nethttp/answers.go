@@ -120,7 +120,7 @@ func (a *Answers) refusal(block *core.BlockError, origin string) *answer {
 	p.ViolatedPolicies = nil
 	made.value.noPolicy = p.encode()
 	made.value.retryAfter = a.spread.valuesOf(block)
-	if !a.fields.Never() && block.Reason == rule.RateLimited {
+	if !a.fields.never() && block.Reason == rule.RateLimited {
 		made.value.policy, made.value.limit = a.fields.refusedFields(a.engine, block, []core.Option{core.Origin(origin)})
 		made.value.limitsValues = a.engine.LimitsValues(block.Resource, core.Origin(origin))
 	}

@@ -46,11 +46,11 @@ func (f Fields) when() Fields { return f &^ ShowRules }
 // Always says whether the responses of calls that passed carry the fields, too.
 func (f Fields) Always() bool { return f.when() == FieldsAlways }
 
-// Never says whether no response carries them.
-func (f Fields) Never() bool { return f.when() == FieldsNever }
+// never says whether no response carries them.
+func (f Fields) never() bool { return f.when() == FieldsNever }
 
 // showsRules says whether clients are told the names of rules and resources.
-func (f Fields) showsRules() bool { return f&ShowRules != 0 && !f.Never() }
+func (f Fields) showsRules() bool { return f&ShowRules != 0 && !f.never() }
 
 // policyName returns the name of the policy of a rule, for clients.
 func (f Fields) policyName(kind rule.Kind, name string) string {
@@ -67,23 +67,6 @@ const (
 	limitFieldName  = "Ratelimit"
 	policyFieldName = "Ratelimit-Policy"
 )
-
-// SetRefused sets the header fields of the response to a refused call:
-// Retry-After, in whole seconds, rounded up, unless it cannot be told when such
-// a call can pass, and, where such a rule refused, the RateLimit fields. opts are
-// those of the call. An [Answers] does the same at less cost, and has clients come back one after
-// the other: see [Spread].
-func (f Fields) SetRefused(header http.Header, engine *core.Engine, block *core.BlockError, opts ...core.Option) {
-	if after, known := retryAfter(block); known {
-		header.Set("Retry-After", strconv.FormatInt(wholeSeconds(after), 10))
-	}
-	if f.Never() || block.Reason != rule.RateLimited {
-		return
-	}
-	policy, limit := f.refusedFields(engine, block, opts)
-	setField(header, policyFieldName, policy)
-	setField(header, limitFieldName, limit)
-}
 
 // refusedFields returns the RateLimit fields of the response to a call that was refused: what is
 // left of the limit of the rule that refused it, which is little for a call of one token. A rule that
@@ -107,21 +90,6 @@ func (f Fields) refusedFields(engine *core.Engine, block *core.BlockError, opts 
 
 // isOfValue says whether a quota is that of one value of an attribute.
 func isOfValue(of core.RuleSnapshot) bool { return of.Value.IsSet() }
-
-// SetPassed sets the header fields of the response to a call that passed: the
-// RateLimit fields, with [FieldsAlways], if the resource has rules for the call. opts
-// are those of the call. [Answers] does the same at a lower cost.
-func (f Fields) SetPassed(header http.Header, engine *core.Engine, resource string, opts ...core.Option) {
-	if !f.Always() {
-		return
-	}
-	quotas := engine.Quotas(resource, opts...)
-	if len(quotas) == 0 {
-		return
-	}
-	setField(header, policyFieldName, f.policyField(quotas))
-	setField(header, limitFieldName, f.nearestLimit(quotas))
-}
 
 // retryAfter returns after what time such a call can pass, if that is known and the
 // caller may call at all.

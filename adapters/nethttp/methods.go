@@ -35,18 +35,17 @@ func NewRouteMethods(engine *core.Engine, logger *slog.Logger) *RouteMethods {
 	return &RouteMethods{engine: engine, logger: logger}
 }
 
-// Check looks whether rules name one method of a route and leave others open, and logs a warning
-// if so. Route is that of the names of resources. Only call it for routes that serve requests of
-// all methods. It looks at each route once after the rules have changed, and else takes some
-// nanoseconds.
-func (m *RouteMethods) Check(route string) {
+// check does what [RouteMethods.CheckIf] does, for a route that serves requests of all methods.
+func (m *RouteMethods) check(route string) {
 	if m.isDue(route) {
 		m.look(route)
 	}
 }
 
-// CheckIf is Check for a route that may serve all methods: servesAll tells, and is asked only if
-// the route is to be looked at.
+// CheckIf looks whether rules name one method of a route and leave others open, and logs a warning
+// if so. Route is that of the names of resources. servesAll tells whether the route serves requests of
+// all methods, and is asked only if the route is to be looked at: once after the rules have changed.
+// Else it takes some nanoseconds.
 func (m *RouteMethods) CheckIf(route string, servesAll func() bool) {
 	if m.isDue(route) && servesAll() {
 		m.look(route)

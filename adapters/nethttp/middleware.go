@@ -167,7 +167,7 @@ func (h *handler) serve(recorder *recorder, watched http.ResponseWriter, r *http
 func (h *handler) checkMethods(r *http.Request, resource string) {
 	method, route := splitPattern(r.Pattern)
 	if method == "" && route != "" && (h.byDefault || h.attributes.mux != nil && isNamedAfter(resource, r.Pattern)) {
-		h.methods.Check(route)
+		h.methods.check(route)
 	}
 }
 

@@ -118,7 +118,7 @@ func problemOfBlock(block *core.BlockError, fields Fields) problem {
 	switch block.Reason {
 	case rule.RateLimited:
 		p.Type, p.Title = quotaExceededType, quotaExceededTitle
-		if !fields.Never() {
+		if !fields.never() {
 			p.ViolatedPolicies = []string{fields.policyName(block.Kind, block.Rule)}
 		}
 	case rule.Overloaded:

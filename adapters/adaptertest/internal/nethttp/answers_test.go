@@ -35,7 +35,7 @@ func refuse(t *testing.T, engine *core.Engine, answers *nethttp.Answers, origin 
 func assertAsWritten(t *testing.T, engine *core.Engine, block *core.BlockError, origin string, answer *httptest.ResponseRecorder) {
 	t.Helper()
 	want := httptest.NewRecorder()
-	nethttp.FieldsOnRefusal.SetRefused(want.Header(), engine, block, core.Origin(origin))
+	nethttp.NewAnswers(engine, nethttp.FieldsOnRefusal).WithSpread(exact).SetRefused(want.Header(), block, origin, core.Origin(origin)) // which it has not kept yet
 	nethttp.WriteProblem(want, block)
 	assert.Equal(t, want.Code, answer.Code)
 	assert.Equal(t, want.Header(), answer.Header())
@@ -118,7 +118,7 @@ func TestPoliciesOfPassedCallsFollowTheRules(t *testing.T) {
 		for range 3 {
 			engine.Resource(orders)
 			want, got := http.Header{}, http.Header{}
-			(nethttp.FieldsAlways | nethttp.ShowRules).SetPassed(want, engine, orders)
+			nethttp.NewAnswers(engine, nethttp.FieldsAlways|nethttp.ShowRules).SetPassed(want, orders, "")
 			answers.SetPassed(got, orders, "")
 			assert.Equal(t, want, got)
 			assert.Contains(t, got.Get("RateLimit-Policy"), fmt.Sprint("q=", limit))

@@ -127,7 +127,8 @@ func TestRetryAfterIsRoundedUpToSeconds(t *testing.T) {
 		{core.Never - 1, "9223372037"},
 	} {
 		header := http.Header{}
-		nethttp.ShowRules.SetRefused(header, engine, &core.BlockError{Rule: "r", Kind: rules.KindFlow, RetryAfter: test.after})
+		block := &core.BlockError{Rule: "r", Kind: rules.KindFlow, RetryAfter: test.after}
+		nethttp.NewAnswers(engine, nethttp.ShowRules).WithSpread(exact).SetRefused(header, block, "")
 		assert.Equal(t, test.want, header.Get("Retry-After"))
 		assert.Empty(t, header.Get("RateLimit-Policy"), "no rule, no field")
 		assert.Empty(t, header.Get("RateLimit"), "it would be of no policy")
@@ -203,7 +204,7 @@ func TestPoliciesOfAnyRulesFollowTheGrammar(t *testing.T) {
 		}
 		require.NoError(t, engine.Load(set))
 		header := http.Header{}
-		(nethttp.FieldsAlways | nethttp.ShowRules).SetPassed(header, engine, orders)
+		nethttp.NewAnswers(engine, nethttp.FieldsAlways|nethttp.ShowRules).SetPassed(header, orders, "")
 		assert.Len(t, parseList(t, header, "RateLimit-Policy"), len(names))
 		assert.Len(t, parseList(t, header, "RateLimit"), 1)
 	})

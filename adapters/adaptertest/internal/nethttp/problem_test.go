@@ -129,7 +129,7 @@ func TestBodyNamesNoPolicyThatTheFieldsLack(t *testing.T) {
 			"Answers":                 func(w http.ResponseWriter) { answers.WriteRefused(w, block, "", user) },
 			"Answers, from the cache": func(w http.ResponseWriter) { answers.WriteRefused(w, block, "", user) },
 			"WriteProblem behind fields": func(w http.ResponseWriter) {
-				nethttp.FieldsOnRefusal.SetRefused(w.Header(), engine, block, user)
+				nethttp.NewAnswers(engine, nethttp.FieldsOnRefusal).WithSpread(exact).SetRefused(w.Header(), block, "", user)
 				nethttp.WriteProblem(w, err)
 			},
 		}
