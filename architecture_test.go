@@ -24,7 +24,7 @@ const module = "github.com/penstock-go/penstock"
 // packages. Folders of the root module that are not listed are kinds of rules.
 var layers = map[string]int{
 	"clock":               0,
-	"calendar":            0, // days, weeks and months of a time zone
+	"internal/calendar":   0, // days, weeks and months of a time zone
 	"match":               0,
 	"stat":                1,
 	"list":                1, // addresses and texts to look up
@@ -111,9 +111,9 @@ var sameLayer = map[string][]string{
 	"adapters/fiber":    {"adapters/nethttp", "adapters/clientip", "adapters/attribute", "adapters/priority"},
 	"adapters/chi":      {"adapters/nethttp", "adapters/clientip", "adapters/attribute", "adapters/priority"},
 	"adapters/echo":     {"adapters/nethttp", "adapters/clientip", "adapters/attribute", "adapters/priority"},
-	"adapters/priority": {"adapters/clientip"},
+	"adapters/clientip": {"adapters/priority"},
 
-	"adapters/adaptertest": {"adapters/nethttp", "adapters/priority", "adapters/outgoing", "adapters/rpc"},
+	"adapters/adaptertest": {"adapters/nethttp", "adapters/clientip", "adapters/priority", "adapters/outgoing", "adapters/rpc"},
 	"adapters/sql/sqltest": {"adapters/sql"},
 
 	"metrics/prometheus": {"adapters/outgoing"},

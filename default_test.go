@@ -49,7 +49,7 @@ func TestOptionsAndFunctionsWithinACallUseTheDefaultEngine(t *testing.T) {
 		assert.Same(t, penstock.GuardFrom(ctx), core.GuardFrom(ctx))
 		assert.Equal(t, penstock.Settlement{Known: true, Left: 7}, penstock.Settle(ctx, 3))
 		assert.Equal(t, "shadow", penstock.WouldBlock(ctx).Rule)
-		assert.Equal(t, core.LoadNone, penstock.LoadFrom(ctx))
+		assert.Equal(t, rule.LoadNone, penstock.LoadFrom(ctx))
 		assert.True(t, penstock.MarkIgnored(ctx))
 		return nil
 	}, penstock.Tokens(2), penstock.String("user", "a"), penstock.Int("item", 1), penstock.Bool("trial", true), penstock.Origin("mobile"),

@@ -115,7 +115,7 @@ func Inbound() Option { return core.Inbound() }
 
 // LoadFrom returns how loaded the resource of the call is within which ctx was made. See
 // [core.LoadFrom].
-func LoadFrom(ctx context.Context) core.LoadLevel { return core.LoadFrom(ctx) }
+func LoadFrom(ctx context.Context) rule.LoadLevel { return core.LoadFrom(ctx) }
 
 // GuardFrom returns the guard of the call within which ctx was made, such as that of the request
 // that an adapter guards; nil if there is none. See [core.GuardFrom].

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/penstock-go/penstock/datasource/etcd/store"
+	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
 )
 
@@ -86,7 +87,7 @@ func (h *handler) rulesOf(documents []store.Document, wanted func(name string) b
 
 // clashes says which names of a draft rules of other documents have.
 func (h *handler) clashes(next, others rules.Set) error {
-	return h.kinds.Clashes(next, func(key rules.Key) string {
+	return h.kinds.Clashes(next, func(key rule.Key) string {
 		at, taken := others.Position(key.Kind, key.Name)
 		if !taken {
 			return ""

@@ -23,10 +23,9 @@ type handler struct {
 	assets assets
 	topics *topics
 
-	statuses  *statuses
-	trying    chan struct{} // has one while rules are tried
-	switching chan struct{} // has one while instances are told of a switch
-	kinds     *rules.Table
+	statuses *statuses
+	trying   chan struct{} // has one while rules are tried
+	kinds    *rules.Table
 }
 
 // Handler returns a handler that serves the console, below any path that ends in a slash. What it does in
@@ -34,7 +33,7 @@ type handler struct {
 func Handler(o Options) http.Handler {
 	h := &handler{
 		Options: o.complete(), assets: readAssets(), topics: newTopics(),
-		trying: make(chan struct{}, 1), switching: make(chan struct{}, 1),
+		trying: make(chan struct{}, 1),
 	}
 	h.kinds = h.table()
 	h.fleet = newInstances(&h.Options)

@@ -80,7 +80,8 @@ func orderOf(who Identity, reason string) (core.Order, error) {
 
 // form returns the request as [inspect.ControlHandler] takes it.
 func (s switchRequest) form(order core.Order) url.Values {
-	form := url.Values{"switch": {s.State}, "by": {order.By}, "reason": {order.Reason}}
+	now := strconv.FormatInt(time.Now().UnixNano(), 10) // of several orders, the same one is the last for all instances
+	form := url.Values{"switch": {s.State}, "by": {order.By}, "reason": {order.Reason}, "at": {now}}
 	for field, value := range map[string]string{"kind": string(s.Kind), "rule": s.Rule, "resource": s.Resource, "for": s.For} {
 		if value != "" {
 			form.Set(field, value)
@@ -123,13 +124,6 @@ func (h *handler) switchRules(r request) (any, error) {
 	all, err := h.fleet.list(r.Context())
 	if err != nil {
 		return nil, err
-	}
-	// Of two operators at a time, the same one is the last for all instances. Who has left the page does not wait.
-	select {
-	case h.switching <- struct{}{}:
-		defer func() { <-h.switching }()
-	case <-r.Context().Done():
-		return nil, r.Context().Err()
 	}
 	// Once some have it, the others are to have it, too, though the page is gone.
 	return tell(context.WithoutCancel(r.Context()), all, s.form(order)), nil

@@ -30,12 +30,12 @@ type Accumulator struct {
 // ResourceTotals is what was counted on a resource, or on all that have no totals of their
 // own together.
 type ResourceTotals struct {
-	// Name of the resource, as valid UTF-8; [Overflow] for those without totals of their own.
+	// Name of the resource, as valid UTF-8; [rule.OtherResources] for those without totals of their own.
 	Name string
 	// Completed agrees with ResponseTimes.
 	stat.Totals
 	// Refusals are those by rules in force. Names are valid UTF-8. Of resources without totals
-	// of their own, rules that name one resource are summed up, by kind, as [Overflow].
+	// of their own, rules that name one resource are summed up, by kind, as [rule.OtherResources].
 	Refusals map[rule.Key]*RuleRefusals
 
 	// Resources is how many resources of the last snapshot count here.
@@ -90,7 +90,7 @@ func NewAccumulator(maxResources int) *Accumulator {
 }
 
 // Add adds the next snapshot of the engine, and returns the totals by name. The next one changes
-// the list and all that is in it, the buckets of ResponseTimes, too. The totals of [Overflow] are
+// the list and all that is in it, the buckets of ResponseTimes, too. The totals of [rule.OtherResources] are
 // among them once anything counts there. Calls that were counted after the last snapshot on
 // resources that the engine has forgotten since count there, too; in ResponseTimes as if each had
 // taken as long as the mean. A call that a snapshot saw pass, but that was taken back because the
@@ -146,7 +146,7 @@ func (a *Accumulator) chooseSeparate(resources []ResourceSnapshot) {
 	for _, named := range []bool{true, false} {
 		for _, had := range []bool{true, false} {
 			for i, r := range a.inOrder {
-				if remaining > 0 && r.named == named && r.separate == had && resources[i].Name != Overflow {
+				if remaining > 0 && r.named == named && r.separate == had && resources[i].Name != rule.OtherResources {
 					r.chosen = true
 					remaining--
 				}
@@ -161,13 +161,13 @@ func (a *Accumulator) chooseSeparate(resources []ResourceSnapshot) {
 // count adds what is new on the resource at an index of the snapshot.
 func (a *Accumulator) count(of *ResourceSnapshot, index int) {
 	r := a.inOrder[index]
-	name := Overflow
+	name := rule.OtherResources
 	if r.separate {
 		name = validName(of.Name)
 	}
 	t := a.totalsOf(name)
 	t.Resources++
-	if t.Index < 0 && (r.separate || of.Name == Overflow) {
+	if t.Index < 0 && (r.separate || of.Name == rule.OtherResources) {
 		t.Index = index
 	}
 	now := counts.Of(&of.Totals)
@@ -193,7 +193,7 @@ func (a *Accumulator) countForgotten(now *stat.Totals) {
 	if late == (counts.Counts{}) {
 		return
 	}
-	t := a.totalsOf(Overflow)
+	t := a.totalsOf(rule.OtherResources)
 	late.AddTo(&t.Totals)
 	if n := late[counts.Completed]; n > 0 {
 		var times leap.Histogram
@@ -221,7 +221,7 @@ func (a *Accumulator) end() []*ResourceTotals {
 	for _, t := range a.byName {
 		switch {
 		case t.seen == a.snapshots:
-		case t.Name == Overflow:
+		case t.Name == rule.OtherResources:
 			t.start(a.snapshots)
 		default:
 			delete(a.totals, t.Name)
@@ -247,8 +247,8 @@ func (t *ResourceTotals) start(snapshot uint64) {
 // refusalsBy returns the refusals by a rule, ready for this snapshot.
 func (t *ResourceTotals) refusalsBy(by *RuleSnapshot) *RuleRefusals {
 	key := rule.Key{Kind: by.Kind, Name: validName(by.Name)}
-	if t.Name == Overflow && by.Rule.Target().Resource != "" {
-		key.Name = Overflow
+	if t.Name == rule.OtherResources && by.Rule.Target().Resource != "" {
+		key.Name = rule.OtherResources
 	}
 	of := t.Refusals[key]
 	if of == nil {

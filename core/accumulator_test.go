@@ -84,14 +84,14 @@ func TestAccumulatorSumsUpResourcesBeyondTheBound(t *testing.T) {
 	}
 	s.calls("x1", 2, 0)
 	totals := s.totals()
-	assert.Equal(t, map[string]uint64{"x": 0, "y": 1, core.Overflow: 9}, passed(totals), "those that rules name come first")
+	assert.Equal(t, map[string]uint64{"x": 0, "y": 1, rule.OtherResources: 9}, passed(totals), "those that rules name come first")
 	assert.EqualValues(t, 3, totals["x"].Blocked)
 	assert.EqualValues(t, 3, totals["x"].Refusals[rule.Key{Kind: "flow", Name: "third"}].Blocked)
-	other := totals[core.Overflow]
+	other := totals[rule.OtherResources]
 	assert.EqualValues(t, 2, other.Blocked)
-	assert.Equal(t, []rule.Key{{Kind: "flow", Name: core.Overflow}, {Kind: "flow", Name: "each"}},
+	assert.Equal(t, []rule.Key{{Kind: "flow", Name: rule.OtherResources}, {Kind: "flow", Name: "each"}},
 		slices.SortedFunc(maps.Keys(other.Refusals), func(a, b rule.Key) int { return len(b.Name) - len(a.Name) }))
-	assert.EqualValues(t, 2, other.Refusals[rule.Key{Kind: "flow", Name: core.Overflow}].Blocked, "rules that name one resource")
+	assert.EqualValues(t, 2, other.Refusals[rule.Key{Kind: "flow", Name: rule.OtherResources}].Blocked, "rules that name one resource")
 	each := other.Refusals[rule.Key{Kind: "flow", Name: "each"}]
 	assert.EqualValues(t, 1, each.WouldBlock)
 	assert.True(t, each.Shadow)
@@ -105,7 +105,7 @@ func TestAccumulatorSumsUpResourcesBeyondTheBound(t *testing.T) {
 	s.calls("z", 1, 0)
 	s.calls("x", 1, 0)
 	totals = s.totals()
-	assert.Equal(t, map[string]uint64{"x": 1, "z": 1, core.Overflow: 9}, passed(totals), "y has given way")
+	assert.Equal(t, map[string]uint64{"x": 1, "z": 1, rule.OtherResources: 9}, passed(totals), "y has given way")
 	assert.Empty(t, totals["x"].Refusals, "the rule is gone")
 }
 
@@ -120,12 +120,12 @@ func TestAccumulatorCountsWhatWasForgottenUnread(t *testing.T) {
 	s.calls("c", 1, 0)           // forgets both
 	s.calls("a", 5, time.Second) // another one of that name
 	totals := s.totals()
-	assert.Equal(t, map[string]uint64{"a": 6, "c": 1, core.Overflow: 6}, passed(totals))
+	assert.Equal(t, map[string]uint64{"a": 6, "c": 1, rule.OtherResources: 6}, passed(totals))
 	assert.EqualValues(t, 6, totals["a"].ResponseTimes.Count)
-	assert.EqualValues(t, 6, totals[core.Overflow].ResponseTimes.Count)
-	assert.Equal(t, 140*time.Millisecond, totals[core.Overflow].ResponseTime)
-	assert.InDelta(t, 23e6, float64(totals[core.Overflow].ResponseTimes.Quantile(0.5)), 1e6)
-	assert.Equal(t, map[string]uint64{"a": 6, "c": 1, core.Overflow: 6}, passed(s.totals()))
+	assert.EqualValues(t, 6, totals[rule.OtherResources].ResponseTimes.Count)
+	assert.Equal(t, 140*time.Millisecond, totals[rule.OtherResources].ResponseTime)
+	assert.InDelta(t, 23e6, float64(totals[rule.OtherResources].ResponseTimes.Quantile(0.5)), 1e6)
+	assert.Equal(t, map[string]uint64{"a": 6, "c": 1, rule.OtherResources: 6}, passed(s.totals()))
 }
 
 // For any calls, reloads and times at which snapshots are taken: no counter goes down, there are

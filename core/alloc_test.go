@@ -40,7 +40,7 @@ func TestNoCallAllocates(t *testing.T) {
 	all = append(all, flow.Rule{Match: "pattern*", Limit: 1e9},
 		flow.Rule{Name: "closed pattern", Match: "closed pattern", Limit: 0},
 		flow.Rule{Name: "origin", Resource: "origins", Limit: 1e9, Origin: "origins"},
-		flow.Rule{Name: "others", Resource: "origins", Limit: 1e9, Origin: flow.OtherOrigins},
+		flow.Rule{Name: "others", Resource: "origins", Limit: 1e9, Origin: rule.OtherOrigins},
 		flow.Rule{Resource: "related", Limit: 1e9, Related: "reject"},
 		flow.Rule{Resource: "shadow", Limit: 0, Shadow: true},
 		flow.Rule{Resource: "bucket", Limit: 1e9, Algorithm: flow.TokenBucket},

@@ -159,7 +159,7 @@ func TestMethodsOfANilGuardDoNothing(t *testing.T) {
 	g.Cancel()
 	g.Exit()
 	assert.Nil(t, g.WouldBlock())
-	assert.Equal(t, core.LoadNone, g.Load())
+	assert.Equal(t, rule.LoadNone, g.Load())
 	assert.False(t, g.HasContext())
 	assert.Equal(t, t.Context(), g.Context(t.Context()))
 	_, ok := g.Place()

@@ -15,10 +15,6 @@ import (
 // by default.
 const DefaultMaxResources = 10_000
 
-// Overflow is the name of the resource whose statistics the names beyond
-// [Config.MaxResources] share.
-const Overflow = rule.OtherResources
-
 // defaultRemovalWindow is the time over which [Config.MaxRemoval] counts by
 // default.
 const defaultRemovalWindow = time.Minute
@@ -228,7 +224,7 @@ type Pass struct {
 
 // End is the end of a call that has passed.
 type End struct {
-	// Resource is the name that the call was made of; [Overflow] for one beyond
+	// Resource is the name that the call was made of; [rule.OtherResources] for one beyond
 	// [Config.MaxResources] that no rule with a pattern matches.
 	Resource string
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/rule"
 )
 
 // Calls that come at one instant share what room there is, and leave none: whoever
@@ -95,7 +96,7 @@ func TestTheLastTokenIsNotMissedWhileOthersAreRefused(t *testing.T) {
 	tests := map[string][]flow.Rule{
 		"by a window of their own":    {shared, {Name: "own", Resource: "loud", Limit: 5}},
 		"by a pattern's":              {shared, {Name: "own", Match: "l*", Limit: 5}},
-		"by that of an origin":        {shared, {Name: "own", Resource: "loud", Limit: 5, Origin: flow.OtherOrigins}},
+		"by that of an origin":        {shared, {Name: "own", Resource: "loud", Limit: 5, Origin: rule.OtherOrigins}},
 		"by a related one":            {shared, {Name: "busy", Resource: "loud", Related: "quiet", Limit: 5}, {Name: "own", Resource: "loud", Limit: 5}},
 		"by another shared one":       {shared, {Name: "own", Match: "~lou[dt]", Shared: true, Limit: 5}},
 		"by one of several, in a row": {shared, {Name: "much", Resource: "loud", Limit: 500}, {Name: "own", Resource: "loud", Limit: 5}},

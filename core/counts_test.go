@@ -133,7 +133,7 @@ func TestCallsUnderWayHoldTheirTokens(t *testing.T) {
 
 // A call that ends after its rule was changed gives back all the same.
 func TestCallsOfAnEarlierVersionGiveBack(t *testing.T) {
-	e, _ := newEngine(t, flow.Rule{Name: "r", Resource: "a", Limit: 2, Window: time.Minute, Counts: flow.CountsFailures})
+	e, _ := newEngine(t, flow.Rule{Name: "r", Resource: "a", Limit: 2, Window: time.Minute, Counts: rule.CountsFailures})
 	g, err := e.Entry(t.Context(), "a", core.Tokens(2))
 	require.NoError(t, err)
 	load(t, e, flow.Rule{Name: "r", Resource: "a", Limit: 3, Window: time.Minute})
@@ -149,16 +149,16 @@ func TestNoMoreThanTheLimitFailHoweverManyComeAtOnce(t *testing.T) {
 	for name, set := range map[string]rules.Set{
 		"values": {HotParam: []hotparam.Rule{{
 			Name: "r", Resource: "a", Param: rule.StringsOf("user"), Limit: limit, Window: time.Hour,
-			Algorithm: hotparam.SlidingWindow, Counts: hotparam.CountsFailures,
+			Algorithm: hotparam.SlidingWindow, Counts: rule.CountsFailures,
 		}}},
 		"buckets": {HotParam: []hotparam.Rule{{
-			Name: "r", Resource: "a", Param: rule.StringsOf("user"), Limit: limit, Window: 24 * time.Hour, Counts: hotparam.CountsFailures,
+			Name: "r", Resource: "a", Param: rule.StringsOf("user"), Limit: limit, Window: 24 * time.Hour, Counts: rule.CountsFailures,
 		}}},
 		"origins": {Flow: []flow.Rule{
-			{Name: "0", Resource: "a", Limit: limit, Window: time.Hour, Origin: "0", Counts: flow.CountsFailures},
-			{Name: "1", Resource: "a", Limit: limit, Window: time.Hour, Origin: "1", Counts: flow.CountsFailures, Algorithm: flow.TokenBucket},
-			{Name: "2", Resource: "a", Limit: limit, Window: time.Hour, Origin: "2", Counts: flow.CountsFailures, Algorithm: flow.FixedWindow},
-			{Name: "3", Resource: "a", Limit: limit, Window: time.Hour, Origin: flow.OtherOrigins, Counts: flow.CountsFailures},
+			{Name: "0", Resource: "a", Limit: limit, Window: time.Hour, Origin: "0", Counts: rule.CountsFailures},
+			{Name: "1", Resource: "a", Limit: limit, Window: time.Hour, Origin: "1", Counts: rule.CountsFailures, Algorithm: flow.TokenBucket},
+			{Name: "2", Resource: "a", Limit: limit, Window: time.Hour, Origin: "2", Counts: rule.CountsFailures, Algorithm: flow.FixedWindow},
+			{Name: "3", Resource: "a", Limit: limit, Window: time.Hour, Origin: rule.OtherOrigins, Counts: rule.CountsFailures},
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -62,15 +62,15 @@ func ruleOf(t testing.TB, e *core.Engine, resource, name string) core.RuleSnapsh
 func TestCallsOverARateAreDemotedAndPass(t *testing.T) {
 	user := core.String("user", "u1")
 	for name, set := range map[string]rules.Set{
-		"slidingWindow": {Flow: []flow.Rule{{Name: "r", Resource: "a", Limit: 4, OnExceed: flow.ExceedDemote}}},
-		"fixedWindow":   {Flow: []flow.Rule{{Name: "r", Resource: "a", Limit: 4, Algorithm: flow.FixedWindow, OnExceed: flow.ExceedDemote}}},
-		"tokenBucket":   {Flow: []flow.Rule{{Name: "r", Resource: "a", Limit: 4, Algorithm: flow.TokenBucket, OnExceed: flow.ExceedDemote}}},
-		"pattern":       {Flow: []flow.Rule{{Name: "r", Match: "*", Shared: true, Limit: 4, OnExceed: flow.ExceedDemote}}},
+		"slidingWindow": {Flow: []flow.Rule{{Name: "r", Resource: "a", Limit: 4, OnExceed: rule.ExceedDemote}}},
+		"fixedWindow":   {Flow: []flow.Rule{{Name: "r", Resource: "a", Limit: 4, Algorithm: flow.FixedWindow, OnExceed: rule.ExceedDemote}}},
+		"tokenBucket":   {Flow: []flow.Rule{{Name: "r", Resource: "a", Limit: 4, Algorithm: flow.TokenBucket, OnExceed: rule.ExceedDemote}}},
+		"pattern":       {Flow: []flow.Rule{{Name: "r", Match: "*", Shared: true, Limit: 4, OnExceed: rule.ExceedDemote}}},
 		"value": {HotParam: []hotparam.Rule{{
-			Name: "r", Resource: "a", Param: rule.StringsOf("user"), Limit: 4, OnExceed: hotparam.ExceedDemote,
+			Name: "r", Resource: "a", Param: rule.StringsOf("user"), Limit: 4, OnExceed: rule.ExceedDemote,
 		}}},
 		"value in windows": {HotParam: []hotparam.Rule{{
-			Name: "r", Resource: "a", Param: rule.StringsOf("user"), Limit: 4, Algorithm: hotparam.SlidingWindow, OnExceed: hotparam.ExceedDemote,
+			Name: "r", Resource: "a", Param: rule.StringsOf("user"), Limit: 4, Algorithm: hotparam.SlidingWindow, OnExceed: rule.ExceedDemote,
 		}}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -96,10 +96,10 @@ func TestCallsOverARateAreDemotedAndPass(t *testing.T) {
 // A call that one rule demotes takes nothing of the others, be they asked before or after it.
 func TestDemotedCallsTakeNothingOfOtherRulesThatDemote(t *testing.T) {
 	e, _ := newEngineOf(t, rules.Set{
-		Flow: []flow.Rule{{Name: "all", Match: "*", Shared: true, Limit: 10, OnExceed: flow.ExceedDemote}},
+		Flow: []flow.Rule{{Name: "all", Match: "*", Shared: true, Limit: 10, OnExceed: rule.ExceedDemote}},
 		HotParam: []hotparam.Rule{
-			{Name: "tenant", Resource: "a", Param: rule.StringsOf("tenant"), Limit: 6, OnExceed: hotparam.ExceedDemote},
-			{Name: "user", Resource: "a", Param: rule.StringsOf("user"), Limit: 2, OnExceed: hotparam.ExceedDemote},
+			{Name: "tenant", Resource: "a", Param: rule.StringsOf("tenant"), Limit: 6, OnExceed: rule.ExceedDemote},
+			{Name: "user", Resource: "a", Param: rule.StringsOf("user"), Limit: 2, OnExceed: rule.ExceedDemote},
 		},
 	})
 	call := func(user string, n int) int {
@@ -119,7 +119,7 @@ func TestDemotedCallsTakeNothingOfOtherRulesThatDemote(t *testing.T) {
 
 func TestDemotedCallsWaitBehindOthers(t *testing.T) {
 	e, c := newEngineOf(t, rules.Set{
-		Flow:      []flow.Rule{{Name: "rate", Resource: "a", Limit: 2, Window: time.Minute, OnExceed: flow.ExceedDemote, Origin: "loud"}},
+		Flow:      []flow.Rule{{Name: "rate", Resource: "a", Limit: 2, Window: time.Minute, OnExceed: rule.ExceedDemote, Origin: "loud"}},
 		Isolation: []isolation.Rule{{Name: "pool", Resource: "a", Limit: 1, MaxWait: time.Second}},
 	})
 	first, err := e.Entry(t.Context(), "a")
@@ -158,7 +158,7 @@ func TestDemotedCallsWaitBehindOthers(t *testing.T) {
 
 func TestWhatALaterRuleRefusesIsGivenBackAndStaysDemoted(t *testing.T) {
 	e, _ := newEngine(t,
-		flow.Rule{Name: "rate", Resource: "a", Limit: 3, OnExceed: flow.ExceedDemote},
+		flow.Rule{Name: "rate", Resource: "a", Limit: 3, OnExceed: rule.ExceedDemote},
 		flow.Rule{Name: "hard", Resource: "a", Limit: 5},
 		flow.Rule{Name: "other", Resource: "a", Limit: 0, Origin: "nobody"},
 	)
@@ -179,7 +179,7 @@ func TestWhatALaterRuleRefusesIsGivenBackAndStaysDemoted(t *testing.T) {
 // A call that was demoted, and then refused by another rule, says so.
 func TestRefusalsSayWhetherTheCallWasDemoted(t *testing.T) {
 	e, _ := newEngine(t,
-		flow.Rule{Name: "rate", Resource: "a", Limit: 2, OnExceed: flow.ExceedDemote},
+		flow.Rule{Name: "rate", Resource: "a", Limit: 2, OnExceed: rule.ExceedDemote},
 		flow.Rule{Name: "hard", Resource: "a", Limit: 3},
 		flow.Rule{Name: "closed", Resource: "a", Limit: 0, Origin: "nobody"},
 	)
@@ -206,7 +206,7 @@ func TestRefusalsSayWhetherTheCallWasDemoted(t *testing.T) {
 }
 
 func TestShadowsDemoteNobody(t *testing.T) {
-	e, _ := newEngine(t, flow.Rule{Name: "rate", Resource: "a", Limit: 3, OnExceed: flow.ExceedDemote, Shadow: true})
+	e, _ := newEngine(t, flow.Rule{Name: "rate", Resource: "a", Limit: 3, OnExceed: rule.ExceedDemote, Shadow: true})
 	passed, demoted := enterDemoted(t, e, "a", 10)
 	assert.Equal(t, []int{10, 0}, []int{passed, demoted})
 	of := ruleOf(t, e, "a", "rate")
@@ -217,7 +217,7 @@ func TestShadowsDemoteNobody(t *testing.T) {
 // A call that may never be made is refused, whatever the rate.
 func TestCallsWithoutAValueAreRefusedByARuleThatDemotes(t *testing.T) {
 	e, _ := newEngineOf(t, rules.Set{HotParam: []hotparam.Rule{{
-		Resource: "a", Param: rule.StringsOf("user"), Limit: 4, OnExceed: hotparam.ExceedDemote, Missing: hotparam.MissingBlock,
+		Resource: "a", Param: rule.StringsOf("user"), Limit: 4, OnExceed: rule.ExceedDemote, Missing: hotparam.MissingBlock,
 	}}})
 	_, err := e.Entry(t.Context(), "a")
 	var refusal *core.BlockError
@@ -227,7 +227,7 @@ func TestCallsWithoutAValueAreRefusedByARuleThatDemotes(t *testing.T) {
 
 // What a demoted call costs is no cost of the rule that demoted it.
 func TestDemotedCallsSettleNothing(t *testing.T) {
-	e, c := newEngine(t, flow.Rule{Name: "rate", Resource: "a", Limit: 10, Window: time.Minute, Algorithm: flow.FixedWindow, OnExceed: flow.ExceedDemote})
+	e, c := newEngine(t, flow.Rule{Name: "rate", Resource: "a", Limit: 10, Window: time.Minute, Algorithm: flow.FixedWindow, OnExceed: rule.ExceedDemote})
 	guard, err := e.Entry(t.Context(), "a", core.Tokens(10))
 	require.NoError(t, err)
 	over, err := e.Entry(t.Context(), "a")
@@ -253,9 +253,9 @@ func TestDemotedCallsSettleNothing(t *testing.T) {
 func TestTheLimitOfARuleThatDemotesIsExact(t *testing.T) {
 	const workers, each, limit = 32, 300, 1000
 	e, _ := newEngineOf(t, rules.Set{
-		Flow: []flow.Rule{{Name: "rate", Match: "*", Shared: true, Limit: limit, Window: time.Hour, OnExceed: flow.ExceedDemote}},
+		Flow: []flow.Rule{{Name: "rate", Match: "*", Shared: true, Limit: limit, Window: time.Hour, OnExceed: rule.ExceedDemote}},
 		HotParam: []hotparam.Rule{{
-			Name: "user", Resource: "a", Param: rule.StringsOf("user"), Limit: 250, Window: time.Hour, Burst: 250, OnExceed: hotparam.ExceedDemote,
+			Name: "user", Resource: "a", Param: rule.StringsOf("user"), Limit: 250, Window: time.Hour, Burst: 250, OnExceed: rule.ExceedDemote,
 		}},
 	})
 	var within, demoted atomic.Int64
@@ -302,10 +302,10 @@ func TestDemotedCallsDoNotAllocate(t *testing.T) {
 	}
 	e, _ := newEngineOf(t, rules.Set{
 		Flow: []flow.Rule{
-			{Name: "never", Resource: "a", Limit: 0, OnExceed: flow.ExceedDemote},
-			{Name: "always", Resource: "b", Limit: 1e9, OnExceed: flow.ExceedDemote},
+			{Name: "never", Resource: "a", Limit: 0, OnExceed: rule.ExceedDemote},
+			{Name: "always", Resource: "b", Limit: 1e9, OnExceed: rule.ExceedDemote},
 		},
-		HotParam: []hotparam.Rule{{Match: "*", Param: rule.StringsOf("user"), Limit: 1e9, OnExceed: hotparam.ExceedDemote}},
+		HotParam: []hotparam.Rule{{Match: "*", Param: rule.StringsOf("user"), Limit: 1e9, OnExceed: rule.ExceedDemote}},
 	})
 	user := core.String("user", "u1")
 	for _, resource := range []string{"a", "b"} {
@@ -319,7 +319,7 @@ func TestDemotedCallsDoNotAllocate(t *testing.T) {
 
 func TestPriorityOfADemotedCallIsHandedOn(t *testing.T) {
 	t.Parallel()
-	e, _ := newEngineOf(t, rules.Set{Flow: []flow.Rule{{Name: "rate", Resource: "r", Limit: 1, OnExceed: flow.ExceedDemote}}})
+	e, _ := newEngineOf(t, rules.Set{Flow: []flow.Rule{{Name: "rate", Resource: "r", Limit: 1, OnExceed: rule.ExceedDemote}}})
 	ctx := core.ContextWithPriority(t.Context(), rule.PriorityHigh)
 	for _, want := range []rule.Priority{rule.PriorityHigh, rule.PrioritySheddable} {
 		require.NoError(t, e.Do(ctx, "r", func(ctx context.Context) error {

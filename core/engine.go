@@ -75,7 +75,7 @@ func New(config Config) *Engine {
 	e.rules.init(config, e.tries(&config))
 	e.limiters.init(&e.callEnv, &config, e.signals, e.Fleet())
 	e.resources.Init(registry.Config[callEnv]{
-		Env: &e.callEnv, Clock: e.clock, Most: config.MaxResources, Overflow: Overflow, NoRules: &e.noRules, Plans: &e.limiters,
+		Env: &e.callEnv, Clock: e.clock, Most: config.MaxResources, Overflow: rule.OtherResources, NoRules: &e.noRules, Plans: &e.limiters,
 		Full: func(name string) { e.warnOfOverflow(name, config.MaxResources) },
 	})
 	e.sources.Init(sources.Config{

@@ -181,7 +181,7 @@ func TestEventsTellOfOutagesOfTheFleet(t *testing.T) {
 	shared := fleetmemory.New(c)
 	e := core.New(core.Config{Clock: c, Logger: quiet, Fleet: fleet.Config{Manual: true}})
 	defer e.Close()
-	require.NoError(t, e.Load(rules.Set{Flow: []flow.Rule{{Name: "f", Resource: "r", Limit: 10, Scope: flow.ScopeFleet}}}))
+	require.NoError(t, e.Load(rules.Set{Flow: []flow.Rule{{Name: "f", Resource: "r", Limit: 10, Scope: rule.ScopeFleet}}}))
 	runFleet(t, e, shared)
 	last := e.LastEvent()
 	ctx, cancel := context.WithCancel(t.Context())

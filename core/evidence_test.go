@@ -105,6 +105,7 @@ hotParam:
 flow: [{name: mobile, resource: a, origin: web, limit: 9}]
 hotParam: [{name: per-user, resource: a, param: usr, limit: 9}]
 `)
+	assert.Equal(t, map[string]string{"mobile": "origin[]", "per-user": "call[usr]"}, missing(sink), "before a call has come")
 	call("a", core.String("user", "alice"))
 	assert.Equal(t, map[string]string{"mobile": "origin[]", "per-user": "attribute[usr]"}, missing(sink))
 	call("a", core.Origin("web"), core.String("usr", "alice"))

@@ -9,6 +9,7 @@ import (
 
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/rule"
 )
 
 func TestExplainTellsTheRulesOfACall(t *testing.T) {
@@ -47,7 +48,7 @@ func TestExplainingRemembersNoNames(t *testing.T) {
 func TestExplainShowsOnlyOriginsThatRulesName(t *testing.T) {
 	e, _ := newEngine(t,
 		flow.Rule{Name: "mobile", Resource: "orders:create", Limit: 3, Origin: "mobile"},
-		flow.Rule{Name: "others", Resource: "orders:create", Limit: 1, Origin: flow.OtherOrigins},
+		flow.Rule{Name: "others", Resource: "orders:create", Limit: 1, Origin: rule.OtherOrigins},
 		flow.Rule{Name: "shadow", Match: "orders:*", Limit: 3, Origin: "web", Shadow: true},
 	)
 	for resource, want := range map[string][]string{
@@ -56,7 +57,7 @@ func TestExplainShowsOnlyOriginsThatRulesName(t *testing.T) {
 		"users":         {"", "", "", "", ""},
 	} {
 		var got []string
-		for _, origin := range []string{"mobile", "web", "somebody", flow.OtherOrigins, ""} {
+		for _, origin := range []string{"mobile", "web", "somebody", rule.OtherOrigins, ""} {
 			got = append(got, e.NamedOrigin(resource, origin))
 		}
 		assert.Equal(t, want, got, resource)

@@ -108,9 +108,11 @@ func TestFaultChoosesItsShareOfCallsThatWaitForOtherRules(t *testing.T) {
 // faultOn returns the state of the one fault rule on a resource.
 func faultOn(t *testing.T, e *core.Engine, resource string) core.RuleSnapshot {
 	t.Helper()
-	for of, snapshot := range e.RuleStates(func(r rule.Rule) bool { return r.Key().Kind == rules.KindFault }) {
-		if of == resource {
-			return snapshot
+	for _, of := range e.Snapshot().Resources {
+		for _, snapshot := range of.Rules {
+			if of.Name == resource && snapshot.Kind == rules.KindFault {
+				return snapshot
+			}
 		}
 	}
 	t.Fatalf("no fault rule on %q", resource)

@@ -20,12 +20,13 @@ import (
 	fleetmemory "github.com/penstock-go/penstock/fleet/memory"
 	"github.com/penstock-go/penstock/flow"
 	"github.com/penstock-go/penstock/internal/sharing"
+	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
 )
 
 // quota is a rule for the whole fleet.
 func quota(limit float64, mode fleet.Mode) flow.Rule {
-	return flow.Rule{Name: "quota", Resource: "r", Limit: limit, Scope: flow.ScopeFleet, Fleet: flow.Fleet{Mode: mode}}
+	return flow.Rule{Name: "quota", Resource: "r", Limit: limit, Scope: rule.ScopeFleet, Fleet: rule.Fleet{Mode: mode}}
 }
 
 // fleetOf returns engines that share a store, each with the rules.
@@ -110,7 +111,7 @@ func TestFleetRuleWithoutABackendLimitsTheInstanceAndSaysSo(t *testing.T) {
 	assert.Contains(t, log.String(), "level=ERROR")
 
 	own := quota(5, "")
-	own.Name, own.Scope, own.Fleet = "own", "", flow.Fleet{}
+	own.Name, own.Scope, own.Fleet = "own", "", rule.Fleet{}
 	require.NoError(t, e.LoadAs("other", rules.Set{Flow: []flow.Rule{own}}))
 	assert.Equal(t, 1, strings.Count(log.String(), message), "no rule of the fleet has come")
 	require.NoError(t, e.Load(rules.Set{Flow: []flow.Rule{quota(9, fleet.ModeAsk)}}))
@@ -232,7 +233,7 @@ func TestCallThatGivesUpLeavesNothingTaken(t *testing.T) {
 
 func TestEachResourceOfAPatternHasItsLimitInTheFleet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		own := flow.Rule{Name: "own", Match: "own:*", Limit: 3, Window: time.Minute, Algorithm: flow.FixedWindow, Scope: flow.ScopeFleet, Fleet: flow.Fleet{Mode: fleet.ModeAsk}}
+		own := flow.Rule{Name: "own", Match: "own:*", Limit: 3, Window: time.Minute, Algorithm: flow.FixedWindow, Scope: rule.ScopeFleet, Fleet: rule.Fleet{Mode: fleet.ModeAsk}}
 		together := own
 		together.Name, together.Match, together.Shared = "together", "together:*", true
 		engines := fleetOf(t, 2, store(), own, together)
@@ -265,7 +266,7 @@ func TestForgottenResourcesAreForgottenByTheMember(t *testing.T) {
 			sharing.Of(e.Fleet()).Deliver(c.Now(), batch)
 		}
 	}
-	require.NoError(t, e.Load(rules.Set{Flow: []flow.Rule{{Name: "each", Match: "*", Limit: 10, Scope: flow.ScopeFleet}}}))
+	require.NoError(t, e.Load(rules.Set{Flow: []flow.Rule{{Name: "each", Match: "*", Limit: 10, Scope: rule.ScopeFleet}}}))
 	for _, name := range []string{"a", "b", "c"} {
 		guard, err := e.Entry(context.Background(), name)
 		require.NoError(t, err)

@@ -269,7 +269,7 @@ func TestLoadThatIsNoNumberIsForgotten(t *testing.T) {
 	e := core.New(core.Config{Clock: c, Logger: quiet, Kinds: []rule.Definition{kind}})
 	defer e.Close()
 	require.NoError(t, e.Load(rules.Set{Custom: []rule.Rule{kind.Of(toyConfig{Name: "x", Resource: "r"})}}))
-	ask := func() core.LoadLevel {
+	ask := func() rule.LoadLevel {
 		c.Advance(time.Second)
 		guard, err := e.Entry(t.Context(), "r")
 		require.NoError(t, err)
@@ -277,13 +277,13 @@ func TestLoadThatIsNoNumberIsForgotten(t *testing.T) {
 		return guard.Load()
 	}
 	for range 10 {
-		assert.Equal(t, core.LoadNone, ask())
+		assert.Equal(t, rule.LoadNone, ask())
 	}
 	limiter.load = 1
 	for range 10 {
 		ask()
 	}
-	assert.Equal(t, core.LoadModerate, ask())
+	assert.Equal(t, rule.LoadModerate, ask())
 }
 
 // idleLimiter does not say whether it is idle, while it fails.

@@ -70,8 +70,8 @@ func manyRules() rules.Set {
 	return rules.Set{
 		Isolation: []isolation.Rule{{Name: "i", Resource: "r", Limit: 2, MaxAge: time.Hour}},
 		Flow: []flow.Rule{
-			{Name: "demoting", Resource: "r", Limit: 1, Window: time.Hour, OnExceed: flow.ExceedDemote},
-			{Name: "failures", Resource: "r", Limit: 5, Window: time.Hour, Counts: flow.CountsFailures},
+			{Name: "demoting", Resource: "r", Limit: 1, Window: time.Hour, OnExceed: rule.ExceedDemote},
+			{Name: "failures", Resource: "r", Limit: 5, Window: time.Hour, Counts: rule.CountsFailures},
 			{Name: "prepaid", Resource: "r", Limit: 20, Algorithm: flow.Prepaid},
 		},
 		HotParam: []hotparam.Rule{

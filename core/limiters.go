@@ -83,7 +83,7 @@ func (l limiterEnv) newLimiter(a *inforce.Rule, version rule.Rule, resource stri
 		limiter = new(noLimiter)
 	}
 	versioned := call.VersionedLimiter{Limiter: limiter, Series: l.series.Add(1)}
-	if a.HasPattern() && (a.SharesLimiter || resource == Overflow) {
+	if a.HasPattern() && (a.SharesLimiter || resource == rule.OtherResources) {
 		versioned.Pending = new(call.PendingCalls)
 	}
 	return versioned

@@ -18,6 +18,7 @@ import (
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/flow"
 	"github.com/penstock-go/penstock/internal/longtest"
+	"github.com/penstock-go/penstock/rule"
 )
 
 func explained(e *core.Engine, resource string) (names []string) {
@@ -85,7 +86,7 @@ func TestANameThatARuleComesToNameFreesItsSlot(t *testing.T) {
 	for _, r := range e.Snapshot().Resources {
 		names = append(names, r.Name)
 	}
-	assert.Equal(t, []string{core.Overflow, "one", "two"}, names)
+	assert.Equal(t, []string{rule.OtherResources, "one", "two"}, names)
 }
 
 // Rules that would move to a document which cannot be put in force are gone.

@@ -15,6 +15,7 @@ import (
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
 )
 
@@ -23,7 +24,7 @@ const (
 	loadedWindow = 24 * time.Hour // in which nothing that a test counts is forgotten
 )
 
-var loadedNames = []string{"a", "b", "c:1", "c:2", "d:1", "d:2", core.Overflow}
+var loadedNames = []string{"a", "b", "c:1", "c:2", "d:1", "d:2", rule.OtherResources}
 
 // loaded is an engine that is given rules in every way there is, and what it should
 // make of them: told anew after each step, from what the status says is in force.
@@ -109,7 +110,7 @@ func (m *loaded) drawRule(name string) flow.Rule {
 	case 3:
 		r.Related = rapid.SampledFrom([]string{"a", "c:2", "d:2"}).Filter(func(n string) bool { return n != r.Resource }).Draw(m.t, "related")
 	}
-	r.Origin = rapid.SampledFrom([]string{"", "", "mobile", flow.OtherOrigins}).Draw(m.t, "origin")
+	r.Origin = rapid.SampledFrom([]string{"", "", "mobile", rule.OtherOrigins}).Draw(m.t, "origin")
 	r.Shadow = rapid.IntRange(0, 3).Draw(m.t, "shadow") == 3
 	r = r.WithDefaults()
 	require.Empty(m.t, r.Validate())
@@ -268,15 +269,15 @@ func (m *loaded) resourceOf(name string, called bool) string {
 			room++
 		}
 	}
-	if name == core.Overflow || !m.known[name] && room >= loadedRoom {
-		return core.Overflow
+	if name == rule.OtherResources || !m.known[name] && room >= loadedRoom {
+		return rule.OtherResources
 	}
 	switch {
 	case m.known[name]:
 	case called:
 		m.meet(name)
 	default:
-		return core.Overflow
+		return rule.OtherResources
 	}
 	return name
 }
@@ -286,7 +287,7 @@ func (m *loaded) resourceOf(name string, called bool) string {
 func (m *loaded) meet(name string) {
 	m.known[name] = true
 	for _, r := range m.rulesInForce() {
-		if own, shared := m.countOf(r, name), m.countOf(r, core.Overflow); own.resource != "" {
+		if own, shared := m.countOf(r, name), m.countOf(r, rule.OtherResources); own.resource != "" {
 			m.counts[own], m.last[own] = m.counts[shared], m.last[shared]
 			m.logged[own], m.unsure[own] = m.logged[shared], m.unsure[shared]
 		}
@@ -399,7 +400,7 @@ func (m *loaded) handOver(was flow.Rule) {
 	for name := range m.known {
 		m.handOverOf(was, name)
 	}
-	m.handOverOf(was, core.Overflow)
+	m.handOverOf(was, rule.OtherResources)
 }
 
 func (m *loaded) handOverOf(was flow.Rule, name string) {

@@ -13,6 +13,7 @@ import (
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/rule"
 )
 
 // Whatever an engine was given before, and in whatever order, calls are held
@@ -111,7 +112,7 @@ func (m *loaded) judge() {
 		}
 	}
 	for _, r := range m.engine.Snapshot().Resources {
-		require.True(m.t, m.known[r.Name] || r.Name == core.Overflow, "%s is not known: %v", r.Name, m.known)
+		require.True(m.t, m.known[r.Name] || r.Name == rule.OtherResources, "%s is not known: %v", r.Name, m.known)
 	}
 	for _, name := range loadedNames {
 		for _, origin := range modelOrigins {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
 )
 
@@ -122,7 +123,7 @@ func TestCallsInAStormOfChanges(t *testing.T) {
 
 		time.Sleep(2 * time.Minute)
 		for _, r := range e.Snapshot().Resources {
-			assert.Equal(t, core.Overflow, r.Name, "is not forgotten")
+			assert.Equal(t, rule.OtherResources, r.Name, "is not forgotten")
 			assert.Zero(t, r.Waiting)
 		}
 		for i := range 5 {

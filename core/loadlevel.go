@@ -9,25 +9,16 @@ import (
 	"github.com/penstock-go/penstock/rule"
 )
 
-// LoadLevel says how loaded a service is, see [rule.LoadLevel].
-type LoadLevel = rule.LoadLevel
-
-// The levels, in ascending order.
-const (
-	LoadNone     = rule.LoadNone
-	LoadLight    = rule.LoadLight
-	LoadModerate = rule.LoadModerate
-	LoadSevere   = rule.LoadSevere
-	LoadShedding = rule.LoadShedding
-)
-
 // Load is how loaded a resource or a service is, over the last seconds.
 type Load struct {
-	Level LoadLevel
+	Level rule.LoadLevel
 
 	// Utilization is what Level was made of: up to 1 the share of the places that are taken, more
 	// where calls wait, and up to 2 where calls are refused.
 	Utilization float64
+
+	// Rate is how many tokens pass in a second; of several resources, in all of them.
+	Rate float64
 }
 
 // Load returns how loaded the resource of the call is, as far as the rules of the resource with places
@@ -35,24 +26,24 @@ type Load struct {
 // some seconds, so that a handler does not change with every call. It reads one atomic word, but for
 // one call in 100 ms, which measures; so it is as of when the latest of the calls passed that ask. The
 // first call that asks on a resource allocates.
-func (g *Guard) Load() LoadLevel {
+func (g *Guard) Load() rule.LoadLevel {
 	if g == nil || g.resource == nil {
-		return LoadNone
+		return rule.LoadNone
 	}
 	return g.resource.loadMeter().At(g.resource, g.start)
 }
 
 // LoadFrom returns the present load of the resource of the call within which ctx was made, see
-// [GuardFrom]; [LoadNone] if there is none.
-func LoadFrom(ctx context.Context) LoadLevel {
+// [GuardFrom]; [rule.LoadNone] if there is none.
+func LoadFrom(ctx context.Context) rule.LoadLevel {
 	c := callOf(ctx)
 	if c == nil {
-		return LoadNone
+		return rule.LoadNone
 	}
 	defer c.mu.Unlock()
 	r := c.guard.resource
 	if r == nil {
-		return LoadNone
+		return rule.LoadNone
 	}
 	return r.loadMeter().At(r, r.Env.clock.Now())
 }
@@ -85,8 +76,8 @@ func (e *Engine) highestLoad(now clock.Instant) (highest Load, asked bool) {
 		if m == nil || !m.WasAsked(now) {
 			continue
 		}
-		level, utilization := m.Present((*resource)(r), now)
-		highest, asked = Load{max(highest.Level, level), max(highest.Utilization, utilization)}, true
+		level, utilization, rate := m.Present((*resource)(r), now)
+		highest, asked = Load{max(highest.Level, level), max(highest.Utilization, utilization), highest.Rate + rate}, true
 	}
 	return highest, asked
 }
@@ -97,6 +88,6 @@ func (v ResourceView) Load() (Load, bool) {
 	if m == nil {
 		return Load{}, false
 	}
-	level, utilization := m.Present(v.resource, v.now)
-	return Load{level, utilization}, true
+	level, utilization, rate := m.Present(v.resource, v.now)
+	return Load{level, utilization, rate}, true
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/flow"
 	"github.com/penstock-go/penstock/isolation"
+	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
 )
 
@@ -47,7 +48,7 @@ func (p *loadedPool) underWay(calls int) {
 }
 
 // look returns the level.
-func (p *loadedPool) look() core.LoadLevel {
+func (p *loadedPool) look() rule.LoadLevel {
 	view, ok := p.engine.View("r")
 	require.True(p.t, ok)
 	load, _ := view.Load()
@@ -74,7 +75,7 @@ func (p *loadedPool) always(calls int) func(int) int { return func(int) int { re
 // ask has a guard asked for the load, so that the resource has a meter.
 func (p *loadedPool) ask() *loadedPool {
 	p.underWay(1)
-	require.Equal(p.t, core.LoadNone, p.guards[0].Load())
+	require.Equal(p.t, rule.LoadNone, p.guards[0].Load())
 	return p
 }
 
@@ -142,9 +143,9 @@ func TestLoadOfTheEngineIsTheHighestOfThoseThatWereAsked(t *testing.T) {
 	load, asked := p.engine.PresentLoad()
 	assert.True(t, asked)
 	assert.InDelta(t, 1, load.Utilization, 0.001)
-	assert.Equal(t, core.LoadModerate, load.Level)
+	assert.Equal(t, rule.LoadModerate, load.Level)
 	var contexts core.CallContexts
-	assert.Equal(t, core.LoadModerate, core.LoadFrom(contexts.New(context.Background(), p.guards[0])))
+	assert.Equal(t, rule.LoadModerate, core.LoadFrom(contexts.New(context.Background(), p.guards[0])))
 	p.clock.Advance(2 * time.Minute)
 	_, asked = p.engine.PresentLoad()
 	assert.False(t, asked, "nobody asks any more")
@@ -156,7 +157,7 @@ func TestLoadOfAThrottleIsHowLongCallsWait(t *testing.T) {
 	require.NoError(t, e.Load(rules.Set{Flow: []flow.Rule{{Resource: "r", Limit: 1, Algorithm: flow.Throttle, MaxWait: 10 * time.Second}}}))
 	g, err := e.Entry(context.Background(), "r")
 	require.NoError(t, err)
-	assert.Equal(t, core.LoadNone, g.Load())
+	assert.Equal(t, rule.LoadNone, g.Load())
 	g.Exit()
 	c.Advance(time.Minute)
 	view, _ := e.View("r")
@@ -168,15 +169,15 @@ func TestLoadOfAThrottleIsHowLongCallsWait(t *testing.T) {
 func TestContextWithoutALoadHasNone(t *testing.T) {
 	t.Parallel()
 	var none core.Guard
-	assert.Equal(t, core.LoadNone, none.Load())
-	assert.Equal(t, core.LoadNone, core.LoadFrom(context.Background()))
+	assert.Equal(t, rule.LoadNone, none.Load())
+	assert.Equal(t, rule.LoadNone, core.LoadFrom(context.Background()))
 }
 
 func TestLevelsSayWhichWorkBegins(t *testing.T) {
 	t.Parallel()
-	assert.True(t, core.LoadLight.Begins(core.PrioritySheddable))
-	assert.False(t, core.LoadModerate.Begins(core.PrioritySheddable))
-	assert.True(t, core.LoadModerate.Begins(core.PriorityLow))
-	assert.False(t, core.LoadSevere.Begins(core.PriorityLow))
-	assert.True(t, core.LoadShedding.Begins(core.PriorityNormal))
+	assert.True(t, rule.LoadLight.Begins(core.PrioritySheddable))
+	assert.False(t, rule.LoadModerate.Begins(core.PrioritySheddable))
+	assert.True(t, rule.LoadModerate.Begins(core.PriorityLow))
+	assert.False(t, rule.LoadSevere.Begins(core.PriorityLow))
+	assert.True(t, rule.LoadShedding.Begins(core.PriorityNormal))
 }

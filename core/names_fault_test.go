@@ -16,6 +16,7 @@ import (
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/flow"
 	"github.com/penstock-go/penstock/internal/longtest"
+	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
 )
 
@@ -97,11 +98,11 @@ func TestNamesThatClientsChooseAreBounded(t *testing.T) {
 func TestTheNameOfTheOverflowIsOneLikeAnyOther(t *testing.T) {
 	t.Run("patterns", func(t *testing.T) {
 		e, _ := newEngine(t, flow.Rule{Match: "user:*", Limit: 0})
-		assert.Empty(t, e.Explain(core.Overflow))
-		assert.Equal(t, 1, enter(e, core.Overflow, 1), "the pattern does not match it")
+		assert.Empty(t, e.Explain(rule.OtherResources))
+		assert.Equal(t, 1, enter(e, rule.OtherResources, 1), "the pattern does not match it")
 	})
 	t.Run("a rule that names it", func(t *testing.T) {
 		e, _ := newEngine(t)
-		require.ErrorContains(t, e.Load(rules.Set{Flow: []flow.Rule{{Resource: core.Overflow}}}), "choose another name")
+		require.ErrorContains(t, e.Load(rules.Set{Flow: []flow.Rule{{Resource: rule.OtherResources}}}), "choose another name")
 	})
 }

@@ -66,7 +66,7 @@ func (f *heldFlood) run(t *testing.T) {
 	config := core.Config{Logger: quiet, Seed: 1}
 	if f.fleet {
 		config.Fleet = fleet.Config{Backend: fleetmemory.New(clock.System()), Instance: "a"}
-		f.rule.Scope = hotparam.ScopeFleet
+		f.rule.Scope = rule.ScopeFleet
 	}
 	e := core.New(config)
 	defer e.Close()

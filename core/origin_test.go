@@ -7,13 +7,14 @@ import (
 
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/rule"
 )
 
 func TestRulesForTheCallsOfOneOrigin(t *testing.T) {
 	e, _ := newEngine(t,
 		flow.Rule{Name: "all", Resource: "r", Limit: 10},
 		flow.Rule{Name: "mobile", Resource: "r", Limit: 2, Origin: "mobile"},
-		flow.Rule{Name: "other", Resource: "r", Limit: 3, Origin: flow.OtherOrigins},
+		flow.Rule{Name: "other", Resource: "r", Limit: 3, Origin: rule.OtherOrigins},
 	)
 	assert.Equal(t, 2, enter(e, "r", 5, core.Origin("mobile")))
 	assert.Equal(t, 2, enter(e, "r", 2, core.Origin("web")))
@@ -33,9 +34,9 @@ func TestTheLimitForAllHoldsForNamedOriginsToo(t *testing.T) {
 func TestAnOriginIsNamedPerResource(t *testing.T) {
 	e, _ := newEngine(t,
 		flow.Rule{Name: "a mobile", Resource: "a", Limit: 5, Origin: "mobile"},
-		flow.Rule{Name: "b other", Resource: "b", Limit: 1, Origin: flow.OtherOrigins},
+		flow.Rule{Name: "b other", Resource: "b", Limit: 1, Origin: rule.OtherOrigins},
 		flow.Rule{Name: "c mobile", Match: "c*", Limit: 4, Origin: "mobile"},
-		flow.Rule{Name: "c other", Resource: "c1", Limit: 1, Origin: flow.OtherOrigins},
+		flow.Rule{Name: "c other", Resource: "c1", Limit: 1, Origin: rule.OtherOrigins},
 	)
 	assert.Equal(t, 1, enter(e, "b", 5, core.Origin("mobile")), "no rule on b names it")
 	assert.Equal(t, 4, enter(e, "c1", 5, core.Origin("mobile")), "a pattern on c1 names it")
@@ -45,7 +46,7 @@ func TestAnOriginIsNamedPerResource(t *testing.T) {
 func TestQueuesAreForOriginsToo(t *testing.T) {
 	e, _ := newEngine(t,
 		flow.Rule{Name: "slow", Resource: "r", Limit: 1, Algorithm: flow.Throttle, Origin: "batch"},
-		flow.Rule{Name: "bucket", Resource: "r", Limit: 2, Burst: 4, Algorithm: flow.TokenBucket, Origin: flow.OtherOrigins},
+		flow.Rule{Name: "bucket", Resource: "r", Limit: 2, Burst: 4, Algorithm: flow.TokenBucket, Origin: rule.OtherOrigins},
 	)
 	assert.Equal(t, 1, enter(e, "r", 5, core.Origin("batch")))
 	assert.Equal(t, 4, enter(e, "r", 5, core.Origin("web")))

@@ -14,6 +14,7 @@ import (
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
 )
 
@@ -71,7 +72,7 @@ func TestANameThatComesAfterTheOverflowIsIdleHasAFullLimit(t *testing.T) {
 	enter(e, "x", 9)
 	c.Advance(2 * time.Minute)
 	assert.Equal(t, 5, enter(e, "y", 9))
-	assert.Equal(t, []string{core.Overflow, "y"}, names(e))
+	assert.Equal(t, []string{rule.OtherResources, "y"}, names(e))
 	assert.Equal(t, 5, enter(e, "x", 9), "in the overflow again")
 }
 

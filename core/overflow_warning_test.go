@@ -22,7 +22,7 @@ func TestTheFirstNameBeyondTheBoundIsLoggedOnce(t *testing.T) {
 		MaxResources: 3, Kinds: []rule.Definition{byValue},
 	})
 	defer e.Close()
-	for _, name := range []string{"a", "b", "c", core.Overflow, strings.Repeat("x", rule.MaxNameLength+1)} {
+	for _, name := range []string{"a", "b", "c", rule.OtherResources, strings.Repeat("x", rule.MaxNameLength+1)} {
 		enter(e, name, 1)
 	}
 	e.Explain("user:0")

@@ -13,6 +13,7 @@ import (
 
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
 )
 
@@ -35,8 +36,8 @@ func TestACallSeesASetOfPatternsWhole(t *testing.T) {
 			{{Name: "a", Match: "n*", Limit: open, Algorithm: flow.Throttle, MaxWait: time.Hour}, {Name: "b", Match: "*", Limit: closed}},
 		},
 		"origins": {
-			{{Name: "a", Match: "n*", Limit: closed, Origin: "me"}, {Name: "b", Match: "n*", Limit: open, Origin: flow.OtherOrigins}},
-			{{Name: "a", Match: "n*", Limit: open, Origin: "you"}, {Name: "b", Match: "n*", Limit: closed, Origin: flow.OtherOrigins}},
+			{{Name: "a", Match: "n*", Limit: closed, Origin: "me"}, {Name: "b", Match: "n*", Limit: open, Origin: rule.OtherOrigins}},
+			{{Name: "a", Match: "n*", Limit: open, Origin: "you"}, {Name: "b", Match: "n*", Limit: closed, Origin: rule.OtherOrigins}},
 		},
 		"shadows": {
 			{{Name: "a", Match: "n*", Limit: closed, Shadow: true}, {Name: "b", Match: "*", Limit: closed}},

@@ -12,6 +12,7 @@ import (
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/rule"
 )
 
 func TestEachMatchingResourceHasItsOwnLimit(t *testing.T) {
@@ -114,7 +115,7 @@ func TestPatternsHoldBeyondTheBoundOnNames(t *testing.T) {
 		assert.Equal(t, 3, enter(e, "user:2999", 3))
 
 		overflow := e.Snapshot().Resources[0]
-		assert.Equal(t, core.Overflow, overflow.Name)
+		assert.Equal(t, rule.OtherResources, overflow.Name)
 		assert.NotZero(t, overflow.Blocked)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	counts "github.com/penstock-go/penstock/fleet/memory"
 	"github.com/penstock-go/penstock/internal/sharing"
 	"github.com/penstock-go/penstock/isolation"
+	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
 )
 
@@ -22,7 +23,7 @@ func placeEngine(t *testing.T, c *clock.Virtual, store *counts.Store, name strin
 	engine = core.New(core.Config{Clock: c, Fleet: fleet.Config{Backend: store, Instance: name, Manual: true}})
 	t.Cleanup(engine.Close)
 	require.NoError(t, engine.Load(rules.Set{Isolation: []isolation.Rule{{
-		Resource: "r", Limit: 1, Scope: isolation.ScopeFleet, MaxWait: time.Second,
+		Resource: "r", Limit: 1, Scope: rule.ScopeFleet, MaxWait: time.Second,
 	}, {Resource: "local", Limit: 1}}}))
 	engine.Resource("r")
 	member := sharing.Of(engine.Fleet())

@@ -6,6 +6,7 @@ import (
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/rule"
 )
 
 // passed checks a call that passed against every rule in force.
@@ -55,7 +56,7 @@ func (m *model) inherit(name string) {
 		if r.Match == "" || r.Shared || r.Related != "" || !targets(r, name) {
 			continue
 		}
-		own, overflow := m.ledger(r, name), m.ledger(r, core.Overflow)
+		own, overflow := m.ledger(r, name), m.ledger(r, rule.OtherResources)
 		own.changed = len(own.passes) + overflow.changed
 		own.passes = append(own.passes, overflow.passes...)
 		own.vague = max(own.vague, overflow.vague)

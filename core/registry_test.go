@@ -13,6 +13,7 @@ import (
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/rule"
 )
 
 func names(e *core.Engine) (names []string) {
@@ -34,7 +35,7 @@ func TestNamesBeyondTheBoundShareStatisticsAndNothingElse(t *testing.T) {
 
 	all := e.Snapshot().Resources
 	require.Len(t, all, 11)
-	assert.Equal(t, core.Overflow, all[0].Name)
+	assert.Equal(t, rule.OtherResources, all[0].Name)
 	var passed uint64
 	for _, r := range all {
 		passed += r.Passed

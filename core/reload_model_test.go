@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
 )
 
@@ -51,7 +52,7 @@ func (m *model) change() {
 	case 1:
 		r.Shadow = !r.Shadow
 	case 2:
-		r.Origin = rapid.SampledFrom([]string{"", "mobile", flow.OtherOrigins}).Draw(m.t, "origin")
+		r.Origin = rapid.SampledFrom([]string{"", "mobile", rule.OtherOrigins}).Draw(m.t, "origin")
 	case 3:
 		r.Window = rapid.SampledFrom([]time.Duration{100 * time.Millisecond, time.Second, 5 * time.Second}).Draw(m.t, "window")
 	}

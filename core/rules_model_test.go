@@ -9,12 +9,13 @@ import (
 
 	"github.com/penstock-go/penstock/flow"
 	"github.com/penstock-go/penstock/match"
+	"github.com/penstock-go/penstock/rule"
 )
 
 var (
 	modelNames   = []string{"a", "b", "c:1", "c:2", "c:3", "d:1", "d:2"}
 	modelRules   = []string{"r0", "r1", "r2", "r3", "r4"}
-	modelOrigins = []string{"", "mobile", "web", "tv", flow.OtherOrigins}
+	modelOrigins = []string{"", "mobile", "web", "tv", rule.OtherOrigins}
 )
 
 // drawName returns a name, mostly one of a few, so that rules meet on it.
@@ -37,7 +38,7 @@ func drawRule(t *rapid.T, name string) flow.Rule {
 		r.Burst = 0
 		r.WarmUp = flow.WarmUp{Period: rapid.SampledFrom([]time.Duration{2 * time.Second, 20 * time.Second}).Draw(t, "period")}
 	}
-	r.Origin = rapid.SampledFrom([]string{"", "", "", "mobile", "web", flow.OtherOrigins}).Draw(t, "origin")
+	r.Origin = rapid.SampledFrom([]string{"", "", "", "mobile", "web", rule.OtherOrigins}).Draw(t, "origin")
 	r.Shadow = rapid.IntRange(0, 3).Draw(t, "shadow") == 3
 	return r.WithDefaults()
 }
@@ -77,7 +78,7 @@ func targets(r flow.Rule, resource string) bool {
 func applying(rules []flow.Rule, resource, origin string) (applied []flow.Rule) {
 	here := slices.DeleteFunc(slices.Clone(rules), func(r flow.Rule) bool { return !targets(r, resource) })
 	if origin == "" || !slices.ContainsFunc(here, func(r flow.Rule) bool { return r.Origin == origin }) {
-		origin = flow.OtherOrigins
+		origin = rule.OtherOrigins
 	}
 	here = slices.DeleteFunc(here, func(r flow.Rule) bool { return r.Origin != "" && r.Origin != origin })
 	slices.SortStableFunc(here, func(a, b flow.Rule) int {

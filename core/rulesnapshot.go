@@ -12,7 +12,7 @@ import (
 
 // ResourceSnapshot is what an engine knows of a resource.
 type ResourceSnapshot struct {
-	// Name of the resource; [Overflow] for those beyond [Config.MaxResources].
+	// Name of the resource; [rule.OtherResources] for those beyond [Config.MaxResources].
 	Name string
 	stat.Totals
 	Rules []RuleSnapshot // every rule in force that guards the resource, in the order in which they are asked
@@ -73,6 +73,16 @@ func (r *resource) snapshot(now clock.Instant) ResourceSnapshot {
 }
 
 func snapshotOf(p *inforce.Planned, now clock.Instant) RuleSnapshot {
+	s := identityOf(p)
+	s.Status = statusOf(p, now)
+	for _, t := range p.State.Transitions().Snapshot() {
+		s.Transitions = append(s.Transitions, Transition(t))
+	}
+	return s
+}
+
+// statusOf returns the status of the limiter, with a gauge for each of the kind.
+func statusOf(p *inforce.Planned, now clock.Instant) rule.Status {
 	status := p.Limiter.Status(now)
 	if told, count := len(status.Gauges), len(p.Rule.Type().Gauges()); told < count {
 		status.Gauges = append(make([]float64, 0, count), status.Gauges...)
@@ -80,21 +90,20 @@ func snapshotOf(p *inforce.Planned, now clock.Instant) RuleSnapshot {
 			status.Gauges = append(status.Gauges, math.NaN())
 		}
 	}
-	s := identityOf(p)
-	s.Status = status
-	for _, t := range p.State.Transitions().Snapshot() {
-		s.Transitions = append(s.Transitions, Transition(t))
-	}
-	return s
+	return status
 }
 
 // identityOf returns a snapshot without the state of the limiter, which takes long to read if that
 // has a large table.
 func identityOf(p *inforce.Planned) RuleSnapshot {
+	s := namedSnapshot(p)
+	s.Blocked, s.WouldBlock = p.State.Refusals.Tally.Refused.Total(), p.State.Refusals.Tally.WouldRefuse.Load()
+	s.Demoted = p.State.Refusals.Tally.Demoted.Load()
+	return s
+}
+
+// namedSnapshot returns a snapshot that has no counts either.
+func namedSnapshot(p *inforce.Planned) RuleSnapshot {
 	key := p.Rule.Key()
-	return RuleSnapshot{
-		Kind: key.Kind, Name: key.Name, Shadow: p.Rule.Target().Shadow, Off: p.Off, Rule: p.Rule,
-		Blocked: p.State.Refusals.Tally.Refused.Total(), WouldBlock: p.State.Refusals.Tally.WouldRefuse.Load(),
-		Demoted: p.State.Refusals.Tally.Demoted.Load(),
-	}
+	return RuleSnapshot{Kind: key.Kind, Name: key.Name, Shadow: p.Rule.Target().Shadow, Off: p.Off, Rule: p.Rule}
 }

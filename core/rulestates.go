@@ -9,7 +9,8 @@ import (
 // RuleStates yields the states of the rules on all resources for which include returns
 // true, each with the name of its resource, in no order. A rule that several resources
 // share comes once, with its pattern in place of a name. Unlike [Engine.Snapshot] it
-// reads no statistics of resources, and it never holds the states of all rules at once.
+// reads no statistics, so that counts of calls and transitions are left out, and it never holds
+// the states of all rules at once.
 func (e *Engine) RuleStates(include func(rule.Rule) bool) iter.Seq2[string, RuleSnapshot] {
 	return func(yield func(string, RuleSnapshot) bool) {
 		now := e.clock.Now()
@@ -31,7 +32,9 @@ func (e *Engine) RuleStates(include func(rule.Rule) bool) iter.Seq2[string, Rule
 					}
 					shared[key], name = true, target.Match
 				}
-				if !yield(name, snapshotOf(of, now)) {
+				state := namedSnapshot(of)
+				state.Status = statusOf(of, now)
+				if !yield(name, state) {
 					return
 				}
 			}

@@ -41,7 +41,7 @@ func TestRuleStatesHaveASharedRuleOnceAndOnlyTheRulesAskedFor(t *testing.T) {
 	guard, err = e.Entry(t.Context(), "n3")
 	require.NoError(t, err)
 	defer guard.Exit()
-	assert.ElementsMatch(t, []string{"n1 own 0", "n2 own 0", "n* together 1", core.Overflow + " own 1"}, states())
+	assert.ElementsMatch(t, []string{"n1 own 0", "n2 own 0", "n* together 1", rule.OtherResources + " own 1"}, states())
 
 	for range e.RuleStates(func(rule.Rule) bool { return true }) {
 		break // which a caller may do

@@ -13,7 +13,7 @@ import (
 
 // ResourceSecond is what happened on a resource in one calendar second.
 type ResourceSecond struct {
-	// Resource is the name of the resource; [Overflow] for those beyond
+	// Resource is the name of the resource; [rule.OtherResources] for those beyond
 	// [Config.MaxResources].
 	Resource string
 	stat.Second
@@ -51,7 +51,7 @@ func (e *Engine) SecondReader(from clock.Instant) *SecondReader {
 // in one that is skipped comes with the next one. The engine knows for a minute in which second
 // something happened; what is read later comes with the first second that is read. What was
 // counted on resources that the engine has forgotten meanwhile, after they were idle for a
-// minute, comes as [Overflow].
+// minute, comes as [rule.OtherResources].
 func (r *SecondReader) Read(at clock.Instant) (list []ResourceSecond) {
 	r.read(lines.SecondOf(at), func(name string, s stat.Second) {
 		if s.Passed+s.Blocked+s.Completed+s.Failed+s.Waited > 0 {

@@ -16,6 +16,7 @@ import (
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/isolation"
+	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
 )
 
@@ -97,7 +98,7 @@ func TestSecondReaderReturnsWhatItMissedOfForgottenResources(t *testing.T) {
 	call("new")
 	seconds := reader.Read(virtual.Now())
 	require.Len(t, seconds, 2)
-	assert.Equal(t, core.Overflow, seconds[0].Resource)
+	assert.Equal(t, rule.OtherResources, seconds[0].Resource)
 	assert.EqualValues(t, 2, seconds[0].Passed)
 	assert.Equal(t, "new", seconds[1].Resource)
 	assert.EqualValues(t, 1, seconds[1].Passed)

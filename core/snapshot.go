@@ -6,6 +6,7 @@ import (
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core/internal/registry"
+	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/stat"
 )
 
@@ -31,7 +32,7 @@ func (e *Engine) Snapshot() Snapshot {
 	slices.SortFunc(all, func(a, b *registry.Resource[callEnv]) int { return cmp.Compare(a.Name, b.Name) })
 	s.Resources = make([]ResourceSnapshot, 0, len(all))
 	for _, r := range all {
-		if of := (*resource)(r).snapshot(now); of.Name != Overflow || of.Passed+of.Blocked+of.Waited+uint64(of.Waiting) > 0 {
+		if of := (*resource)(r).snapshot(now); of.Name != rule.OtherResources || of.Passed+of.Blocked+of.Waited+uint64(of.Waiting) > 0 {
 			s.Resources = append(s.Resources, of)
 		}
 	}

@@ -224,7 +224,7 @@ func TestSwitchesThatCannotBe(t *testing.T) {
 		{core.Scope{Kind: "flaw", Rule: "a"}, "off", core.ErrUnknownKind, `"flaw"`},
 		{core.Scope{Kind: "flaw"}, "off", core.ErrUnknownKind, `"flaw"`},
 		{core.Scope{Resource: "b"}, "off", core.ErrUnknownResource, `"b"`},
-		{core.Scope{Resource: core.Overflow}, "off", core.ErrUnknownResource, ""},
+		{core.Scope{Resource: rule.OtherResources}, "off", core.ErrUnknownResource, ""},
 		{core.Scope{Resource: huge}, "off", core.ErrUnknownResource, ""},
 		{core.Scope{Kind: "flow", Rule: huge}, "off", core.ErrUnknownRule, ""},
 		{core.Scope{Resource: "b"}, "", core.ErrUnknownResource, `"b"`},

@@ -3,7 +3,7 @@ package core_test
 import (
 	"github.com/stretchr/testify/require"
 
-	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/stat"
 )
 
@@ -25,7 +25,7 @@ func (m *model) account() (decided string) {
 			require.Empty(m.t, decided, "one call at a time")
 			decided = r.Name
 		}
-		if !ruled[r.Name] && r.Name != core.Overflow {
+		if !ruled[r.Name] && r.Name != rule.OtherResources {
 			free++
 		}
 	}
@@ -37,12 +37,12 @@ func (m *model) account() (decided string) {
 		}
 	}
 	for name := range all {
-		if _, known := m.seen[name]; !known && name != core.Overflow {
+		if _, known := m.seen[name]; !known && name != rule.OtherResources {
 			m.inherit(name)
 		}
 	}
 	m.seen = all
-	_, overflowed := all[core.Overflow]
+	_, overflowed := all[rule.OtherResources]
 	want := [...]any{m.want.Passed, m.want.Blocked, m.want.Completed, m.want.Failed, m.want.InFlight}
 	require.Equal(m.t, want, [...]any{sum.Passed, sum.Blocked, sum.Completed, sum.Failed, sum.InFlight})
 	if overflowed || m.max > len(modelNames) { // else those who wait there are not shown

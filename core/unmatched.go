@@ -8,7 +8,6 @@ import (
 	"github.com/penstock-go/penstock/core/internal/registry"
 	"github.com/penstock-go/penstock/match"
 	"github.com/penstock-go/penstock/rule"
-	"github.com/penstock-go/penstock/rules"
 )
 
 // maxUnmatched is how many rules [Status] names that never matched a call.
@@ -20,7 +19,7 @@ const maxUnmatched = 100
 // called is forgotten with the name, when it is not called for a minute.
 type Unmatched struct {
 	Count int
-	Rules []rules.Key // the first hundred, by kind and name
+	Rules []rule.Key // the first hundred, by kind and name
 }
 
 // noteMatched takes note of the rules that calls have matched, but for those of names
@@ -100,7 +99,7 @@ func (s *ruleStore) unmatched() Unmatched {
 			u.Rules = append(u.Rules, key)
 		}
 	}
-	slices.SortFunc(u.Rules, func(a, b rules.Key) int {
+	slices.SortFunc(u.Rules, func(a, b rule.Key) int {
 		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
 	})
 	u.Rules = slices.Clip(u.Rules[:min(len(u.Rules), maxUnmatched)])
@@ -111,7 +110,7 @@ func (s *ruleStore) unmatched() Unmatched {
 // a call has come that it is for, and has what it looks at. Perhaps a name in it is
 // misspelled.
 type UnmatchedRule struct {
-	Key      rules.Key
+	Key      rule.Key
 	Document string      // that the rule is in
 	Target   rule.Target // the calls that the rule is for
 	Missing  Missing
@@ -138,8 +137,8 @@ const (
 	// MissingRelated: the resource whose passes the rule counts was not called, see [rule.Target].
 	MissingRelated Missing = "related"
 
-	// MissingCall: such a resource was called, but not since the rule came into force.
-	// Nothing is known yet of its origin and its attributes.
+	// MissingCall: such a resource was called, but not since the rule came into force, or
+	// the rule has not asked calls for its attributes yet. Nothing is known of these.
 	MissingCall Missing = "call"
 
 	// MissingOrigin: such a resource was called since, but not by the rule's origin.
@@ -156,13 +155,7 @@ const (
 // nothing.
 func missingOf(a *inforce.Rule) (what Missing, attributes []string) {
 	e := a.Evidence.Load()
-	unseen := e.Unseen()
-	switch {
-	case a.Matched.Load() && e.OriginSeen() && len(unseen) == 0 && relatedUnseen(a) == "":
-		if len(a.Unexcepted()) > 0 {
-			return MissingExcept, nil
-		}
-		return "", nil
+	switch unseen, unasked := e.Unseen(), e.Unasked(); {
 	case !a.Called.Load():
 		return MissingResource, nil
 	case relatedUnseen(a) != "":
@@ -171,8 +164,14 @@ func missingOf(a *inforce.Rule) (what Missing, attributes []string) {
 		return MissingCall, e.AttributeKeys()
 	case !e.OriginSeen():
 		return MissingOrigin, nil
+	case len(unseen) > 0:
+		return MissingAttribute, unseen
+	case len(unasked) > 0: // as after a change of what the rule looks at
+		return MissingCall, unasked
+	case len(a.Unexcepted()) > 0:
+		return MissingExcept, nil
 	}
-	return MissingAttribute, unseen
+	return "", nil
 }
 
 // relatedUnseen returns the resource whose passes the rule counts, if that was not called; else "". The caller

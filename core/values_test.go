@@ -170,7 +170,7 @@ func TestValueOfAFleetRuleIsWhatTheInstanceKnows(t *testing.T) {
 		e := core.New(core.Config{Logger: quiet, Fleet: fleet.Config{Backend: fleetmemory.New(clock.System()), Instance: "one"}})
 		defer e.Close()
 		require.NoError(t, e.Load(rules.Set{HotParam: []hotparam.Rule{{
-			Name: "r", Resource: "login", Param: rule.StringsOf("user"), Limit: 3, Window: time.Hour, Scope: hotparam.ScopeFleet,
+			Name: "r", Resource: "login", Param: rule.StringsOf("user"), Limit: 3, Window: time.Hour, Scope: rule.ScopeFleet,
 			Penalty: hotparam.Penalty{After: 2, Within: time.Minute, For: time.Hour},
 		}}}))
 		alice := core.String("user", "alice")

@@ -23,7 +23,7 @@ type ResourceView struct {
 type ResourceID struct{ stats *registry.Stats }
 
 // Views yields all resources that the engine knows, in no order: those that rules name, and those that
-// were called in the last minute; [Overflow] is among them if calls were counted there. What a view
+// were called in the last minute; [rule.OtherResources] is among them if calls were counted there. What a view
 // calls the last minute ends at the call of Views.
 func (e *Engine) Views() iter.Seq[ResourceView] {
 	return func(yield func(ResourceView) bool) {
@@ -42,10 +42,10 @@ func (e *Engine) Views() iter.Seq[ResourceView] {
 // View returns the resource of a name, false if the engine does not know it. It does not add the name.
 func (e *Engine) View(name string) (ResourceView, bool) {
 	r := e.resources.Table.Get(name)
-	if name == Overflow {
+	if name == rule.OtherResources {
 		r = e.resources.Overflow
 	}
-	if r == nil || r.Evicted.Load() && name != Overflow {
+	if r == nil || r.Evicted.Load() && name != rule.OtherResources {
 		return ResourceView{}, false
 	}
 	return ResourceView{e, (*resource)(r), e.clock.Now()}, true

@@ -8,11 +8,11 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/penstock-go/penstock/calendar"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/fleet"
 	"github.com/penstock-go/penstock/flow"
 	"github.com/penstock-go/penstock/hotparam"
+	"github.com/penstock-go/penstock/internal/calendar"
 	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
 )
@@ -21,16 +21,16 @@ import (
 func TestInstancesWarnByWhatTheFleetHasUsed(t *testing.T) {
 	month := rule.Calendar{Period: calendar.Period{Count: 1, Unit: calendar.Month}}
 	for name, r := range map[string]flow.Rule{
-		"ask":      {Limit: 100, Window: time.Minute, Algorithm: flow.FixedWindow, Fleet: flow.Fleet{Mode: fleet.ModeAsk}},
-		"log":      {Limit: 100, Window: time.Minute, Fleet: flow.Fleet{Mode: fleet.ModeAsk}},
+		"ask":      {Limit: 100, Window: time.Minute, Algorithm: flow.FixedWindow, Fleet: rule.Fleet{Mode: fleet.ModeAsk}},
+		"log":      {Limit: 100, Window: time.Minute, Fleet: rule.Fleet{Mode: fleet.ModeAsk}},
 		"calendar": {Limit: 100, Calendar: month},
 		"window":   {Limit: 100, Window: time.Minute, Algorithm: flow.FixedWindow},
-		"sliding":  {Limit: 100, Window: time.Minute, Fleet: flow.Fleet{Mode: fleet.ModeWindow}},
-		"shadow":   {Limit: 100, Window: time.Minute, Algorithm: flow.FixedWindow, Shadow: true, Fleet: flow.Fleet{Mode: fleet.ModeAsk}},
+		"sliding":  {Limit: 100, Window: time.Minute, Fleet: rule.Fleet{Mode: fleet.ModeWindow}},
+		"shadow":   {Limit: 100, Window: time.Minute, Algorithm: flow.FixedWindow, Shadow: true, Fleet: rule.Fleet{Mode: fleet.ModeAsk}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				r.Name, r.Resource, r.Scope, r.WarnAt = "r", "a", flow.ScopeFleet, 0.8
+				r.Name, r.Resource, r.Scope, r.WarnAt = "r", "a", rule.ScopeFleet, 0.8
 				engines := fleetOf(t, 2, store(), r)
 				defer closeAll(engines)
 				time.Sleep(time.Until(time.Now().Truncate(time.Hour).Add(time.Hour)))
@@ -89,7 +89,7 @@ func TestInstancesWarnOfValuesByWhatTheFleetHasUsed(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				set := rules.Set{HotParam: []hotparam.Rule{{
 					Name: "r", Resource: "a", Param: rule.StringsOf("user"), Limit: 10, Window: time.Hour, Algorithm: algorithm, WarnAt: 0.8,
-					Scope: hotparam.ScopeFleet, Fleet: hotparam.Fleet{Mode: fleet.ModeAsk},
+					Scope: rule.ScopeFleet, Fleet: rule.Fleet{Mode: fleet.ModeAsk},
 					Values: rule.NumberMapOf(rule.NumberEntry{Key: rule.Scalar{Type: rule.Text, Text: "vip"}, Value: 20}),
 				}}}
 				engines := fleetOf(t, 2, store())

@@ -11,10 +11,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/penstock-go/penstock/calendar"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/flow"
 	"github.com/penstock-go/penstock/hotparam"
+	"github.com/penstock-go/penstock/internal/calendar"
 	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
 )
@@ -37,7 +37,7 @@ func TestRuleWarnsOnceInAWindow(t *testing.T) {
 		"fixed":    {Limit: 10, Window: time.Minute, Algorithm: flow.FixedWindow},
 		"calendar": {Limit: 10, Calendar: month},
 		"shadow":   {Limit: 10, Window: time.Minute, Shadow: true},
-		"demotes":  {Limit: 10, Window: time.Minute, OnExceed: flow.ExceedDemote},
+		"demotes":  {Limit: 10, Window: time.Minute, OnExceed: rule.ExceedDemote},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r.Name, r.Resource, r.WarnAt = "r", "a", 0.8

@@ -3,7 +3,7 @@ package fleet
 import (
 	"time"
 
-	"github.com/penstock-go/penstock/calendar"
+	"github.com/penstock-go/penstock/internal/calendar"
 )
 
 // Mode says how instances share a limit.
@@ -53,8 +53,8 @@ type Terms struct {
 	Limit  float64       // tokens per window, at least 0
 	Window time.Duration // at least 1 ms
 
-	// Calendar has the windows of [AskFixedWindow]; nil if they are Window long, from the epoch on.
-	// Window is then about as long as one of them.
+	// Calendar has the windows of [AskFixedWindow], see [Terms.WindowAt] and rule.Calendar.Compile; nil
+	// if they are Window long, from the epoch on. Window is then about as long as one of them.
 	Calendar *calendar.Calendar
 
 	// Burst is how many tokens may pass at once after a quiet time; of buckets.

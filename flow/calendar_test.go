@@ -10,9 +10,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/penstock-go/penstock/calendar"
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/internal/calendar"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -121,10 +121,10 @@ func TestCalendarMistakes(t *testing.T) {
 		"start":              {func(r *flow.Rule) { r.Calendar.StartsAt = "2026-02-30" }, []string{"startsAt"}},
 		"warm-up":            {func(r *flow.Rule) { r.WarmUp.Period = time.Second }, []string{"warmUp.period"}},
 		"zone of a duration": {func(r *flow.Rule) { r.Calendar.Period = calendar.Period{} }, []string{"timeZone"}},
-		"fleet":              {func(r *flow.Rule) { r.Scope = flow.ScopeFleet }, nil},
-		"fleet, window":      {func(r *flow.Rule) { r.Scope, r.Fleet.Mode = flow.ScopeFleet, "window" }, []string{"fleet.mode"}},
-		"fleet, share":       {func(r *flow.Rule) { r.Scope, r.Fleet.Mode = flow.ScopeFleet, "share" }, []string{"fleet.mode"}},
-		"fleet, shadow":      {func(r *flow.Rule) { r.Scope, r.Shadow = flow.ScopeFleet, true }, []string{"shadow"}},
+		"fleet":              {func(r *flow.Rule) { r.Scope = rule.ScopeFleet }, nil},
+		"fleet, window":      {func(r *flow.Rule) { r.Scope, r.Fleet.Mode = rule.ScopeFleet, "window" }, []string{"fleet.mode"}},
+		"fleet, share":       {func(r *flow.Rule) { r.Scope, r.Fleet.Mode = rule.ScopeFleet, "share" }, []string{"fleet.mode"}},
+		"fleet, shadow":      {func(r *flow.Rule) { r.Scope, r.Shadow = rule.ScopeFleet, true }, []string{"shadow"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -18,9 +18,9 @@ func TestComparedRulesTellTheSameOfThemselves(t *testing.T) {
 		{Resource: "other", Origin: "app", Limit: 1},
 		{Match: "x*", Shared: true, Limit: 1, Shadow: true},
 		{Resource: "a", Related: "b", Limit: 1},
-		{Resource: "a", Limit: 1, OnExceed: flow.ExceedDemote},
-		{Resource: "a", Limit: 1, Counts: flow.CountsFailures},
-		{Resource: "a", Limit: 1, Scope: flow.ScopeFleet},
+		{Resource: "a", Limit: 1, OnExceed: rule.ExceedDemote},
+		{Resource: "a", Limit: 1, Counts: rule.CountsFailures},
+		{Resource: "a", Limit: 1, Scope: rule.ScopeFleet},
 		{Resource: "a", Limit: 2, Follow: flow.Follow{Signal: rule.SignalCPU, From: .5, To: .9, Least: 1}},
 		{Resource: "a", Limit: 2, Algorithm: flow.TokenBucket, MaxWait: 1e9, FairBy: rule.StringsOf("tenant")},
 	}

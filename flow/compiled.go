@@ -4,8 +4,8 @@ import (
 	"math"
 	"time"
 
-	"github.com/penstock-go/penstock/calendar"
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/internal/calendar"
 	"github.com/penstock-go/penstock/internal/openwindow"
 	"github.com/penstock-go/penstock/internal/warmup"
 )
@@ -106,6 +106,31 @@ func (r *compiledRule) spanLength() time.Duration { return time.Duration(r.span)
 
 // Rule returns the rule that was compiled.
 func (r *compiledRule) Rule() Rule { return *r.rule }
+
+// sameBuckets says whether both versions of a rule have the same buckets.
+func (r *compiledRule) sameBuckets(other *compiledRule) bool {
+	if r.windows == nil || other.windows == nil {
+		return r.windows == other.windows && r.bucket == other.bucket && r.span == other.span
+	}
+	return r.bucket == other.bucket && r.span == other.span && r.rule.Calendar == other.rule.Calendar
+}
+
+func (r *compiledRule) bucketOf(now clock.Instant) int64 {
+	if r.windows != nil {
+		return r.windows.Number(now)
+	}
+	return int64(now) / int64(r.bucket)
+}
+
+func (r *compiledRule) bucketStart(bucket int64) clock.Instant {
+	if r.windows != nil {
+		return r.windows.Start(bucket)
+	}
+	return clock.Instant(bucket * int64(r.bucket))
+}
+
+// bucketEnd returns the last instant of a bucket.
+func (r *compiledRule) bucketEnd(bucket int64) clock.Instant { return r.bucketStart(bucket+1) - 1 }
 
 func (r *compiledRule) warmsUp() bool { return r.warmUpCurves != nil }
 

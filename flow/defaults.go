@@ -20,7 +20,7 @@ func (r Rule) WithDefaults() Rule {
 func defaults(r *Rule) {
 	switch {
 	case r.Algorithm == Prepaid:
-		if r.Scope == ScopeFleet {
+		if r.Scope == rule.ScopeFleet {
 			rule.SetDefault(&r.Fleet.OnOutage, fleet.OutageClosed)
 		}
 	case r.Calendar.IsSet():
@@ -40,10 +40,10 @@ func defaults(r *Rule) {
 	} else if r.limiterKind() == bucketLimiter {
 		rule.SetDefault(&r.Burst, defaultBurst(r.Limit))
 	}
-	if r.OnExceed == ExceedRefuse {
+	if r.OnExceed == rule.ExceedRefuse {
 		r.OnExceed = ""
 	}
-	if r.Counts == CountsCalls {
+	if r.Counts == rule.CountsCalls {
 		r.Counts = ""
 	}
 	if r.isFair() {

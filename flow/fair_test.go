@@ -273,7 +273,7 @@ func TestFairnessOfAQueueIsValidated(t *testing.T) {
 		"nothing wrong": {func(*flow.Rule) {}, ""},
 		"a window":      {func(r *flow.Rule) { r.Algorithm, r.MaxWait = flow.SlidingWindow, 0 }, `fairBy has no effect on a window, for which no call waits: remove it, or set algorithm to "throttle" or "tokenBucket"`},
 		"no waiting":    {func(r *flow.Rule) { r.MaxWait = 0 }, "fairBy has no effect without maxWait: remove it or set maxWait"},
-		"of the fleet":  {func(r *flow.Rule) { r.Scope = flow.ScopeFleet }, `fairBy has no effect with scope "fleet", whose calls wait in the order of their priority: remove it or scope`},
+		"of the fleet":  {func(r *flow.Rule) { r.Scope = rule.ScopeFleet }, `fairBy has no effect with scope "fleet", whose calls wait in the order of their priority: remove it or scope`},
 		"by time":       {func(r *flow.Rule) { r.WeightBy = "time" }, `weightBy is "time": must be "tokens" or "calls"`},
 		"no newcomers":  {func(r *flow.Rule) { r.Newcomers = "none" }, `newcomers is "none": must be "half" or "equal"`},
 		"alone":         {func(r *flow.Rule) { r.FairBy = rule.Strings{} }, "newcomers has no effect without fairBy: remove it or set fairBy"},

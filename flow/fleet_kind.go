@@ -10,7 +10,7 @@ import (
 	"github.com/penstock-go/penstock/rule"
 )
 
-// Rules of [ScopeFleet] have limiters of their own. How instances share the limit says which:
+// Rules of [rule.ScopeFleet] have limiters of their own. How instances share the limit says which:
 //
 //	lease, window   budgetLimiter: takes tokens that the instance has leased
 //	                queueLimiter: the same, and calls may wait for tokens, or are evenly spaced

@@ -39,7 +39,7 @@ func (q *fleetQueue) init(v *fleetVersion, budget *sharing.Budget) {
 func (q *fleetQueue) isEmpty() bool { return q.waiters.Len() == 0 }
 
 // take decides on a call at now: Pass, with its tokens taken; Wait or Block, with how long it
-// probably has to wait, [Never] if it never can pass.
+// probably has to wait, [rule.Never] if it never can pass.
 func (q *fleetQueue) take(now clock.Instant, n int32, p rule.Priority) (wait time.Duration, decision rule.Decision) {
 	q.advance(now)
 	if q.waiters.WouldOvertake(p.Level()) && q.earliest(now, now, n) <= now {
@@ -119,11 +119,11 @@ func (q *fleetQueue) pass(at, now clock.Instant, n int32, late bool) {
 }
 
 // expect returns how long a call of n tokens that comes at now has to wait, behind those that
-// wait and are served before it; [Never] if it never can pass.
+// wait and are served before it; [rule.Never] if it never can pass.
 func (q *fleetQueue) expect(now clock.Instant, n int32, p rule.Priority) time.Duration {
 	granted := q.budget.RetryAfter(now, n) // when the fleet grants something at the earliest
-	if granted == Never {
-		return Never
+	if granted == rule.Never {
+		return rule.Never
 	}
 	tokens := q.before(p) + int64(n)
 	if q.version.rule.Algorithm != Throttle {

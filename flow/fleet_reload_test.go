@@ -32,7 +32,7 @@ func TestChangedFleetRuleKeepsWhatItShares(t *testing.T) {
 			"a higher limit":    {func(r *flow.Rule) { r.Limit = 200 }, true},
 			"another outage":    {func(r *flow.Rule) { r.Fleet.OnOutage = fleet.OutageClosed }, true},
 			"another window":    {func(r *flow.Rule) { r.Window = 2 * time.Second }, true},
-			"its own instance":  {func(r *flow.Rule) { r.Scope, r.Fleet = "", flow.Fleet{} }, false},
+			"its own instance":  {func(r *flow.Rule) { r.Scope, r.Fleet = "", rule.Fleet{} }, false},
 			"another mode":      {func(r *flow.Rule) { r.Fleet.Mode = otherMode(r.Fleet.Mode) }, false},
 			"a name of its own": {func(r *flow.Rule) { r.Name = "renamed" }, false},
 		} {

@@ -36,7 +36,7 @@ func (r *Rule) validateFleet(f *rule.Faults) {
 		r.validateMode(f)
 	}
 	for _, field := range r.localFields() {
-		f.Add(field, "has no effect with scope %q unless fleet.mode is %q: remove it, or set that", ScopeFleet, fleet.ModeShare)
+		f.Add(field, "has no effect with scope %q unless fleet.mode is %q: remove it, or set that", rule.ScopeFleet, fleet.ModeShare)
 	}
 }
 

@@ -8,15 +8,15 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/penstock-go/penstock/calendar"
 	"github.com/penstock-go/penstock/fleet"
 	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/internal/calendar"
 	"github.com/penstock-go/penstock/rule"
 )
 
 // ofFleet makes a rule one for the whole fleet.
 func ofFleet(r flow.Rule, mode fleet.Mode) flow.Rule {
-	r.Scope, r.Fleet.Mode = flow.ScopeFleet, mode
+	r.Scope, r.Fleet.Mode = rule.ScopeFleet, mode
 	return r
 }
 
@@ -36,7 +36,7 @@ func TestFleetRulesHaveTheModeOfTheirAlgorithmByDefault(t *testing.T) {
 		{fixedWindow(5), fleet.ModeWindow},
 	} {
 		complete := ofFleet(test.rule, "").WithDefaults()
-		assert.Equal(t, flow.Fleet{Mode: test.mode, OnOutage: fleet.OutageLast}, complete.Fleet, test.rule.Algorithm)
+		assert.Equal(t, rule.Fleet{Mode: test.mode, OnOutage: fleet.OutageLast}, complete.Fleet, test.rule.Algorithm)
 		assert.Empty(t, complete.Validate())
 		assert.Equal(t, complete, complete.WithDefaults())
 	}
@@ -45,7 +45,7 @@ func TestFleetRulesHaveTheModeOfTheirAlgorithmByDefault(t *testing.T) {
 func TestScopeInstanceIsTheSameAsNone(t *testing.T) {
 	t.Parallel()
 	written := reject(5)
-	written.Scope = flow.ScopeInstance
+	written.Scope = rule.ScopeInstance
 	assert.Equal(t, reject(5).WithDefaults(), written.WithDefaults())
 	assert.Empty(t, written.Validate())
 }

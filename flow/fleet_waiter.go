@@ -44,8 +44,8 @@ func (l *queueLimiter) isInForce(now clock.Instant) bool {
 // retry returns when a call can join that would have to wait for so long.
 func (l *queueLimiter) retry(wait time.Duration) time.Duration {
 	switch {
-	case wait == Never:
-		return Never
+	case wait == rule.Never:
+		return rule.Never
 	case wait >= forever: // nothing is granted, for as long as anybody knows
 		return 0
 	}

@@ -127,7 +127,7 @@ func TestTimeIsUnknownUntilASignalAllowsForALargeCall(t *testing.T) {
 	require.Equal(t, rule.Block, g.take(5))
 	assert.Zero(t, g.window.RetryAfter(g.now, 5), "10 may pass when the signal falls")
 	require.Equal(t, rule.Block, g.take(11))
-	assert.Equal(t, flow.Never, g.window.RetryAfter(g.now, 11))
+	assert.Equal(t, rule.Never, g.window.RetryAfter(g.now, 11))
 	signal.Store(0)
 	assert.Equal(t, rule.Pass, g.take(5))
 }

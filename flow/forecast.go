@@ -56,7 +56,7 @@ func (w *window) fullUntil(r *compiledRule, now clock.Instant, n int32) clock.In
 		wait = w.retryAfter(w.compiled.Load(), n, w.counts.Remaining())
 		w.mu.Unlock()
 	}
-	if wait == Never {
+	if wait == rule.Never {
 		return noDeadline
 	}
 	if r.rule.Limit != math.Trunc(r.rule.Limit) && r.rule.Limit > 1 {

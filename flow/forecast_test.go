@@ -36,7 +36,7 @@ func TestWindowFullUntilIsNotTooLate(t *testing.T) {
 				}
 				until := b.window.FullUntil(b.compiled, b.now, n)
 				if until.Sub(b.now) > time.Hour {
-					assert.Equal(t, flow.Never, b.window.RetryAfter(b.now, n))
+					assert.Equal(t, rule.Never, b.window.RetryAfter(b.now, n))
 					return
 				}
 				if until > b.now {

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/penstock-go/penstock/calendar"
 	"github.com/penstock-go/penstock/fleet"
+	"github.com/penstock-go/penstock/internal/calendar"
 	"github.com/penstock-go/penstock/internal/openwindow"
 	"github.com/penstock-go/penstock/internal/settings"
 	"github.com/penstock-go/penstock/rule"
@@ -25,7 +25,7 @@ func Kind() *rule.Type[Rule] {
 		Signals: signals, Attributes: (*Rule).attributes, Gauges: gauges(),
 		Fleet:   isOfFleet,
 		Counts:  func(r *Rule) rule.Counts { return r.Counts },
-		Demotes: func(r *Rule) bool { return r.OnExceed == ExceedDemote },
+		Demotes: func(r *Rule) bool { return r.OnExceed == rule.ExceedDemote },
 		Compile: func(r *Rule, version uint64) any { return compile(r, version) },
 		New:     newLimiterFor,
 		Adopt:   adopt,
@@ -55,7 +55,7 @@ func compiledFor(env rule.Env, before *compiledRule) *compiledRule {
 	return compiled
 }
 
-func isOfFleet(r *Rule) bool { return r.Scope == ScopeFleet }
+func isOfFleet(r *Rule) bool { return r.Scope == rule.ScopeFleet }
 
 // newLimiterFor returns the limiter of a rule that counts nothing yet. Without a fleet each
 // instance has the limit.
@@ -140,10 +140,10 @@ func fields() []rule.Field[Rule] {
 			Says("from which number of the signal on the limit is the least"),
 		rule.NumberField("follow.least", func(r *Rule) *float64 { return &r.Follow.Least }).Given("limit", "follow.signal").
 			Says("the limit from there on; in between it falls linearly"),
-		settings.OnExceedField(func(r *Rule) *OnExceed { return &r.OnExceed }),
-		settings.CountsField(func(r *Rule) *Counts { return &r.Counts }),
+		settings.OnExceedField(func(r *Rule) *rule.OnExceed { return &r.OnExceed }),
+		settings.CountsField(func(r *Rule) *rule.Counts { return &r.Counts }),
 		settings.WarnAtField(func(r *Rule) *float64 { return &r.WarnAt }),
-	}, settings.FleetFields(func(r *Rule) *Scope { return &r.Scope }, func(r *Rule) *Fleet { return &r.Fleet }),
+	}, settings.FleetFields(func(r *Rule) *rule.Scope { return &r.Scope }, func(r *Rule) *rule.Fleet { return &r.Fleet }),
 		slices.Insert(rule.ScopeFields(common), 1, rule.TextField("related", func(r *Rule) *string { return &r.Related }).Given("resource", "algorithm").
 			Says("windows: count the passes of that resource instead").Otherwise("none")))
 }
@@ -205,7 +205,7 @@ func examples() []rule.Example[Rule] {
 		About: "A quota of a partner: all instances of the service together keep to it.",
 		Rule: Rule{
 			Name: "partner-quota", Resource: "partners:call", Limit: 10000,
-			Scope: ScopeFleet, Fleet: Fleet{Mode: fleet.ModeWindow},
+			Scope: rule.ScopeFleet, Fleet: rule.Fleet{Mode: fleet.ModeWindow},
 		},
 		Fields: []string{"name", "resource", "limit", "scope", "fleet.mode", "fleet.onOutage"},
 	}, {
@@ -218,15 +218,15 @@ func examples() []rule.Example[Rule] {
 		Fields: []string{"name", "resource", "limit", "window", "timeZone", "startsAt", "warnAt"},
 	}, {
 		About:  "A balance that is bought: nothing passes before somebody adds tokens, and nothing flows back.",
-		Rule:   Rule{Name: "prepaid-exports", Resource: "exports:make", Algorithm: Prepaid, Scope: ScopeFleet},
+		Rule:   Rule{Name: "prepaid-exports", Resource: "exports:make", Algorithm: Prepaid, Scope: rule.ScopeFleet},
 		Fields: []string{"name", "resource", "limit", "algorithm", "scope"},
 	}, {
 		About:  "What is over the rate passes as the first to be shed, when an adaptive rule has to.",
-		Rule:   Rule{Name: "committed-rate", Resource: "orders:search", Limit: 100, OnExceed: ExceedDemote},
+		Rule:   Rule{Name: "committed-rate", Resource: "orders:search", Limit: 100, OnExceed: rule.ExceedDemote},
 		Fields: []string{"name", "resource", "limit", "onExceed"},
 	}, {
 		About:  "At most 100 answers a minute that cost something: calls that fail count for nothing.",
-		Rule:   Rule{Name: "paid-answers", Resource: "maps:route", Limit: 100, Window: time.Minute, Counts: CountsSuccesses},
+		Rule:   Rule{Name: "paid-answers", Resource: "maps:route", Limit: 100, Window: time.Minute, Counts: rule.CountsSuccesses},
 		Fields: []string{"name", "resource", "limit", "window", "counts"},
 	}, {
 		About:  "Reads give way to writes.",

@@ -5,8 +5,8 @@ import (
 	"sort"
 	"time"
 
-	"github.com/penstock-go/penstock/calendar"
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/internal/calendar"
 )
 
 // passLog is a log of what has passed a limiter whose rule has changed its shape: the

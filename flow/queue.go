@@ -193,7 +193,7 @@ func (q *queue) Retire() {
 
 // RetryAfter returns how long after now a call of n tokens that was refused
 // could join the queue, if no other call comes and it can wait as long as the
-// rule allows but no longer than patience; [Never] when it cannot. The call has normal
+// rule allows but no longer than patience; [rule.Never] when it cannot. The call has normal
 // priority.
 func (q *queue) RetryAfter(now clock.Instant, n int32, patience time.Duration) time.Duration {
 	return q.retryRefused(now, n, &caller{}, patience)
@@ -223,7 +223,7 @@ func (q *queue) retryAfter(r *compiledRule, c rule.Call, who *caller) time.Durat
 // saves 15 ns.
 func (r *compiledRule) RetryAfter(refused turn, now clock.Instant, patience time.Duration) time.Duration {
 	if refused.at == 0 {
-		return Never
+		return rule.Never
 	}
 	patience = max(0, min(patience, r.rule.MaxWait))
 	return max(1, refused.at.Sub(now)-patience)

@@ -229,7 +229,7 @@ func (q *queueMachine) retry(t *rapid.T) {
 	alone := len(q.model.waiting) == 0
 	wait := q.queue.RetryAfter(q.now, n, time.Hour)
 	if q.model.limit == 0 {
-		assert.Equal(t, flow.Never, wait)
+		assert.Equal(t, rule.Never, wait)
 		return
 	}
 	require.Positive(t, wait)

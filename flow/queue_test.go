@@ -119,7 +119,7 @@ func TestQueueOfLimitZero(t *testing.T) {
 	t.Parallel()
 	l := newTestQueue(t, throttle(0, time.Hour))
 	assert.Equal(t, rule.Block, l.arrive(1))
-	assert.Equal(t, flow.Never, l.queue.RetryAfter(l.now, 1, time.Hour))
+	assert.Equal(t, rule.Never, l.queue.RetryAfter(l.now, 1, time.Hour))
 	limit, remaining, reset := l.queue.Status(l.now)
 	assert.Equal(t, []any{0.0, int64(0), time.Duration(0)}, []any{limit, remaining, reset})
 }

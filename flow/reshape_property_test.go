@@ -223,7 +223,7 @@ func (l *limiterUnderTest) actions(shapes ...map[string]flow.Rule) map[string]fu
 			if l.window == nil || l.rule.WarmUp.Period > 0 || l.take(t, n) == rule.Pass {
 				return
 			}
-			if wait := l.window.RetryAfter(l.now, n); wait != flow.Never {
+			if wait := l.window.RetryAfter(l.now, n); wait != rule.Never {
 				l.now = l.now.Add(wait)
 				require.Equal(t, rule.Pass, l.take(t, n), "after %v", wait)
 			}

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/rule"
 )
 
 // update brings the window up to the instant and the version of the rule of a call. It
@@ -113,7 +114,7 @@ func (w *window) retryAfter(r *compiledRule, n int32, remaining int64) time.Dura
 	var buckets int64
 	switch {
 	case int64(n) > r.most:
-		return Never
+		return rule.Never
 	case w.largeHeld(r, w.counts.OpenBucket()) > 0, w.isLarge(r, n):
 		buckets = w.freeIn(r, int64(n), remaining)
 	case int64(n) <= w.whole():
@@ -142,34 +143,9 @@ const retryStep = 100 * time.Millisecond
 // fromNow returns what is left of a wait that is counted from the start of the
 // present bucket.
 func (r *compiledRule) fromNow(wait time.Duration, now clock.Instant) time.Duration {
-	if r.bucket <= retryStep || wait == Never {
+	if r.bucket <= retryStep || wait == rule.Never {
 		return wait
 	}
 	elapsed := max(0, now.Sub(r.bucketStart(r.bucketOf(now))))
 	return max(retryStep, wait-elapsed/retryStep*retryStep)
 }
-
-// sameBuckets says whether both versions of a rule have the same buckets.
-func (r *compiledRule) sameBuckets(other *compiledRule) bool {
-	if r.windows == nil || other.windows == nil {
-		return r.windows == other.windows && r.bucket == other.bucket && r.span == other.span
-	}
-	return r.bucket == other.bucket && r.span == other.span && r.rule.Calendar == other.rule.Calendar
-}
-
-func (r *compiledRule) bucketOf(now clock.Instant) int64 {
-	if r.windows != nil {
-		return r.windows.Number(now)
-	}
-	return int64(now) / int64(r.bucket)
-}
-
-func (r *compiledRule) bucketStart(bucket int64) clock.Instant {
-	if r.windows != nil {
-		return r.windows.Start(bucket)
-	}
-	return clock.Instant(bucket * int64(r.bucket))
-}
-
-// bucketEnd returns the last instant of a bucket.
-func (r *compiledRule) bucketEnd(bucket int64) clock.Instant { return r.bucketStart(bucket+1) - 1 }

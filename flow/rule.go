@@ -29,14 +29,6 @@ const (
 	Prepaid Algorithm = "prepaid"
 )
 
-// OtherOrigins is the [Rule.Origin] of a rule for the callers that no other
-// rule on the resource names.
-const OtherOrigins = rule.OtherOrigins
-
-// OtherResources is the name under which an engine keeps the statistics of all resources
-// beyond its MaxResources. No rule can have it as its Resource or as Related.
-const OtherResources = rule.OtherResources
-
 // The defaults and the ranges of a rule's fields.
 const (
 	defaultWindow     = time.Second
@@ -110,7 +102,7 @@ type Rule struct {
 	// composite one. Of the calls of one priority that wait, each tenant gets its share of the limit,
 	// however many others wait: the next one to pass is the oldest call of the tenant that has had least
 	// of late. Calls that lack an attribute are one tenant. At most [rule.MaxKeys]. Only with MaxWait,
-	// and not with [ScopeFleet].
+	// and not with [rule.ScopeFleet].
 	FairBy rule.Strings
 
 	// Weights says which tenants get more or less than others, as 2 is twice as much as 1, which is the
@@ -147,7 +139,7 @@ type Rule struct {
 	Follow Follow
 
 	// Origin restricts the rule to calls of that caller, see core.Origin;
-	// [OtherOrigins] to those of callers that no rule on the resource names,
+	// [rule.OtherOrigins] to those of callers that no rule on the resource names,
 	// unnamed ones included. Left out, the rule is for all calls.
 	Origin string
 
@@ -156,25 +148,35 @@ type Rule struct {
 	Related string
 
 	// Scope says whether the limit is for this instance of the service, the default, or
-	// for all instances together: [ScopeFleet]. An engine without a backend for its fleet,
+	// for all instances together: [rule.ScopeFleet]. An engine without a backend for its fleet,
 	// see core.Config, takes each limit for one of the instance.
-	Scope Scope
+	Scope rule.Scope
 
-	// Fleet says how instances share the limit. ScopeFleet only.
-	Fleet Fleet
+	// Fleet says how instances share the limit. ScopeFleet only. Not every algorithm can be shared
+	// in every way:
+	//
+	//   - ModeLease, the default: all but fixed windows. A sliding window is then a bucket that
+	//     holds as many tokens as a bucket of the window, at least one.
+	//   - ModeWindow, the default of fixed windows: windows only.
+	//   - ModeAsk: all. A shadow rule decides as with ModeLease, or ModeWindow if it has a fixed
+	//     window: it does not wait for an answer.
+	//   - ModeAsk alone, with OnOutage closed, the default, or open: Prepaid.
+	//   - ModeShare: all others; and only there a rule may be Strict, have an Overdraft, WarmUp, Follow
+	//     or be Related.
+	Fleet rule.Fleet
 
 	// OnExceed says what becomes of a call that is over the limit: it is refused, the default, or
 	// demoted. A demoted call passes, takes no tokens, and has the lowest priority for all rules
 	// after this one, which is asked before rules that look at priorities. No call may wait for such
 	// a rule, be it for its turn or for the answer of a fleet.
-	OnExceed OnExceed
+	OnExceed rule.OnExceed
 
 	// Counts says which calls take tokens: all that pass, the default, or only those that fail, or
 	// those that end well. A call that passes holds its tokens while it is under way, so that no more
 	// than the limit are ever taken, however many calls come at once. What is not counted is given back
 	// when the call ends, as of the instant at which it was taken: counts are of calls by when they
 	// came. A call is refused if nothing is left beside what others hold. No call waits for such a rule.
-	Counts Counts
+	Counts rule.Counts
 
 	// WarnAt is the share of the limit from which on the rule warns: greater than 0, at most 1. There is
 	// one event and one line of the log in a window, and for a limit of each value one for each value
@@ -199,25 +201,6 @@ type Rule struct {
 	// Shadow makes the rule decide and count, but let every call through.
 	Shadow bool
 }
-
-// Counts says which calls take tokens of a rule. The zero value is [CountsCalls].
-type Counts = rule.Counts
-
-// What a rule can count.
-const (
-	CountsCalls     = rule.CountsCalls     // every call
-	CountsFailures  = rule.CountsFailures  // calls that have failed
-	CountsSuccesses = rule.CountsSuccesses // calls that have ended well
-)
-
-// OnExceed says what a rule does with a call over its limit. The zero value is [ExceedRefuse].
-type OnExceed = rule.OnExceed
-
-// What it can do.
-const (
-	ExceedRefuse = rule.ExceedRefuse // the call is refused
-	ExceedDemote = rule.ExceedDemote // it passes with the lowest priority
-)
 
 // WeightBy says what the tenants of a rule with FairBy get shares of.
 type WeightBy string
@@ -248,28 +231,6 @@ type Mask string
 
 // MaskHash shows a hash in place of a tenant. It is another one after each restart.
 const MaskHash Mask = tenants.MaskHash
-
-// Scope says for which calls together a limit is. The zero value is [ScopeInstance].
-type Scope = rule.Scope
-
-// The scopes.
-const (
-	ScopeInstance = rule.ScopeInstance // a limit for each instance of the service
-	ScopeFleet    = rule.ScopeFleet    // one limit for all instances together
-)
-
-// Fleet says how all instances of a service share a limit. Not every algorithm can be shared
-// in every way:
-//
-//   - ModeLease, the default: all but fixed windows. A sliding window is then a bucket that
-//     holds as many tokens as a bucket of the window, at least one.
-//   - ModeWindow, the default of fixed windows: windows only.
-//   - ModeAsk: all. A shadow rule decides as with ModeLease, or ModeWindow if it has a fixed
-//     window: it does not wait for an answer.
-//   - ModeAsk alone, with OnOutage closed, the default, or open: Prepaid.
-//   - ModeShare: all others; and only there a rule may be Strict, have an Overdraft, WarmUp, Follow
-//     or be Related.
-type Fleet = rule.Fleet
 
 // WarmUp makes the effective limit of a cold resource rise from limit/ColdFactor to the
 // limit, within about Period of full load. See the package internal/warmup.

@@ -32,7 +32,7 @@ func WithClock(c clock.Clock) LimiterOption { return func(l *Limiter) { l.clock 
 // mistakes of the rule at once. Fields that say for which calls a rule is, a limit of the whole
 // fleet, one that follows a signal, and a balance, need an engine: these are mistakes.
 func NewLimiter(r Rule, options ...LimiterOption) (*Limiter, error) {
-	complete, refused, err := standalone.Check(Kind(), &r, common(&r), standalone.Without("fairBy", r.isFair()), standalone.Without("scope", r.Scope == ScopeFleet),
+	complete, refused, err := standalone.Check(Kind(), &r, common(&r), standalone.Without("fairBy", r.isFair()), standalone.Without("scope", r.Scope == rule.ScopeFleet),
 		standalone.Without("follow", r.Follow != Follow{}), standalone.Without("algorithm", r.Algorithm == Prepaid))
 	if err != nil {
 		return nil, err
@@ -83,7 +83,7 @@ func (l *Limiter) WaitN(ctx context.Context, n int) error {
 func (l *Limiter) Reserve(n int) Booking {
 	tokens, ok := tokensOf(n)
 	if !ok {
-		return Booking{retryAfter: Never}
+		return Booking{retryAfter: rule.Never}
 	}
 	queue := l.limiter.queue
 	if queue == nil {
@@ -102,11 +102,11 @@ func (l *Limiter) Reserve(n int) Booking {
 }
 
 // RetryAfter returns how long it takes until a call of n tokens passes if no other call comes:
-// 0 if it would now, [Never] if none ever can.
+// 0 if it would now, [rule.Never] if none ever can.
 func (l *Limiter) RetryAfter(n int) time.Duration {
 	tokens, ok := tokensOf(n)
 	if !ok {
-		return Never
+		return rule.Never
 	}
 	return l.tickets.RetryAfter(tokens)
 }

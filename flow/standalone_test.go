@@ -37,7 +37,7 @@ func newStandalone(t testing.TB, r flow.Rule) (*flow.Limiter, *clock.Virtual) {
 
 func TestStandaloneLimiterTellsAllMistakes(t *testing.T) {
 	_, err := flow.NewLimiter(flow.Rule{
-		Name: "mine", Limit: -1, Match: "*", Shared: true, Origin: "a", Shadow: true, Related: "x", Scope: flow.ScopeFleet,
+		Name: "mine", Limit: -1, Match: "*", Shared: true, Origin: "a", Shadow: true, Related: "x", Scope: rule.ScopeFleet,
 		Follow: flow.Follow{Signal: rule.SignalMemory, From: .1, To: .2},
 	})
 	require.Error(t, err)
@@ -75,7 +75,7 @@ func TestStandaloneLimiterRefuses(t *testing.T) {
 	assert.False(t, l.AllowN(-1))
 	assert.True(t, l.AllowN(5))
 	assert.Equal(t, time.Second, l.RetryAfter(1))
-	assert.Equal(t, flow.Never, l.RetryAfter(0))
+	assert.Equal(t, rule.Never, l.RetryAfter(0))
 	assert.EqualValues(t, 0, l.Quota().Remaining)
 	err := l.Wait(t.Context())
 	require.ErrorIs(t, err, rule.ErrRefused)
@@ -190,7 +190,7 @@ func TestReservedTokens(t *testing.T) {
 	l, _ := newStandalone(t, flow.Rule{Limit: 10})
 	b := l.Reserve(0)
 	assert.False(t, b.OK())
-	assert.Equal(t, flow.Never, b.Delay())
+	assert.Equal(t, rule.Never, b.Delay())
 }
 
 func TestStandaloneLimiterAllocatesNothing(t *testing.T) {

@@ -156,8 +156,8 @@ func (r *Rule) validateFairness(f *rule.Faults) {
 	switch {
 	case r.limiterKind() == windowLimiter, r.limiterKind() == balanceLimiter:
 		f.Add("fairBy", "has no effect on %s, for which no call waits: remove it, or set algorithm to %q or %q", r.limiterKind(), Throttle, TokenBucket)
-	case r.Scope == ScopeFleet:
-		f.Add("fairBy", "has no effect with scope %q, whose calls wait in the order of their priority: remove it or scope", ScopeFleet)
+	case r.Scope == rule.ScopeFleet:
+		f.Add("fairBy", "has no effect with scope %q, whose calls wait in the order of their priority: remove it or scope", rule.ScopeFleet)
 	case r.MaxWait == 0:
 		f.Add("fairBy", "has no effect without maxWait: remove it or set maxWait")
 	}

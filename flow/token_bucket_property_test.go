@@ -113,7 +113,7 @@ func (m *bucketMachine) ask(t *rapid.T) {
 	n := rapid.Int64Range(1, 5).Draw(t, "n")
 	passAt, ok := m.model.planned(&modelCall{n: n, arrived: m.now})
 	if !ok {
-		assert.Equal(t, flow.Never, m.queue.RetryAfter(m.now, int32(n), time.Hour))
+		assert.Equal(t, rule.Never, m.queue.RetryAfter(m.now, int32(n), time.Hour))
 		return
 	}
 	assert.Equal(t, max(1, passAt.Sub(m.now)-m.model.maxWait), m.queue.RetryAfter(m.now, int32(n), time.Hour))

@@ -221,7 +221,7 @@ func TestBucketAnswers(t *testing.T) {
 		"overdraft":             {overdraft(10, 5), []int32{2}, answer{4, 100 * time.Millisecond, 1}},
 		"overdraft, in debt":    {overdraft(10, 5), []int32{10}, answer{0, 500 * time.Millisecond, 500 * time.Millisecond}},
 		"overdraft, with waits": {patient(overdraft(10, 5), time.Second), []int32{10}, answer{6, 100 * time.Millisecond, 1}},
-		"nothing":               {bucket(0, 0), nil, answer{0, 0, flow.Never}},
+		"nothing":               {bucket(0, 0), nil, answer{0, 0, rule.Never}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -243,7 +243,7 @@ func TestBucketNeverPromisesWhatItCannotHold(t *testing.T) {
 	t.Parallel()
 	l := newTestQueue(t, patient(bucket(10, 5), time.Hour))
 	assert.Equal(t, rule.Block, l.arrive(6))
-	assert.Equal(t, flow.Never, l.queue.RetryAfter(l.now, 6, time.Hour))
+	assert.Equal(t, rule.Never, l.queue.RetryAfter(l.now, 6, time.Hour))
 	l.arrive(5)
 	assert.Equal(t, rule.Wait, l.arrive(5))
 	assert.Equal(t, rule.Block, l.arrive(6), "behind others neither")

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/rule"
 )
 
 func TestWithDefaultsOfOtherAlgorithms(t *testing.T) {
@@ -130,13 +131,13 @@ func TestValidateFindsFieldsThatDoNotGoTogether(t *testing.T) {
 
 		"related":             {sliding, func(r *flow.Rule) { r.Related = "s" }, nil},
 		"related to itself":   {sliding, func(r *flow.Rule) { r.Related = "r" }, []string{"related"}},
-		"related to others":   {sliding, func(r *flow.Rule) { r.Related = flow.OtherResources }, []string{"related"}},
+		"related to others":   {sliding, func(r *flow.Rule) { r.Related = rule.OtherResources }, []string{"related"}},
 		"related of fixed":    {fixed, func(r *flow.Rule) { r.Related = "s" }, nil},
 		"related of bucket":   {bucket, func(r *flow.Rule) { r.Related = "s" }, []string{"related"}},
 		"related of throttle": {queue, func(r *flow.Rule) { r.Related = "s" }, []string{"related"}},
 		"related of many":     {pattern, func(r *flow.Rule) { r.Related = "s" }, nil},
 
-		"origin and shadow": {bucket, func(r *flow.Rule) { r.Origin = flow.OtherOrigins; r.Shadow = true }, nil},
+		"origin and shadow": {bucket, func(r *flow.Rule) { r.Origin = rule.OtherOrigins; r.Shadow = true }, nil},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

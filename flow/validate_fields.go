@@ -129,8 +129,8 @@ func (r *Rule) validateRelated(f *rule.Faults) {
 	if r.Related == r.Resource {
 		f.Add("related", "is %q, the guarded resource: remove it", r.Related)
 	}
-	if r.Related == OtherResources {
-		f.Add("related", "is %q, which stands for the resources beyond an engine's bound: choose another name", OtherResources)
+	if r.Related == rule.OtherResources {
+		f.Add("related", "is %q, which stands for the resources beyond an engine's bound: choose another name", rule.OtherResources)
 	}
 	if r.limiterKind() != windowLimiter {
 		f.Add("related", "has no effect with algorithm %q, which cannot count what passes elsewhere: remove it or use a window", r.Algorithm)

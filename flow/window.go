@@ -170,7 +170,7 @@ func (w *window) giveBackIn(r *compiledRule, bucket int64, n int32) bool {
 func (w *window) Adopt(r *compiledRule, now clock.Instant) { w.update(r.inForce(), now) }
 
 // RetryAfter returns how long it takes from now until n tokens that were refused can pass
-// if no other call comes; [Never] if the rule never lets them pass, and 0 if it does not as
+// if no other call comes; [rule.Never] if the rule never lets them pass, and 0 if it does not as
 // long as the signal that the limit follows is as high as it is. It is rounded up to
 // buckets, or to tenths of a second if buckets are longer, so that refusals of the same
 // moment are alike. For a single token it is lock-free.

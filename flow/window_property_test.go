@@ -187,7 +187,7 @@ func TestWindowRetryAfterIsHonest(t *testing.T) {
 				}
 				wait := b.window.RetryAfter(b.now, n)
 				if float64(n) > math.Ceil(limit) {
-					assert.Equal(t, flow.Never, wait)
+					assert.Equal(t, rule.Never, wait)
 					return
 				}
 				assert.Positive(t, wait)

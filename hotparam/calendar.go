@@ -4,9 +4,9 @@ import (
 	"math"
 	"time"
 
-	"github.com/penstock-go/penstock/calendar"
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/hotparam/internal/table"
+	"github.com/penstock-go/penstock/internal/calendar"
 	"github.com/penstock-go/penstock/internal/openwindow"
 	"github.com/penstock-go/penstock/rule"
 )

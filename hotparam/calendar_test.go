@@ -9,9 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/penstock-go/penstock/calendar"
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/hotparam"
+	"github.com/penstock-go/penstock/internal/calendar"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -79,9 +79,9 @@ func TestCalendarMistakesOfValues(t *testing.T) {
 		"fraction":      {func(r *hotparam.Rule) { r.Limit = 1.5 }, []string{"limit"}},
 		"zone":          {func(r *hotparam.Rule) { r.Calendar.TimeZone = "Mars/Base" }, []string{"timeZone"}},
 		"concurrency":   {func(r *hotparam.Rule) { r.Limit, r.Concurrency = 0, 2 }, []string{"window"}},
-		"fleet":         {func(r *hotparam.Rule) { r.Scope = hotparam.ScopeFleet }, nil},
-		"fleet, leased": {func(r *hotparam.Rule) { r.Scope, r.Fleet.Mode = hotparam.ScopeFleet, "lease" }, []string{"fleet.mode"}},
-		"fleet, shadow": {func(r *hotparam.Rule) { r.Scope, r.Shadow = hotparam.ScopeFleet, true }, []string{"shadow"}},
+		"fleet":         {func(r *hotparam.Rule) { r.Scope = rule.ScopeFleet }, nil},
+		"fleet, leased": {func(r *hotparam.Rule) { r.Scope, r.Fleet.Mode = rule.ScopeFleet, "lease" }, []string{"fleet.mode"}},
+		"fleet, shadow": {func(r *hotparam.Rule) { r.Scope, r.Shadow = rule.ScopeFleet, true }, []string{"shadow"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -100,7 +100,7 @@ func TestCalendarMistakesOfValues(t *testing.T) {
 func TestFleetSharesAMonthOfValues(t *testing.T) {
 	t.Parallel()
 	r := plan(20, "1mo", "Europe/Berlin", "")
-	r.Scope = hotparam.ScopeFleet
+	r.Scope = rule.ScopeFleet
 	s := newScene(t, r, 3)
 	askAll := func() {
 		s.run(300*time.Millisecond, func(in *instance, _ int) {
@@ -121,7 +121,7 @@ func TestFleetSharesAMonthOfValues(t *testing.T) {
 func TestQuotaOfAMonthOfTheFleet(t *testing.T) {
 	t.Parallel()
 	r := plan(20, "1mo", "Europe/Berlin", "")
-	r.Scope = hotparam.ScopeFleet
+	r.Scope = rule.ScopeFleet
 	s := newScene(t, r, 1)
 	in := s.instances[0]
 	quota := func() *rule.Quota {

@@ -51,7 +51,7 @@ func TestCallsOfKnownValuesDoNotAllocate(t *testing.T) {
 func TestValuesOfTheFleetTakeBoundedMemory(t *testing.T) {
 	for _, mode := range []fleet.Mode{fleet.ModeLease, fleet.ModeAsk} {
 		const values = 20_000
-		r := shared(hotparam.Rule{Limit: 10, MaxValues: 2 * values, Fleet: hotparam.Fleet{Mode: mode}})
+		r := shared(hotparam.Rule{Limit: 10, MaxValues: 2 * values, Fleet: rule.Fleet{Mode: mode}})
 		s := newScene(t, r, 1)
 		in := s.instances[0]
 		before := heap()
@@ -83,14 +83,14 @@ func BenchmarkFleet(b *testing.B) {
 		name   string
 		limit  float64
 		values int
-		scope  hotparam.Scope
+		scope  rule.Scope
 	}{
-		{"passed, 1 value, instance", 1e8, 1, hotparam.ScopeInstance},
-		{"passed, 1 value, fleet", 1e8, 1, hotparam.ScopeFleet},
-		{"passed, 10000 values, instance", 1e8, 10_000, hotparam.ScopeInstance},
-		{"passed, 10000 values, fleet", 1e8, 10_000, hotparam.ScopeFleet},
-		{"refused, 10000 values, instance", 1e-3, 10_000, hotparam.ScopeInstance},
-		{"refused, 10000 values, fleet", 1e-3, 10_000, hotparam.ScopeFleet},
+		{"passed, 1 value, instance", 1e8, 1, rule.ScopeInstance},
+		{"passed, 1 value, fleet", 1e8, 1, rule.ScopeFleet},
+		{"passed, 10000 values, instance", 1e8, 10_000, rule.ScopeInstance},
+		{"passed, 10000 values, fleet", 1e8, 10_000, rule.ScopeFleet},
+		{"refused, 10000 values, instance", 1e-3, 10_000, rule.ScopeInstance},
+		{"refused, 10000 values, fleet", 1e-3, 10_000, rule.ScopeFleet},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			r := shared(hotparam.Rule{Limit: c.limit, Burst: max(1, c.limit)})

@@ -12,7 +12,7 @@ import (
 	"github.com/penstock-go/penstock/rule"
 )
 
-func isOfFleet(r *Rule) bool { return r.Scope == ScopeFleet }
+func isOfFleet(r *Rule) bool { return r.Scope == rule.ScopeFleet }
 
 // validateFleet judges how instances share the limits of values.
 func (r *Rule) validateFleet(f *rule.Faults) {
@@ -26,7 +26,7 @@ func (r *Rule) validateFleet(f *rule.Faults) {
 		return
 	case r.Algorithm == Throttle:
 		f.Add("scope", "is %q, but instances do not space the calls of a value together: set algorithm to %q or %q, or %s",
-			ScopeFleet, TokenBucket, SlidingWindow, onlyInstance)
+			rule.ScopeFleet, TokenBucket, SlidingWindow, onlyInstance)
 	}
 	switch r.Algorithm {
 	case FixedWindow:
@@ -49,11 +49,11 @@ func (r *Rule) validatePlaces(f *rule.Faults) {
 	}
 	if r.Shadow {
 		f.Add("shadow", "is true, but a shadow rule does not wait for answers, and only the fleet knows which places are free: "+
-			"set scope to %q meanwhile", ScopeInstance)
+			"set scope to %q meanwhile", rule.ScopeInstance)
 	}
 	if r.MaxAge != 0 {
 		f.Add("maxAge", "stands beside scope %q, where places are given back when calls end, or their instance does: remove it, or remove scope",
-			ScopeFleet)
+			rule.ScopeFleet)
 	}
 }
 

@@ -69,7 +69,7 @@ func newScene(t testing.TB, r hotparam.Rule, instances int) *scene {
 
 // shared makes a rule one for the whole fleet.
 func shared(r hotparam.Rule) hotparam.Rule {
-	r.Resource, r.Param, r.Scope = "r", rule.StringsOf("user"), hotparam.ScopeFleet
+	r.Resource, r.Param, r.Scope = "r", rule.StringsOf("user"), rule.ScopeFleet
 	return r
 }
 

@@ -25,7 +25,7 @@ func TestNoValuePassesMoreWhileSlotsChangeHands(t *testing.T) {
 		t.Run(string(mode), func(t *testing.T) {
 			t.Parallel()
 			const instances, limit, values, lasts = 2, 10, 300, 16 * time.Second
-			r := shared(hotparam.Rule{Limit: limit, Window: 10 * time.Second, MaxValues: 200, Fleet: hotparam.Fleet{Mode: mode}})
+			r := shared(hotparam.Rule{Limit: limit, Window: 10 * time.Second, MaxValues: 200, Fleet: rule.Fleet{Mode: mode}})
 			if mode == fleet.ModeAsk {
 				// The time is not that of the goroutines: some answers come too late.
 				r.Fleet.OnOutage = fleet.OutageClosed

@@ -65,7 +65,7 @@ func TestAskingKeepsTheLimitOfAValueExactly(t *testing.T) {
 	for _, algorithm := range []hotparam.Algorithm{hotparam.TokenBucket, hotparam.SlidingWindow} {
 		t.Run(string(algorithm), func(t *testing.T) {
 			t.Parallel()
-			r := shared(hotparam.Rule{Limit: 5, Window: 5 * time.Minute, Algorithm: algorithm, Fleet: hotparam.Fleet{Mode: fleet.ModeAsk}})
+			r := shared(hotparam.Rule{Limit: 5, Window: 5 * time.Minute, Algorithm: algorithm, Fleet: rule.Fleet{Mode: fleet.ModeAsk}})
 			s := newScene(t, r, 8)
 			s.run(4*time.Second, func(in *instance, i int) { in.call("victim-" + strconv.Itoa(i%2)) })
 			assert.Equal(t, 5, s.total("victim-0"))
@@ -86,11 +86,11 @@ func TestFewTokensLeasedAreAtMostOneMoreForEachInstance(t *testing.T) {
 func TestFleetLimiterOfAnOlderVersionIsStale(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []fleet.Mode{fleet.ModeLease, fleet.ModeAsk} {
-		s := newScene(t, shared(hotparam.Rule{Limit: 5, Window: 5 * time.Minute, Fleet: hotparam.Fleet{Mode: mode}}), 1)
+		s := newScene(t, shared(hotparam.Rule{Limit: 5, Window: 5 * time.Minute, Fleet: rule.Fleet{Mode: mode}}), 1)
 		in := s.instances[0]
 		s.run(100*time.Millisecond, func(in *instance, _ int) { in.call("known") })
 		old := in.limiter
-		in.load(shared(hotparam.Rule{Limit: 3, Window: 5 * time.Minute, Fleet: hotparam.Fleet{Mode: mode}}))
+		in.load(shared(hotparam.Rule{Limit: 3, Window: 5 * time.Minute, Fleet: rule.Fleet{Mode: mode}}))
 		for _, value := range []string{"new", "known"} {
 			c := rule.Call{Now: s.clock.Now(), Tokens: 1, Attribute: user(value)}
 			_, decision := old.Acquire(c)
@@ -109,7 +109,7 @@ func TestManyValuesGainNothing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			const instances, limit = 4, 5
-			r := shared(hotparam.Rule{Limit: limit, Window: 5 * time.Minute, MaxValues: 100, Fleet: hotparam.Fleet{Mode: mode}})
+			r := shared(hotparam.Rule{Limit: limit, Window: 5 * time.Minute, MaxValues: 100, Fleet: rule.Fleet{Mode: mode}})
 			s := newScene(t, r, instances)
 			next := 0
 			const last = 20 * time.Second
@@ -213,7 +213,7 @@ func TestOutageOfTheFleetGoesOnAsTheRuleSays(t *testing.T) {
 	} {
 		t.Run(string(test.mode)+" "+string(test.onOutage), func(t *testing.T) {
 			t.Parallel()
-			r := shared(hotparam.Rule{Limit: 10, Burst: 1, Fleet: hotparam.Fleet{Mode: test.mode, OnOutage: test.onOutage}})
+			r := shared(hotparam.Rule{Limit: 10, Burst: 1, Fleet: rule.Fleet{Mode: test.mode, OnOutage: test.onOutage}})
 			s := newScene(t, r, 4)
 			all := func(values ...string) func(in *instance, i int) {
 				return func(in *instance, _ int) {
@@ -250,7 +250,7 @@ func within(t *testing.T, want [2]int, got int) {
 func TestNamedAndMissingValuesHaveLimitsInTheFleet(t *testing.T) {
 	t.Parallel()
 	r := shared(hotparam.Rule{
-		Limit: 2, Window: time.Hour, Missing: hotparam.MissingShare, Fleet: hotparam.Fleet{Mode: fleet.ModeAsk},
+		Limit: 2, Window: time.Hour, Missing: hotparam.MissingShare, Fleet: rule.Fleet{Mode: fleet.ModeAsk},
 		Values: rule.NumberMapOf(text("vip", 10), text("test-*", 1), text("banned", 0)),
 	})
 	s := newScene(t, r, 4)
@@ -322,7 +322,7 @@ func TestReloadOfAFleetRuleKeepsWhatValuesHaveUsed(t *testing.T) {
 	assert.False(t, in.load(r), "it counts in another way")
 	r.Fleet.Mode = fleet.ModeAsk
 	assert.False(t, in.load(r), "it is shared in another way")
-	r.Scope, r.Fleet = "", hotparam.Fleet{}
+	r.Scope, r.Fleet = "", rule.Fleet{}
 	assert.False(t, in.load(r), "each instance has the limit")
 	s.run(2*time.Second, nil)
 	assert.Empty(t, in.member.Status(s.clock.Now()).Limits, "nothing is left in the fleet")
@@ -368,7 +368,7 @@ func TestIdleLimiterOfTheFleetHoldsNothing(t *testing.T) {
 func TestStatusOfAFleetRuleShowsItsHottestValues(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []fleet.Mode{fleet.ModeLease, fleet.ModeAsk} {
-		s := newScene(t, shared(hotparam.Rule{Limit: 10, Fleet: hotparam.Fleet{Mode: mode}}), 1)
+		s := newScene(t, shared(hotparam.Rule{Limit: 10, Fleet: rule.Fleet{Mode: mode}}), 1)
 		in := s.instances[0]
 		s.run(time.Second, func(*instance, int) { in.call("hot") })
 		status := in.limiter.Status(s.clock.Now())
@@ -384,7 +384,7 @@ func TestStatusOfAFleetRuleShowsItsHottestValues(t *testing.T) {
 
 func TestShadowDoesNotAsk(t *testing.T) {
 	t.Parallel()
-	r := shared(hotparam.Rule{Limit: 10, Shadow: true, Fleet: hotparam.Fleet{Mode: fleet.ModeAsk}})
+	r := shared(hotparam.Rule{Limit: 10, Shadow: true, Fleet: rule.Fleet{Mode: fleet.ModeAsk}})
 	_, isQueue := newScene(t, r, 1).instances[0].limiter.(rule.Queue)
 	assert.False(t, isQueue)
 }
@@ -421,7 +421,7 @@ func TestResourcesOfARuleShareTheTable(t *testing.T) {
 		c := clock.NewVirtual(epoch.Time())
 		m := sharing.NewMember(fleet.Config{Manual: true, Instance: "a"}, c, slog.New(slog.DiscardHandler), 1)
 		r := hotparam.Kind().Complete(hotparam.Rule{
-			Name: "all", Match: "*", Shared: !perResource, Param: rule.StringsOf("user"), Limit: 10, Scope: hotparam.ScopeFleet,
+			Name: "all", Match: "*", Shared: !perResource, Param: rule.StringsOf("user"), Limit: 10, Scope: rule.ScopeFleet,
 		})
 		compiled := rule.Env{Version: 1, Now: epoch, Fleet: m, Seed: 1}
 		limiters := map[string]rule.Limiter{}
@@ -489,7 +489,7 @@ func TestStatusInAnOutageShowsWhatValuesPass(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []fleet.Mode{fleet.ModeLease, fleet.ModeAsk} {
 		for _, onOutage := range []fleet.OnOutage{fleet.OutageLast, fleet.OutageShare, fleet.OutageOpen, fleet.OutageClosed} {
-			s := newScene(t, shared(hotparam.Rule{Limit: 100, Burst: 20, Fleet: hotparam.Fleet{Mode: mode, OnOutage: onOutage}}), 2)
+			s := newScene(t, shared(hotparam.Rule{Limit: 100, Burst: 20, Fleet: rule.Fleet{Mode: mode, OnOutage: onOutage}}), 2)
 			calls := func(in *instance, _ int) {
 				in.call("a")
 				in.call("b")
@@ -531,7 +531,7 @@ func TestValuesOfOneSourceWithoutASlotShareALimit(t *testing.T) {
 		t.Run(string(mode), func(t *testing.T) {
 			t.Parallel()
 			const limit = 10
-			r := shared(hotparam.Rule{Limit: limit, Window: time.Hour, MaxValues: 100, Fleet: hotparam.Fleet{Mode: mode}})
+			r := shared(hotparam.Rule{Limit: limit, Window: time.Hour, MaxValues: 100, Fleet: rule.Fleet{Mode: mode}})
 			s := newScene(t, r, 1)
 			limiter := s.instances[0].limiter.(optional.SourceReader)
 			calls := func(from string, count int) (passed int) {

@@ -14,11 +14,11 @@ import (
 func TestFleetRulesLeaseByDefault(t *testing.T) {
 	t.Parallel()
 	complete := shared(hotparam.Rule{Limit: 5}).WithDefaults()
-	assert.Equal(t, hotparam.Fleet{Mode: fleet.ModeLease, OnOutage: fleet.OutageLast}, complete.Fleet)
+	assert.Equal(t, rule.Fleet{Mode: fleet.ModeLease, OnOutage: fleet.OutageLast}, complete.Fleet)
 	assert.Empty(t, complete.Validate())
 
 	local := shared(hotparam.Rule{Limit: 5})
-	local.Scope = hotparam.ScopeInstance
+	local.Scope = rule.ScopeInstance
 	assert.Empty(t, local.Validate())
 	assert.Empty(t, local.WithDefaults().Scope, "the same as none")
 }

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/penstock-go/penstock/calendar"
 	"github.com/penstock-go/penstock/fleet"
+	"github.com/penstock-go/penstock/internal/calendar"
 	"github.com/penstock-go/penstock/internal/settings"
 	"github.com/penstock-go/penstock/rule"
 )
@@ -29,7 +29,7 @@ func Kind() *rule.Type[Rule] {
 		Fleet:       isOfFleet,
 		Places:      func(r *Rule) bool { return r.Concurrency != 0 },
 		Counts:      func(r *Rule) rule.Counts { return r.Counts },
-		Demotes:     func(r *Rule) bool { return r.OnExceed == ExceedDemote },
+		Demotes:     func(r *Rule) bool { return r.OnExceed == rule.ExceedDemote },
 		Forbids:     forbids,
 		Compile:     func(r *Rule, version uint64) any { return compile(*r, version) },
 		New:         newLimiter,
@@ -102,13 +102,13 @@ func fields() []rule.Field[Rule] {
 			Says("for so long").Otherwise("required with penalty"),
 		rule.ChoiceField("missing", func(r *Rule) *Missing { return &r.Missing }, MissingPass, MissingShare, MissingBlock, MissingUnauthenticated).
 			Says("a call without the attribute: pass, share (all of them one limit), block (403) or unauthenticated (401)"),
-		settings.OnExceedField(func(r *Rule) *OnExceed { return &r.OnExceed }),
-		settings.CountsField(func(r *Rule) *Counts { return &r.Counts }),
+		settings.OnExceedField(func(r *Rule) *rule.OnExceed { return &r.OnExceed }),
+		settings.CountsField(func(r *Rule) *rule.Counts { return &r.Counts }),
 		settings.WarnAtField(func(r *Rule) *float64 { return &r.WarnAt }),
 		rule.ChoiceField("mask", func(r *Rule) *Mask { return &r.Mask }, MaskHash).
 			Says("hash: status shows a hash in place of each value").Otherwise("values are shown"),
 	}
-	shared := settings.FleetFields(func(r *Rule) *Scope { return &r.Scope }, func(r *Rule) *Fleet { return &r.Fleet })
+	shared := settings.FleetFields(func(r *Rule) *rule.Scope { return &r.Scope }, func(r *Rule) *rule.Fleet { return &r.Fleet })
 	return slices.Concat(rule.TargetFields(common), own, window, rest, shared, rule.ScopeFields(common))
 }
 
@@ -163,20 +163,20 @@ func examples() []rule.Example[Rule] {
 		About: "Five logins of an account in five minutes, on whichever instance they are tried.",
 		Rule: Rule{
 			Name: "per-account", Resource: "logins:try", Param: rule.StringsOf("account"), Limit: 5, Window: 5 * time.Minute,
-			Scope: ScopeFleet, Fleet: Fleet{Mode: fleet.ModeAsk},
+			Scope: rule.ScopeFleet, Fleet: rule.Fleet{Mode: fleet.ModeAsk},
 		},
 		Fields: []string{"name", "resource", "param", "limit", "window", "scope", "fleet.mode", "fleet.onOutage"},
 	}, {
 		About: "At most 2 exports of a tenant at once, on whichever instances they run.",
 		Rule: Rule{
-			Name: "exports-at-once", Resource: "reports:export", Param: rule.StringsOf("tenant"), Concurrency: 2, Scope: ScopeFleet,
+			Name: "exports-at-once", Resource: "reports:export", Param: rule.StringsOf("tenant"), Concurrency: 2, Scope: rule.ScopeFleet,
 		},
 		Fields: []string{"name", "resource", "param", "concurrency", "scope"},
 	}, {
 		About: "Five failed logins of an account in five minutes; who knows the password logs in as often as he likes.",
 		Rule: Rule{
 			Name: "failed-logins", Resource: "logins:try", Param: rule.StringsOf("account"), Limit: 5, Window: 5 * time.Minute,
-			Algorithm: SlidingWindow, Counts: CountsFailures,
+			Algorithm: SlidingWindow, Counts: rule.CountsFailures,
 		},
 		Fields: []string{"name", "resource", "param", "limit", "window", "algorithm", "counts"},
 	}, {
@@ -190,19 +190,19 @@ func examples() []rule.Example[Rule] {
 		About: "Tokens that tenants have bought: those of whom none has added any have none, and nothing flows back.",
 		Rule: Rule{
 			Name: "credit", Match: "api:*", Shared: true, Param: rule.StringsOf("tenant"), Algorithm: Prepaid, Missing: MissingBlock,
-			Scope: ScopeFleet,
+			Scope: rule.ScopeFleet,
 		},
 		Fields: []string{"name", "match", "perResource", "param", "limit", "algorithm", "missing", "scope"},
 	}, {
 		About:  "A tenant over its share is served as long as there is room.",
-		Rule:   Rule{Name: "per-tenant", Match: "api:*", Shared: true, Param: rule.StringsOf("tenant"), Limit: 100, OnExceed: ExceedDemote},
+		Rule:   Rule{Name: "per-tenant", Match: "api:*", Shared: true, Param: rule.StringsOf("tenant"), Limit: 100, OnExceed: rule.ExceedDemote},
 		Fields: []string{"name", "match", "perResource", "param", "limit", "onExceed"},
 	}, {
 		About: "A plan: 100000 calls of a tenant a month, from the 17th on, in all instances together.",
 		Rule: Rule{
 			Name: "plan", Match: "api:*", Shared: true, Param: rule.StringsOf("tenant"), Limit: 100_000,
 			Calendar: rule.Calendar{Period: calendar.Period{Count: 1, Unit: calendar.Month}, TimeZone: "Europe/Berlin", StartsAt: "2026-01-17"},
-			Scope:    ScopeFleet,
+			Scope:    rule.ScopeFleet,
 		},
 		Fields: []string{"name", "match", "perResource", "param", "limit", "window", "timeZone", "startsAt", "scope"},
 	}}

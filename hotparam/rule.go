@@ -56,7 +56,6 @@ const (
 	defaultWindow    = time.Second
 	DefaultMaxValues = 100_000
 
-	MaxParams      = rule.MaxKeys  // keys of a composite value
 	MaxLimit       = 1_000_000_000 // tokens per window
 	minLimit       = 1e-6          // tokens per window, unless it is 0
 	MaxConcurrency = 1_000_000
@@ -107,7 +106,7 @@ type Rule struct {
 	// Param is the key of the attribute, such as "user". With several keys the value is
 	// composite: each combination has a limit of its own, and a call that lacks one of
 	// them has no value. "ip" stands for what identifies a client, which is the network
-	// of an IPv6 address: see [rule.KeyIPPrefix]. At most [MaxParams]. Required.
+	// of an IPv6 address: see [rule.KeyIPPrefix]. At most [rule.MaxKeys]. Required.
 	Param rule.Strings
 
 	// Limit is how many tokens each value may take in one window. A call takes one
@@ -184,12 +183,15 @@ type Rule struct {
 	Mask Mask
 
 	// Scope says whether a value has its limit on each instance of the service, the default,
-	// or on all instances together: [ScopeFleet]. An engine without a backend for its fleet,
+	// or on all instances together: [rule.ScopeFleet]. An engine without a backend for its fleet,
 	// see core.Config, takes each limit for one of the instance.
-	Scope Scope
+	Scope rule.Scope
 
-	// Fleet says how instances share the limits. ScopeFleet only.
-	Fleet Fleet
+	// Fleet says how instances share the limits of values: a [TokenBucket] or a [SlidingWindow] in
+	// ModeLease, the default, where a sliding window is a bucket that holds a tenth of the limit,
+	// at least one token; or in ModeAsk. A shadow rule decides as with ModeLease: it does not wait
+	// for an answer. Penalties are those of each instance. ScopeFleet only.
+	Fleet rule.Fleet
 
 	// Origin restricts the rule to calls of that caller; [rule.OtherOrigins] to those
 	// of callers that no rule on the resource names, unnamed ones included. Left out,
@@ -200,14 +202,14 @@ type Rule struct {
 	// demoted. A demoted call passes, takes no tokens, and has the lowest priority for all rules
 	// after this one, which is asked before rules that look at priorities. No call may wait for such
 	// a rule, be it for its turn or for the answer of a fleet.
-	OnExceed OnExceed
+	OnExceed rule.OnExceed
 
 	// Counts says which calls take tokens: all that pass, the default, or only those that fail, or
 	// those that end well. A call that passes holds its tokens while it is under way, so that no more
 	// than the limit are ever taken, however many calls come at once. What is not counted is given back
 	// when the call ends, as of the instant at which it was taken: counts are of calls by when they
 	// came. A call is refused if nothing is left beside what others hold. No call waits for such a rule.
-	Counts Counts
+	Counts rule.Counts
 
 	// WarnAt is the share of the limit from which on the rule warns: greater than 0, at most 1. There is
 	// one event and one line of the log in a window, and for a limit of each value one for each value
@@ -219,41 +221,6 @@ type Rule struct {
 	// Shadow makes the rule decide and count, but let every call through.
 	Shadow bool
 }
-
-// Counts says which calls take tokens of a rule. The zero value is [CountsCalls].
-type Counts = rule.Counts
-
-// What a rule can count.
-const (
-	CountsCalls     = rule.CountsCalls     // every call
-	CountsFailures  = rule.CountsFailures  // calls that have failed
-	CountsSuccesses = rule.CountsSuccesses // calls that have ended well
-)
-
-// OnExceed says what a rule does with a call over its limit. The zero value is [ExceedRefuse].
-type OnExceed = rule.OnExceed
-
-// What it can do.
-const (
-	ExceedRefuse = rule.ExceedRefuse // the call is refused
-	ExceedDemote = rule.ExceedDemote // it passes with the lowest priority
-)
-
-// Scope says for which calls of a value together a limit is. The zero value is
-// [ScopeInstance].
-type Scope = rule.Scope
-
-// The scopes.
-const (
-	ScopeInstance = rule.ScopeInstance // a limit for each instance of the service
-	ScopeFleet    = rule.ScopeFleet    // one limit for all instances together
-)
-
-// Fleet says how instances share the limits of values: a [TokenBucket] or a [SlidingWindow] in
-// ModeLease, the default, where a sliding window is a bucket that holds a tenth of the limit,
-// at least one token; or in ModeAsk. A shadow rule decides as with ModeLease: it does not wait
-// for an answer. Penalties are those of each instance.
-type Fleet = rule.Fleet
 
 // Penalty refuses all calls of a value for a time after many of them were refused.
 // Either all of its fields are set or none.
@@ -295,10 +262,10 @@ func withDefaults(r *Rule) {
 		rule.SetDefault(&r.Window, defaultWindow)
 		rule.SetDefault(&r.Algorithm, TokenBucket)
 	}
-	if r.OnExceed == ExceedRefuse {
+	if r.OnExceed == rule.ExceedRefuse {
 		r.OnExceed = ""
 	}
-	if r.Counts == CountsCalls {
+	if r.Counts == rule.CountsCalls {
 		r.Counts = ""
 	}
 	settings.SetFleetDefaults(&r.Scope, &r.Fleet, r.defaultMode())

@@ -88,8 +88,8 @@ func (r *Rule) validateParam(f *rule.Faults) {
 	switch n := r.Param.Len(); {
 	case n == 0:
 		f.Add("param", "is missing: write the attribute whose values the rule limits, such as user or ip")
-	case n > MaxParams:
-		f.Add("param", "has %d keys: must have at most %d", n, MaxParams)
+	case n > rule.MaxKeys:
+		f.Add("param", "has %d keys: must have at most %d", n, rule.MaxKeys)
 	}
 	seen := make(map[string]bool)
 	for key := range r.Param.All() {

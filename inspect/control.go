@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -44,6 +45,10 @@ import (
 //	curl -X POST '127.0.0.1:6060/control?rule=per-user&switch=off&for=10m&by=alice&reason=wrong+limit'
 //	curl -X POST '127.0.0.1:6060/control?resource=orders:create&switch='
 //
+// With at, the nanoseconds since 1970 at which a switch was ordered, it is answered with 409 if one that was ordered
+// later has come for the same within 15 seconds before: of two orders that are sent to many instances at once, the
+// same one is the last on each.
+//
 // Who forces a state or a switch can say who they are with by, to which the address of the client is
 // added, why with reason, and for how long with for: it then ends by itself.
 //
@@ -67,13 +72,16 @@ func ControlHandler(engine *core.Engine, options ...ControlOption) http.Handler 
 	for _, option := range options {
 		option(&callers)
 	}
-	return callers.guard(http.NewCrossOriginProtection().Handler(control{engine}))
+	return callers.guard(http.NewCrossOriginProtection().Handler(control{engine, new(latestOrders)}))
 }
 
-type control struct{ engine *core.Engine }
+type control struct {
+	engine *core.Engine
+	orders *latestOrders
+}
 
 // controlFields are the fields of a request.
-const controlFields = " kind rule state switch resource engine for by reason action attr origin key tokens "
+const controlFields = " kind rule state switch resource engine for by reason at action attr origin key tokens "
 
 // maxBy is how many bytes of the field by are used, so that the address is not cut off behind them.
 const maxBy = 100
@@ -111,11 +119,14 @@ func (h control) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.recharge(w, r, order)
 		return
 	}
-	if err := h.control(r.Form, order); err != nil {
+	switch err := h.control(r.Form, order); {
+	case errors.Is(err, errLaterOrder):
+		answer(w, http.StatusConflict, Failure{err.Error()})
+	case err != nil:
 		answer(w, http.StatusUnprocessableEntity, Failure{err.Error()})
-		return
+	default:
+		w.WriteHeader(http.StatusNoContent)
 	}
-	w.WriteHeader(http.StatusNoContent)
 }
 
 // mistakeIn returns a mistake in the fields of a request, "" if there is none. A field that
@@ -125,7 +136,7 @@ func mistakeIn(form url.Values) string {
 		switch {
 		case strings.ContainsRune(field, ' ') || !strings.Contains(controlFields, " "+field+" "):
 			return fmt.Sprintf("%s is not a field: there are kind, rule, state, for, by and reason, to switch rules off switch,"+
-				" resource and engine, and for one value action, attr, origin, key and tokens", rule.Quote(field))
+				" resource, engine and at, and for one value action, attr, origin, key and tokens", rule.Quote(field))
 		case len(form[field]) > 1 && field != "attr":
 			return fmt.Sprintf("%s is given %d times: give it once", field, len(form[field]))
 		}
@@ -137,6 +148,8 @@ func mistakeIn(form url.Values) string {
 		return mistakeInRecharge(form)
 	case form.Has("tokens") || form.Has("key"):
 		return "tokens and key are for the action recharge"
+	case form.Has("at"):
+		return "at is for a switch: it says when that was ordered"
 	case form.Has("resource") || form.Has("engine"):
 		return "resource and engine say what is switched: say how with switch=off, switch=on or switch="
 	case form.Get("kind") == "":
@@ -178,7 +191,8 @@ func mistakeInSwitch(form url.Values) string {
 	case form.Has("engine") && form.Get("engine") != "true":
 		return "engine must be true, or left out"
 	}
-	return ""
+	_, err := givenAt(form)
+	return textOf(err)
 }
 
 // mistakeInAction returns a mistake in the fields of a request with an action.
@@ -223,7 +237,10 @@ func (h control) control(form url.Values, order core.Order) error {
 	kind, name := rule.Kind(form.Get("kind")), form.Get("rule")
 	switch {
 	case form.Has("switch"):
-		return h.engine.Switch(core.Scope{Kind: kind, Rule: name, Resource: form.Get("resource")}, form.Get("switch"), order)
+		at, _ := givenAt(form) // without a mistake
+		return h.orders.do(scopeOf(form), at, h.engine.Clock().Now(), func() error {
+			return h.engine.Switch(core.Scope{Kind: kind, Rule: name, Resource: form.Get("resource")}, form.Get("switch"), order)
+		})
 	case name == "":
 		return h.engine.ControlKind(kind, form.Get("state"), order)
 	}

@@ -10,7 +10,6 @@ import (
 
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/rule"
-	"github.com/penstock-go/penstock/rules"
 )
 
 // Events are the events that an engine keeps, see [core.Engine.Events].
@@ -34,12 +33,12 @@ type Event struct {
 	At   time.Time      `json:"at"`
 	Type core.EventType `json:"type"`
 
-	Source   string     `json:"source,omitempty"`
-	Document string     `json:"document,omitempty"`
-	Revision int64      `json:"revision,omitempty"`
-	Resource string     `json:"resource,omitempty"`
-	Kind     rules.Kind `json:"kind,omitempty"`
-	Rule     string     `json:"rule,omitempty"`
+	Source   string    `json:"source,omitempty"`
+	Document string    `json:"document,omitempty"`
+	Revision int64     `json:"revision,omitempty"`
+	Resource string    `json:"resource,omitempty"`
+	Kind     rule.Kind `json:"kind,omitempty"`
+	Rule     string    `json:"rule,omitempty"`
 
 	From   string `json:"from,omitempty"`
 	To     string `json:"to,omitempty"`

@@ -17,11 +17,11 @@ type Explanation struct {
 
 // Rule is a rule as it applies to a call.
 type Rule struct {
-	Kind   rules.Kind `json:"kind"`
-	Name   string     `json:"name"`
-	Fields []Field    `json:"fields"`        // in the order of a document, without the name and defaults
-	Shadow bool       `json:"shadow"`        // it refuses nothing
-	Off    bool       `json:"off,omitempty"` // it is switched off, and refuses nothing either
+	Kind   rule.Kind `json:"kind"`
+	Name   string    `json:"name"`
+	Fields []Field   `json:"fields"`        // in the order of a document, without the name and defaults
+	Shadow bool      `json:"shadow"`        // it refuses nothing
+	Off    bool      `json:"off,omitempty"` // it is switched off, and refuses nothing either
 
 	// Source is where the rule comes from, "" for one from code, and Document,
 	// Line and Column the place in there at which it begins.

@@ -20,6 +20,7 @@ import (
 	"github.com/penstock-go/penstock/flow"
 	"github.com/penstock-go/penstock/inspect"
 	"github.com/penstock-go/penstock/internal/sharing"
+	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
 )
 
@@ -40,7 +41,7 @@ func TestStatusHasTheSharesOfAllInstances(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
 		store := &breaking{Store: memory.New(clock.System())}
-		set := rules.Set{Flow: []flow.Rule{{Name: "quota", Resource: "r", Limit: 100, Scope: flow.ScopeFleet}}}
+		set := rules.Set{Flow: []flow.Rule{{Name: "quota", Resource: "r", Limit: 100, Scope: rule.ScopeFleet}}}
 		var engines []*core.Engine
 		for _, name := range []string{"a", "b"} {
 			e := core.New(core.Config{Logger: quiet, Fleet: fleet.Config{Backend: store, Instance: name}})
@@ -82,7 +83,7 @@ func TestStatusSaysThatAFleetRuleHasNoBackend(t *testing.T) {
 	e := core.New(core.Config{Logger: slog.New(slog.NewTextHandler(io.Discard, nil))})
 	defer e.Close()
 	assert.Nil(t, inspect.StatusOf(e).Fleet)
-	require.NoError(t, e.Load(rules.Set{Flow: []flow.Rule{{Name: "quota", Resource: "r", Limit: 100, Scope: flow.ScopeFleet}}}))
+	require.NoError(t, e.Load(rules.Set{Flow: []flow.Rule{{Name: "quota", Resource: "r", Limit: 100, Scope: rule.ScopeFleet}}}))
 	status := inspect.StatusWithShares(t.Context(), e).Fleet
 	require.NotNil(t, status)
 	assert.False(t, status.Connected)
@@ -100,7 +101,7 @@ func TestStatusInAnOutageTellsWhatPasses(t *testing.T) {
 		for _, mode := range []fleet.Mode{fleet.ModeLease, fleet.ModeAsk, fleet.ModeShare} {
 			set.Flow = append(set.Flow, flow.Rule{
 				Name: string(onOutage) + "-" + string(mode), Resource: "r-" + string(onOutage) + "-" + string(mode), Limit: 100,
-				Scope: flow.ScopeFleet, Fleet: flow.Fleet{Mode: mode, OnOutage: onOutage},
+				Scope: rule.ScopeFleet, Fleet: rule.Fleet{Mode: mode, OnOutage: onOutage},
 			})
 		}
 	}

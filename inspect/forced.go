@@ -5,7 +5,7 @@ import (
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core"
-	"github.com/penstock-go/penstock/rules"
+	"github.com/penstock-go/penstock/rule"
 )
 
 // maxForced is how many forced states, and how many switches, a [Status] has at the most.
@@ -14,9 +14,9 @@ const maxForced = 1000
 // Forced is a state that an operator has forced, see [core.Engine.Control], or a switch, see
 // [core.Engine.Switch]: of one rule, of all rules of a kind, of a resource, or of all rules if it names none.
 type Forced struct {
-	Kind     rules.Kind `json:"kind,omitempty"`
-	Rule     string     `json:"rule,omitempty"`
-	Resource string     `json:"resource,omitempty"`
+	Kind     rule.Kind `json:"kind,omitempty"`
+	Rule     string    `json:"rule,omitempty"`
+	Resource string    `json:"resource,omitempty"`
 
 	State  string    `json:"state"`
 	By     string    `json:"by,omitempty"`

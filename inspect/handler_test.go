@@ -22,6 +22,7 @@ import (
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/flow"
 	"github.com/penstock-go/penstock/inspect"
+	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
 )
 
@@ -115,7 +116,7 @@ func TestACallWithoutRulesHasAnEmptyList(t *testing.T) {
 
 func TestRequestsThatAreRefused(t *testing.T) {
 	_, server := newEngine(t, flow.Rule{Resource: "a", Limit: 1})
-	long := strings.Repeat("x", rules.MaxNameLength+1)
+	long := strings.Repeat("x", rule.MaxNameLength+1)
 	for _, c := range []struct {
 		method, target string
 		code           int

@@ -13,7 +13,6 @@ import (
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/rule"
-	"github.com/penstock-go/penstock/rules"
 )
 
 const (
@@ -37,10 +36,10 @@ type Limiter struct {
 	// several resources share.
 	Resource string `json:"resource"`
 
-	Kind   rules.Kind `json:"kind"`
-	Rule   string     `json:"rule"`
-	Shadow bool       `json:"shadow,omitempty"`
-	Off    bool       `json:"off,omitempty"` // it is switched off
+	Kind   rule.Kind `json:"kind"`
+	Rule   string    `json:"rule"`
+	Shadow bool      `json:"shadow,omitempty"`
+	Off    bool      `json:"off,omitempty"` // it is switched off
 
 	State  string  `json:"state,omitempty"` // such as "open"; "" for kinds that have no states
 	Gauges []Gauge `json:"gauges,omitempty"`
@@ -84,7 +83,7 @@ type Limiters struct {
 // Selection says of which limiters somebody wants to know. What is "" selects all.
 type Selection struct {
 	Resource string // as in [Limiter.Resource]
-	Kind     rules.Kind
+	Kind     rule.Kind
 	Rule     string // the name
 
 	changed bool // only those that are not in their first state
@@ -119,7 +118,7 @@ func parseSelection(query string) (Selection, error) {
 		return Selection{}, err
 	}
 	return Selection{
-		Resource: values.Get("resource"), Kind: rules.Kind(values.Get("kind")), Rule: values.Get("rule"),
+		Resource: values.Get("resource"), Kind: rule.Kind(values.Get("kind")), Rule: values.Get("rule"),
 	}, nil
 }
 

@@ -10,7 +10,7 @@ import (
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core"
-	"github.com/penstock-go/penstock/rules"
+	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/stat"
 )
 
@@ -36,7 +36,7 @@ type Resources struct {
 
 // Resource is what happened on a resource of late. Times are in seconds.
 type Resource struct {
-	// Name is the name of the resource; [core.Overflow] stands for all names beyond
+	// Name is the name of the resource; [rule.OtherResources] stands for all names beyond
 	// [core.Config.MaxResources]. What is not UTF-8 in it is replaced.
 	Name string `json:"name"`
 
@@ -87,10 +87,10 @@ type ResponseTimes struct {
 
 // ResourceRule is what a rule did to the calls of a resource.
 type ResourceRule struct {
-	Kind   rules.Kind `json:"kind"`
-	Rule   string     `json:"rule"`
-	Shadow bool       `json:"shadow,omitempty"`
-	Off    bool       `json:"off,omitempty"` // it is switched off
+	Kind   rule.Kind `json:"kind"`
+	Rule   string    `json:"rule"`
+	Shadow bool      `json:"shadow,omitempty"`
+	Off    bool      `json:"off,omitempty"` // it is switched off
 
 	// Second and Minute count the calls that the rule refused in the times of the resource. They are
 	// left out for all but the first four rules that have come to the resource: of the others only the
@@ -298,17 +298,17 @@ func callsOf(seconds []stat.Second) Calls {
 }
 
 func secondsOf(minute []stat.Second, c clock.Clock) *Seconds {
-	s := &Seconds{Start: timeOf(c, minute[0].Start)}
+	counts, times := make([]uint64, 6*len(minute)), make([]float64, 2*len(minute))
+	column := func(n int) []uint64 { return counts[n*len(minute):][:len(minute):len(minute)] }
+	s := &Seconds{
+		Start: timeOf(c, minute[0].Start), Passed: column(0), Refused: column(1), Waited: column(2), Completed: column(3),
+		Failed: column(4), MaxInFlight: column(5), MeanResponseTime: times[:len(minute)], MaxResponseTime: times[len(minute):],
+	}
 	for i := range minute {
 		of := &minute[i]
-		s.Passed = append(s.Passed, of.Passed)
-		s.Refused = append(s.Refused, of.Blocked)
-		s.Waited = append(s.Waited, of.Waited)
-		s.Completed = append(s.Completed, of.Completed)
-		s.Failed = append(s.Failed, of.Failed)
-		s.MeanResponseTime = append(s.MeanResponseTime, of.MeanResponseTime().Seconds())
-		s.MaxResponseTime = append(s.MaxResponseTime, of.MaxResponseTime.Seconds())
-		s.MaxInFlight = append(s.MaxInFlight, of.MaxInFlight)
+		s.Passed[i], s.Refused[i], s.Waited[i] = of.Passed, of.Blocked, of.Waited
+		s.Completed[i], s.Failed[i], s.MaxInFlight[i] = of.Completed, of.Failed, of.MaxInFlight
+		s.MeanResponseTime[i], s.MaxResponseTime[i] = of.MeanResponseTime().Seconds(), of.MaxResponseTime.Seconds()
 	}
 	return s
 }

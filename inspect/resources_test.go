@@ -19,6 +19,7 @@ import (
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/flow"
 	"github.com/penstock-go/penstock/inspect"
+	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
 )
 
@@ -276,10 +277,10 @@ func TestOverflowIsAResourceOnceItIsCalled(t *testing.T) {
 	}
 	page := resourcesOf(t, server, inspect.ResourceQuery{})
 	require.Equal(t, 3, page.Total)
-	assert.Equal(t, core.Overflow, page.Resources[0].Name)
+	assert.Equal(t, rule.OtherResources, page.Resources[0].Name)
 	assert.Equal(t, uint64(3), page.Resources[0].Minute.Passed)
 	var detail inspect.ResourceDetail
-	assert.Equal(t, http.StatusOK, ask(t, server, http.MethodGet, "/"+inspect.ResourcePath(core.Overflow), &detail))
+	assert.Equal(t, http.StatusOK, ask(t, server, http.MethodGet, "/"+inspect.ResourcePath(rule.OtherResources), &detail))
 }
 
 func BenchmarkResources(b *testing.B) {

@@ -8,7 +8,6 @@ import (
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/list"
 	"github.com/penstock-go/penstock/rule"
-	"github.com/penstock-go/penstock/rules"
 )
 
 // Status tells which rules are in force in an engine and how their sources are.
@@ -60,8 +59,8 @@ type Status struct {
 
 // ForcedKind is a kind of rules of which an operator has forced the state of all rules.
 type ForcedKind struct {
-	Kind  rules.Kind `json:"kind"`
-	State string     `json:"state"`
+	Kind  rule.Kind `json:"kind"`
+	State string    `json:"state"`
 }
 
 // Load is how loaded a service is.

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/inspect"
 	"github.com/penstock-go/penstock/rule"
 )
@@ -118,4 +119,41 @@ func TestSwitchRequestsThatAreRefused(t *testing.T) {
 	status, _ = o.send(rebound)
 	assert.Equal(t, http.StatusForbidden, status)
 	assert.Empty(t, inspect.StatusOf(o.engine).Switches)
+}
+
+// Two operators do the opposite at once, and their orders come in another order than they were given.
+func TestOrderThatWasGivenLaterIsTheLast(t *testing.T) {
+	o := newOperated(t)
+	state := func() string {
+		switches := o.engine.Switches()
+		require.Len(t, switches, 1)
+		return switches[0].State
+	}
+	for _, scope := range []string{"rule=pay-errors", "kind=breaker", "resource=pay:charge", "engine=true"} {
+		status, failure := o.post(scope + "&switch=on&at=1700000000000000002")
+		require.Equal(t, http.StatusNoContent, status, failure)
+		status, failure = o.post(scope + "&switch=off&at=1700000000000000001")
+		assert.Equal(t, http.StatusConflict, status)
+		assert.Contains(t, failure, "given later")
+		assert.Equal(t, "on", state(), scope)
+		status, _ = o.post(scope + "&switch=off") // it does not say when
+		require.Equal(t, http.StatusNoContent, status)
+		assert.Equal(t, "off", state(), scope)
+
+		status, _ = o.post(scope + "&switch=&at=1700000000000000003")
+		require.Equal(t, http.StatusNoContent, status)
+		status, _ = o.post(scope + "&switch=off&at=1700000000000000002")
+		assert.Equal(t, http.StatusConflict, status, "what is released is released")
+		assert.Empty(t, o.engine.Switches(), scope)
+		o.engine.Clock().(*clock.Virtual).Advance(15 * time.Second)
+		status, _ = o.post(scope + "&switch=off&at=1")
+		require.Equal(t, http.StatusNoContent, status, "a clock that is wrong does not count for long")
+		status, _ = o.post(scope + "&switch=")
+		require.Equal(t, http.StatusNoContent, status)
+	}
+	for _, wrong := range []string{"engine=true&switch=off&at=", "engine=true&switch=off&at=-1", "engine=true&switch=off&at=now", "kind=breaker&state=open&at=1"} {
+		status, failure := o.post(wrong)
+		assert.Equal(t, http.StatusBadRequest, status, wrong)
+		assert.Contains(t, failure, "at is ", wrong)
+	}
 }

@@ -11,25 +11,13 @@ import (
 	"github.com/penstock-go/penstock/rule"
 )
 
-// Scope says for which calls together a limit is. The zero value is [ScopeInstance].
-type Scope = rule.Scope
-
-// The scopes.
-const (
-	ScopeInstance = rule.ScopeInstance
-	ScopeFleet    = rule.ScopeFleet
-)
-
-// Fleet says how all instances of a service share a limit of [ScopeFleet].
-type Fleet = rule.Fleet
-
 const kindName = "isolation"
 
-func isOfFleet(r *Rule) bool { return r.Scope == ScopeFleet }
+func isOfFleet(r *Rule) bool { return r.Scope == rule.ScopeFleet }
 
 // fleetFields are the fields of limits of the whole fleet.
 func fleetFields() []rule.Field[Rule] {
-	return settings.FleetFields(func(r *Rule) *Scope { return &r.Scope }, func(r *Rule) *Fleet { return &r.Fleet })
+	return settings.FleetFields(func(r *Rule) *rule.Scope { return &r.Scope }, func(r *Rule) *rule.Fleet { return &r.Fleet })
 }
 
 // validateFleet adds the mistakes in how instances share the limit.

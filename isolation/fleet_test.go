@@ -99,7 +99,7 @@ func busyWorld(t *testing.T, r isolation.Rule) *world {
 	return w
 }
 
-func withOutage(r isolation.Rule, o isolation.Fleet) isolation.Rule {
+func withOutage(r isolation.Rule, o rule.Fleet) isolation.Rule {
 	r.Fleet = o
 	return r
 }

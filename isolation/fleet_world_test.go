@@ -91,7 +91,7 @@ func newWorld(t *testing.T, r isolation.Rule) *world {
 		t.Skip("one goroutine, and long")
 	}
 	c := clock.NewVirtual(epoch.Time())
-	r.Resource, r.Scope = "r", isolation.ScopeFleet
+	r.Resource, r.Scope = "r", rule.ScopeFleet
 	w := &world{
 		t: t, clock: c, store: memory.New(c), random: rand.New(rand.NewPCG(1, 2)),
 		roundTrip: 300 * time.Microsecond, rule: r, service: 20 * time.Millisecond, counted: c.Now(),
@@ -332,8 +332,8 @@ func (w *world) rates(n int, times, first float64) []float64 {
 	return rates
 }
 
-func outage(onOutage string) isolation.Fleet {
-	return isolation.Fleet{OnOutage: fleet.OnOutage(onOutage)}
+func outage(onOutage string) rule.Fleet {
+	return rule.Fleet{OnOutage: fleet.OnOutage(onOutage)}
 }
 
 func ruleEnv(version uint64, m *member) rule.Env {
@@ -345,7 +345,7 @@ func leased(t testing.TB) limiter {
 	c := clock.NewVirtual(epoch.Time())
 	store := memory.New(c)
 	member := sharing.NewMember(fleet.Config{Manual: true, Instance: "one"}, c, slog.New(slog.DiscardHandler), 1)
-	r := isolation.Rule{Resource: "r", Limit: 1000, Scope: isolation.ScopeFleet}
+	r := isolation.Rule{Resource: "r", Limit: 1000, Scope: rule.ScopeFleet}
 	l := sound(t, r).NewLimiter(rule.Env{Version: 1, Now: c.Now(), Fleet: member}).(limiter)
 	c.Advance(time.Second)
 	for range 3 {

@@ -83,7 +83,7 @@ func examples() []rule.Example[Rule] {
 	}, {
 		About: "At most 40 at once in all instances of the service together; while the backend is away, each goes on with the places that it has.",
 		Rule: Rule{
-			Name: "database", Resource: "orders:query", Limit: 40, MaxWait: time.Second, Scope: ScopeFleet,
+			Name: "database", Resource: "orders:query", Limit: 40, MaxWait: time.Second, Scope: rule.ScopeFleet,
 		},
 		Fields: []string{"name", "resource", "limit", "maxWait", "scope", "fleet.mode", "fleet.onOutage"},
 	}}

@@ -150,11 +150,11 @@ type Rule struct {
 	// Scope says whether the limit is for this instance of the service, the default, or one
 	// for all of them together. That needs a backend, see core.Config.Fleet; without one the
 	// limit is for this instance.
-	Scope Scope
+	Scope rule.Scope
 
 	// Fleet says how all instances share the limit, by [fleet.ModeLease] only, and what happens
-	// while the backend does not answer. Only with [ScopeFleet].
-	Fleet Fleet
+	// while the backend does not answer. Only with [rule.ScopeFleet].
+	Fleet rule.Fleet
 
 	// Origin restricts the rule to calls of that caller; [rule.OtherOrigins] to those
 	// of callers that no rule on the resource names, unnamed ones included. Left out,

@@ -28,7 +28,7 @@ func WithClock(c clock.Clock) Option { return func(l *Limiter) { l.clock = c } }
 // of the rule at once. Fields that say for which calls a rule is need an engine: these are mistakes.
 func New(r Rule, options ...Option) (*Limiter, error) {
 	complete, refused, err := standalone.Check(Kind(), &r, common(&r), standalone.Without("fairBy", r.isFair()),
-		standalone.Without("scope", r.Scope == ScopeFleet))
+		standalone.Without("scope", r.Scope == rule.ScopeFleet))
 	if err != nil {
 		return nil, err
 	}

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/penstock-go/penstock/calendar"
+	"github.com/penstock-go/penstock/internal/calendar"
 )
 
 // Calendar says that the window of a limit is one of the calendar: a day, a week, a month, or
@@ -12,7 +12,7 @@ import (
 type Calendar struct {
 	// Period is the length of a window, such as a month. It is "window: 1mo" in documents,
 	// where other rules have a duration.
-	Period calendar.Period
+	Period Period
 
 	// TimeZone is where days begin: a name of the IANA database, such as "Europe/Berlin". Left
 	// out, it is UTC.
@@ -21,12 +21,26 @@ type Calendar struct {
 	// StartsAt is when one of the windows begins, as clocks of the time zone show it:
 	// "2026-01-17" or "2026-01-17T06:00". Others follow from it, before and after: a month that
 	// begins on the 31st begins on the last day of shorter months. Left out, windows begin at
-	// midnight, weeks on Monday and months on the first. See [calendar.New].
+	// midnight, weeks on Monday and months on the first.
 	StartsAt string
 }
 
+// Period is a number of days, weeks or months: "1d", "2w", "3mo" in documents. The zero value is no
+// period. All together are at most about ten years.
+type Period = calendar.Period
+
+// Unit is what a [Period] is made of.
+type Unit = calendar.Unit
+
+// The units.
+const (
+	Day   = calendar.Day
+	Week  = calendar.Week
+	Month = calendar.Month
+)
+
 // IsSet says whether the window is one of the calendar.
-func (c Calendar) IsSet() bool { return c.Period != calendar.Period{} }
+func (c Calendar) IsSet() bool { return c.Period != Period{} }
 
 // Length returns how long a window is: about as long as the period, or else a duration.
 func (c Calendar) Length(otherwise time.Duration) time.Duration {
@@ -58,7 +72,7 @@ func CalendarFields[R any](window func(*R) *time.Duration, at func(*R) *Calendar
 			}
 			return duration.write(r)
 		},
-		reset: func(r *R) { duration.reset(r); at(r).Period = calendar.Period{} },
+		reset: func(r *R) { duration.reset(r); at(r).Period = Period{} },
 		equal: func(a, b *R) bool { return duration.equal(a, b) && at(a).Period == at(b).Period },
 	}
 	return []Field[R]{

@@ -33,7 +33,7 @@ func (c Change) String() string {
 
 // Difference is one rule that two sets do not have alike, or a [Domain], of the kind [KindServe].
 type Difference struct {
-	Kind   Kind
+	Kind   rule.Kind
 	Name   string
 	Change Change
 

@@ -11,7 +11,7 @@ import (
 
 // KindServe is the field of documents that says which domains are served. It is no kind of rules;
 // positions and differences of a [Domain] have it in the place of one.
-const KindServe Kind = "serve"
+const KindServe rule.Kind = "serve"
 
 // defaultDomainResource is the resource of the requests of a domain that says nothing else.
 const defaultDomainResource = "{resource|generic_key}"
@@ -20,7 +20,7 @@ const defaultDomainResource = "{resource|generic_key}"
 // Envoy, and which calls they are. Package serve goes by it. An engine alone has no use for it: calls
 // have the resources and attributes that programs give them.
 type Domain struct {
-	// Name is that of the domain. Required; at most [MaxNameLength] bytes.
+	// Name is that of the domain. Required; at most [rule.MaxNameLength] bytes.
 	Name string
 
 	// Resource is the resource of a request: text in which a key in braces stands for the entry of
@@ -270,7 +270,7 @@ func mergeDomains(to *Set, from []Set) (problems Problems) {
 				first[d.Name] = i
 				to.Serve = append(to.Serve, d)
 				if at, ok := set.Position(KindServe, d.Name); ok {
-					to.positions[Key{Kind: KindServe, Name: d.Name}] = at
+					to.positions[rule.Key{Kind: KindServe, Name: d.Name}] = at
 				}
 				continue
 			}

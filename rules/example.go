@@ -13,15 +13,15 @@ import (
 )
 
 // Kinds returns the kinds of rules that come with Penstock, in the order of documents.
-func Kinds() []Kind { return NewTable().Kinds() }
+func Kinds() []rule.Kind { return NewTable().Kinds() }
 
 // Example returns a document in YAML that [Parse] accepts and that shows, with
 // comments, every field that rules of the kinds may have, and its default. It is
 // of all kinds when none is given. The error is that there is no such kind.
-func Example(kinds ...Kind) ([]byte, error) { return NewTable().Example(kinds...) }
+func Example(kinds ...rule.Kind) ([]byte, error) { return NewTable().Example(kinds...) }
 
 // Example is [Example] for the kinds of the table.
-func (t *Table) Example(kinds ...Kind) ([]byte, error) {
+func (t *Table) Example(kinds ...rule.Kind) ([]byte, error) {
 	for _, kind := range kinds {
 		if t.find(kind) == nil {
 			return nil, fmt.Errorf("rules: there is no kind %s of rules: there are %s", rule.Quote(string(kind)), joined(t.Kinds()))
@@ -42,7 +42,7 @@ func (t *Table) Example(kinds ...Kind) ([]byte, error) {
 	return document.Bytes(), nil
 }
 
-func joined(kinds []Kind) string {
+func joined(kinds []rule.Kind) string {
 	var names []string
 	for _, kind := range kinds {
 		names = append(names, string(kind))

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
 )
 
@@ -53,7 +54,7 @@ func TestExampleTellsTheDefaultsThatARuleGets(t *testing.T) {
 
 func TestExampleOfAnUnknownKind(t *testing.T) {
 	kinds := rules.Kinds()
-	first := []rules.Kind{rules.KindFlow, rules.KindIsolation, rules.KindBreaker, rules.KindHotParam, rules.KindAccess, rules.KindAdaptive, rules.KindFault}
+	first := []rule.Kind{rules.KindFlow, rules.KindIsolation, rules.KindBreaker, rules.KindHotParam, rules.KindAccess, rules.KindAdaptive, rules.KindFault}
 	require.Equal(t, first, kinds[:len(first)], "a new kind comes last")
 	names := make([]string, len(kinds))
 	for i, kind := range kinds {
@@ -64,7 +65,7 @@ func TestExampleOfAnUnknownKind(t *testing.T) {
 	for _, kind := range rules.Kinds() {
 		require.ErrorContains(t, err, string(kind))
 	}
-	for _, kind := range []rules.Kind{
+	for _, kind := range []rule.Kind{
 		rules.KindFlow, rules.KindIsolation, rules.KindBreaker, rules.KindHotParam, rules.KindAccess, rules.KindAdaptive,
 		rules.KindFault,
 	} {

@@ -7,8 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/penstock-go/penstock/fleet"
-	"github.com/penstock-go/penstock/flow"
-	"github.com/penstock-go/penstock/hotparam"
+	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
 )
 
@@ -21,8 +20,8 @@ func TestParseReadsHowAFleetSharesALimit(t *testing.T) {
 `
 	set, err := rules.Parse("", []byte(document))
 	require.NoError(t, err)
-	assert.Equal(t, flow.Fleet{Mode: fleet.ModeAsk, OnOutage: fleet.OutageClosed}, set.Flow[0].Fleet)
-	assert.Equal(t, flow.ScopeFleet, set.Flow[1].Scope)
+	assert.Equal(t, rule.Fleet{Mode: fleet.ModeAsk, OnOutage: fleet.OutageClosed}, set.Flow[0].Fleet)
+	assert.Equal(t, rule.ScopeFleet, set.Flow[1].Scope)
 
 	written, err := set.YAML()
 	require.NoError(t, err)
@@ -33,7 +32,7 @@ func TestParseReadsHowAFleetSharesALimit(t *testing.T) {
 	for i := range set.Flow {
 		assert.Equal(t, set.Flow[i].WithDefaults(), again.Flow[i].WithDefaults())
 	}
-	assert.Equal(t, flow.Fleet{Mode: fleet.ModeLease, OnOutage: fleet.OutageLast}, again.Flow[1].WithDefaults().Fleet)
+	assert.Equal(t, rule.Fleet{Mode: fleet.ModeLease, OnOutage: fleet.OutageLast}, again.Flow[1].WithDefaults().Fleet)
 }
 
 func TestParseSaysWhatIsWrongWithTheFieldsOfAFleet(t *testing.T) {
@@ -73,8 +72,8 @@ func TestParseReadsHowAFleetSharesLimitsOfValues(t *testing.T) {
 `
 	set, err := rules.Parse("", []byte(document))
 	require.NoError(t, err)
-	assert.Equal(t, hotparam.Fleet{Mode: fleet.ModeLease, OnOutage: fleet.OutageLast}, set.HotParam[0].Fleet)
-	assert.Equal(t, hotparam.Fleet{Mode: fleet.ModeAsk, OnOutage: fleet.OutageShare}, set.HotParam[1].Fleet)
+	assert.Equal(t, rule.Fleet{Mode: fleet.ModeLease, OnOutage: fleet.OutageLast}, set.HotParam[0].Fleet)
+	assert.Equal(t, rule.Fleet{Mode: fleet.ModeAsk, OnOutage: fleet.OutageShare}, set.HotParam[1].Fleet)
 
 	written, err := set.YAML()
 	require.NoError(t, err)

@@ -3,6 +3,8 @@ package rules
 import (
 	"fmt"
 	"maps"
+
+	"github.com/penstock-go/penstock/rule"
 )
 
 // Merge joins sets, those of several documents for instance, in their order.
@@ -10,7 +12,7 @@ import (
 // only that no two rules of a kind have the same name, and that all say the same of a
 // domain: the error is [Problems], which names both places, and the set is empty then.
 func Merge(sets ...Set) (Set, error) {
-	merged := Set{positions: make(map[Key]Position)}
+	merged := Set{positions: make(map[rule.Key]Position)}
 	for _, set := range sets {
 		maps.Copy(merged.positions, set.positions)
 	}
@@ -27,7 +29,7 @@ func Merge(sets ...Set) (Set, error) {
 func merge(l list, to *Set, from []Set) Problems {
 	var problems Problems
 	type holder struct{ set, index int }
-	first := make(map[Key]holder) // of the names
+	first := make(map[rule.Key]holder) // of the names
 	for j, set := range from {
 		for i, r := range l.all(set) {
 			l.add(to, r)
@@ -44,7 +46,7 @@ func merge(l list, to *Set, from []Set) Problems {
 
 // clash is the problem of a rule of a set, at that index, whose name another rule has.
 // by describes the other, such as "the rule at b.yaml:3:5".
-func clash(set Set, key Key, index int, by string) Problem {
+func clash(set Set, key rule.Key, index int, by string) Problem {
 	problem := problemOf(key.Kind, index, key.Name, nameTaken(by))
 	p, _ := set.Position(key.Kind, key.Name)
 	problem.Document, problem.Line, problem.Column = p.Document, p.Line, p.Column
@@ -55,7 +57,7 @@ func clash(set Set, key Key, index int, by string) Problem {
 // like those of [Merge], nil if there are none. By describes the other rule that has
 // a key, such as "the rule at b.yaml:3:5", and returns "" if there is none. What it
 // costs does not depend on how many other rules there are.
-func (t *Table) Clashes(set Set, by func(Key) string) error {
+func (t *Table) Clashes(set Set, by func(rule.Key) string) error {
 	var problems Problems
 	for _, l := range t.of(set).lists {
 		for i, r := range l.all(set) {
@@ -70,7 +72,7 @@ func (t *Table) Clashes(set Set, by func(Key) string) error {
 
 // Whereabouts tells where the rule of a key stands that the set has: "the rule at
 // a.yaml:3:5", or "flow[2], made in code".
-func (t *Table) Whereabouts(set Set, key Key) string {
+func (t *Table) Whereabouts(set Set, key rule.Key) string {
 	if l := t.of(set).find(key.Kind); l != nil {
 		for i, r := range l.all(set) {
 			if r.WithDefaults().Key() == key {
@@ -82,7 +84,7 @@ func (t *Table) Whereabouts(set Set, key Key) string {
 }
 
 // whereabouts tells where the rule of that key stands.
-func whereabouts(set Set, key Key, index int) string {
+func whereabouts(set Set, key rule.Key, index int) string {
 	if p, ok := set.Position(key.Kind, key.Name); ok {
 		return "the rule at " + p.String()
 	}

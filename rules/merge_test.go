@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
 )
 
@@ -75,7 +76,7 @@ func TestClashesAreThoseThatMergeFinds(t *testing.T) {
 	inForce := parse(t, "z.yaml", "flow:\n- {resource: a, limit: 1}\n- {resource: b, limit: 1}")
 	next := parse(t, "b.yaml", "flow: [{resource: b, limit: 2}, {resource: c, limit: 3}, {resource: a, limit: 4}]")
 	_, want := rules.Merge(inForce, next)
-	err := rules.NewTable().Clashes(next, func(key rules.Key) string {
+	err := rules.NewTable().Clashes(next, func(key rule.Key) string {
 		if at, taken := inForce.Position(key.Kind, key.Name); taken {
 			return "the rule at " + at.String()
 		}
@@ -83,5 +84,5 @@ func TestClashesAreThoseThatMergeFinds(t *testing.T) {
 	})
 	require.Error(t, err)
 	assert.Equal(t, want, err)
-	assert.NoError(t, rules.NewTable().Clashes(next, func(rules.Key) string { return "" }))
+	assert.NoError(t, rules.NewTable().Clashes(next, func(rule.Key) string { return "" }))
 }

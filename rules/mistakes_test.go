@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
 )
 
@@ -257,7 +258,7 @@ func TestProblemsCutTheNameOfTheirDocument(t *testing.T) {
 }
 
 func TestProblemsCutWhatIsLong(t *testing.T) {
-	long := strings.Repeat("é", rules.MaxNameLength)
+	long := strings.Repeat("é", rule.MaxNameLength)
 	_, err := rules.Parse("a.yaml", []byte("flow:\n- {resource: "+long+", limit: 1, "+long+": 2, control: "+long+"}"))
 	require.Error(t, err)
 	assert.Less(t, len(strings.Split(err.Error(), "\n")[0]), 400)

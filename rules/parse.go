@@ -36,7 +36,7 @@ func (t *Table) Parse(document string, data []byte) (Set, error) {
 // parse reads and judges a document. Lists of kinds that the table lacks are not among the
 // problems.
 func (t *Table) parse(document string, data []byte) (Set, []UnknownKind, Problems) {
-	set := Set{positions: make(map[Key]Position)}
+	set := Set{positions: make(map[rule.Key]Position)}
 	var unknown []UnknownKind
 	root, problems := readTree(document, data)
 	if problems == nil {
@@ -109,7 +109,7 @@ func (t *Table) readLists(document string, root node, to *Set) ([]UnknownKind, P
 		case e.key.text == string(KindServe):
 			problems = append(problems, readServe(document, e.value, to)...)
 		default:
-			problems = append(problems, readList(t.find(Kind(e.key.text)), document, e.value, to)...)
+			problems = append(problems, readList(t.find(rule.Kind(e.key.text)), document, e.value, to)...)
 		}
 	}
 	return unknown, problems

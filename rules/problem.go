@@ -18,7 +18,7 @@ type Problem struct {
 
 	// Kind and Index say which rule is meant: the kind's list and the place in
 	// it, from 0. Kind is empty when the mistake is not in a rule.
-	Kind  Kind
+	Kind  rule.Kind
 	Index int
 
 	// Rule is the rule's name, empty when it has none.

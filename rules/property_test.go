@@ -17,6 +17,7 @@ import (
 
 	"github.com/penstock-go/penstock/fleet"
 	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
 )
 
@@ -62,7 +63,7 @@ func soundRule() *rapid.Generator[flow.Rule] {
 		rule := flow.Rule{
 			Name:   rapid.OneOf(rapid.Just(""), names()).Draw(t, "name"),
 			Limit:  rapid.Float64Range(0, flow.MaxLimit).Draw(t, "limit"),
-			Origin: rapid.OneOf(rapid.Just(""), names(), rapid.Just(flow.OtherOrigins)).Draw(t, "origin"),
+			Origin: rapid.OneOf(rapid.Just(""), names(), rapid.Just(rule.OtherOrigins)).Draw(t, "origin"),
 			Shadow: rapid.Bool().Draw(t, "shadow"),
 		}
 		if rapid.Bool().Draw(t, "pattern") {
@@ -86,12 +87,12 @@ func soundRule() *rapid.Generator[flow.Rule] {
 }
 
 // shareIn may make a rule one for the whole fleet, in a mode that goes with all fields.
-func shareIn(t *rapid.T, rule *flow.Rule) {
+func shareIn(t *rapid.T, r *flow.Rule) {
 	if !rapid.Bool().Draw(t, "fleet") {
 		return
 	}
-	rule.Scope = flow.ScopeFleet
-	rule.Fleet = flow.Fleet{
+	r.Scope = rule.ScopeFleet
+	r.Fleet = rule.Fleet{
 		Mode:     fleet.ModeShare,
 		OnOutage: rapid.SampledFrom([]fleet.OnOutage{"", fleet.OutageLast, fleet.OutageShare, fleet.OutageOpen, fleet.OutageClosed}).Draw(t, "onOutage"),
 	}
@@ -167,7 +168,7 @@ func TestYAMLAndJSONSayTheSame(t *testing.T) {
 		set := soundSet().Draw(t, "set").WithDefaults()
 		list := []map[string]any{}
 		for _, r := range set.Flow {
-			rule := map[string]any{
+			fields := map[string]any{
 				"name": r.Name, "limit": r.Limit, "window": r.Window.String(), "algorithm": r.Algorithm,
 				"strict": r.Strict, "maxWait": r.MaxWait.String(), "perResource": !r.Shared, "overdraft": r.Overdraft, "shadow": r.Shadow,
 			}
@@ -175,7 +176,7 @@ func TestYAMLAndJSONSayTheSame(t *testing.T) {
 				"resource": r.Resource, "match": r.Match, "buckets": r.Buckets, "burst": r.Burst, "origin": r.Origin, "related": r.Related,
 			} {
 				if !reflect.ValueOf(value).IsZero() {
-					rule[field] = value
+					fields[field] = value
 				}
 			}
 			if w := r.WarmUp; w.Period > 0 {
@@ -183,12 +184,12 @@ func TestYAMLAndJSONSayTheSame(t *testing.T) {
 				if w.Step > 0 {
 					warmUp["step"] = w.Step.String()
 				}
-				rule["warmUp"] = warmUp
+				fields["warmUp"] = warmUp
 			}
-			if r.Scope == flow.ScopeFleet {
-				rule["scope"], rule["fleet"] = r.Scope, map[string]any{"mode": r.Fleet.Mode, "onOutage": r.Fleet.OnOutage}
+			if r.Scope == rule.ScopeFleet {
+				fields["scope"], fields["fleet"] = r.Scope, map[string]any{"mode": r.Fleet.Mode, "onOutage": r.Fleet.OnOutage}
 			}
-			list = append(list, rule)
+			list = append(list, fields)
 		}
 		document, err := json.MarshalIndent(map[string]any{"flow": list}, "", rapid.SampledFrom([]string{"", " ", "\t"}).Draw(t, "indent"))
 		require.NoError(t, err)

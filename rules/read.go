@@ -20,7 +20,7 @@ func readList(l list, document string, value node, to *Set) Problems {
 		r := reader{fields: fields(l.kind().Fields()), former: l.kind().Former(), rule: l.kind().Draft(), start: item.place}
 		name := r.read(item)
 		if name != "" {
-			key := Key{Kind: kind, Name: name}
+			key := rule.Key{Kind: kind, Name: name}
 			if other, taken := to.positions[key]; taken {
 				fault := nameTaken("the rule at " + other.String())
 				r.judged(fault.Field, fault.Message)

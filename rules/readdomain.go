@@ -22,7 +22,7 @@ func readServe(document string, value node, to *Set) Problems {
 	for _, item := range items {
 		r := domainReader{places: make(map[string]place)}
 		r.read(item)
-		key := Key{Kind: KindServe, Name: r.domain.Name}
+		key := rule.Key{Kind: KindServe, Name: r.domain.Name}
 		if other, taken := to.positions[key]; taken && len(r.problems) == 0 {
 			r.fail(r.places["domain"], "domain", fmt.Sprintf("is %s, as at %v: remove one", rule.Quote(r.domain.Name), other))
 		}

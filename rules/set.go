@@ -15,15 +15,6 @@ import (
 	"github.com/penstock-go/penstock/rule"
 )
 
-// Kind is the name of a kind of rule, which is that of its list in a document.
-type Kind = rule.Kind
-
-// Key identifies a rule among all rules in force.
-type Key = rule.Key
-
-// MaxNameLength is how many bytes the name of a rule or a resource may have.
-const MaxNameLength = rule.MaxNameLength
-
 // Set is the rules of one or more documents, or of code. The zero value has
 // none. Its methods write nothing to it, so that a set that nobody changes may
 // be used concurrently. Names (the resource or the pattern where the name is left
@@ -60,7 +51,7 @@ type Set struct {
 
 	// positions tells where rules stand in documents. It is never written to
 	// once a set has been handed out, so copies of the set share it.
-	positions map[Key]Position
+	positions map[rule.Key]Position
 }
 
 // Len returns how many rules the set has, of all kinds.
@@ -97,14 +88,14 @@ func (s Set) Filter(keep func(rule.Rule) bool) Set {
 
 // Keys yields the keys of all rules of a set that is complete, see
 // [Set.WithDefaults].
-func (s Set) Keys() iter.Seq[Key] { return NewTable().Keys(s) }
+func (s Set) Keys() iter.Seq[rule.Key] { return NewTable().Keys(s) }
 
 // Keys is [Set.Keys].
-func (t *Table) Keys(s Set) iter.Seq[Key] {
-	return func(yield func(Key) bool) {
+func (t *Table) Keys(s Set) iter.Seq[rule.Key] {
+	return func(yield func(rule.Key) bool) {
 		for _, l := range t.of(s).lists {
 			for name := range l.names(s) {
-				if !yield(Key{Kind: l.kind().Kind(), Name: name}) {
+				if !yield(rule.Key{Kind: l.kind().Kind(), Name: name}) {
 					return
 				}
 			}
@@ -114,8 +105,8 @@ func (t *Table) Keys(s Set) iter.Seq[Key] {
 
 // Position returns where the rule begins in its document; false for a rule that
 // the set does not have or that was made in code.
-func (s Set) Position(kind Kind, name string) (Position, bool) {
-	p, ok := s.positions[Key{Kind: kind, Name: name}]
+func (s Set) Position(kind rule.Kind, name string) (Position, bool) {
+	p, ok := s.positions[rule.Key{Kind: kind, Name: name}]
 	return p, ok
 }
 
@@ -165,7 +156,7 @@ func validateCustom(s Set) (problems Problems) {
 }
 
 // problemOf returns the fault as a problem of a rule that has no position.
-func problemOf(kind Kind, index int, name string, fault rule.Fault) Problem {
+func problemOf(kind rule.Kind, index int, name string, fault rule.Fault) Problem {
 	return Problem{Kind: kind, Index: index, Rule: name, Field: fault.Field, Message: fault.Message}
 }
 
@@ -197,13 +188,13 @@ type Replacement struct {
 	Place    int       // among the rules of the kind
 	From     rule.Rule // that was there; nil if none
 	To       rule.Rule // that the set has there, complete; nil if none
-	Key      Key       // of To, or if there is none of From
+	Key      rule.Key  // of To, or if there is none of From
 	KeepsKey bool      // both are there and have the one key
 }
 
 // Replaced compares rules, which are complete, with those of a set, place by place, and yields where they
 // differ: by kind, then by place. A rule that has only moved is in From of one place and in To of another.
-func (t *Table) Replaced(from func(Kind) iter.Seq[rule.Rule], to Set) iter.Seq[Replacement] {
+func (t *Table) Replaced(from func(rule.Kind) iter.Seq[rule.Rule], to Set) iter.Seq[Replacement] {
 	return func(yield func(Replacement) bool) {
 		goesOn := true
 		for _, l := range t.of(to).lists {

@@ -29,12 +29,12 @@ func TestValidateFindsEveryMistakeAndNamesRulesByIndex(t *testing.T) {
 		{Name: "a", Resource: "c", Buckets: -1},
 		{Resource: "a"},
 		{Resource: "bell\a"},
-		{Resource: strings.Repeat("x", rules.MaxNameLength+1), Name: "\xff"},
+		{Resource: strings.Repeat("x", rule.MaxNameLength+1), Name: "\xff"},
 		{},
 		{Match: "a*", Resource: "r"},
 		{Match: "~(", Shared: true},
 		{Name: "shared", Resource: "r", Shared: true},
-		{Match: "[" + strings.Repeat("x", rules.MaxNameLength), Origin: "\x00"},
+		{Match: "[" + strings.Repeat("x", rule.MaxNameLength), Origin: "\x00"},
 	}}
 	err := set.Validate()
 	require.Error(t, err)
@@ -102,8 +102,8 @@ func TestARuleMadeInCodeHasNoPosition(t *testing.T) {
 
 func TestKeysAreThoseOfEveryRule(t *testing.T) {
 	set := parse(t, "a.yaml", "flow: [{resource: a, limit: 1}, {name: b, resource: c, limit: 1}]")
-	a, b := rules.Key{Kind: rules.KindFlow, Name: "a"}, rules.Key{Kind: rules.KindFlow, Name: "b"}
-	assert.Equal(t, []rules.Key{a, b}, slices.Collect(set.Keys()))
+	a, b := rule.Key{Kind: rules.KindFlow, Name: "a"}, rule.Key{Kind: rules.KindFlow, Name: "b"}
+	assert.Equal(t, []rule.Key{a, b}, slices.Collect(set.Keys()))
 	for key := range set.Keys() {
 		assert.Equal(t, a, key)
 		break

@@ -30,13 +30,13 @@ func standard() []list {
 
 // The names of the kinds that come with Penstock.
 const (
-	KindFlow      Kind = "flow"
-	KindIsolation Kind = "isolation"
-	KindBreaker   Kind = "breaker"
-	KindHotParam  Kind = "hotParam"
-	KindAccess    Kind = "access"
-	KindAdaptive  Kind = "adaptive"
-	KindFault     Kind = "fault"
+	KindFlow      rule.Kind = "flow"
+	KindIsolation rule.Kind = "isolation"
+	KindBreaker   rule.Kind = "breaker"
+	KindHotParam  rule.Kind = "hotParam"
+	KindAccess    rule.Kind = "access"
+	KindAdaptive  rule.Kind = "adaptive"
+	KindFault     rule.Kind = "fault"
 )
 
 // Table is the kinds of rules that there are: those that come with Penstock and a
@@ -59,8 +59,8 @@ func NewTable(custom ...rule.Definition) *Table {
 }
 
 // Kinds returns the names of the kinds, in the order of documents.
-func (t *Table) Kinds() []Kind {
-	var kinds []Kind
+func (t *Table) Kinds() []rule.Kind {
+	var kinds []rule.Kind
 	for _, l := range t.lists {
 		kinds = append(kinds, l.kind().Kind())
 	}
@@ -76,7 +76,7 @@ func (t *Table) Definitions() []rule.Definition {
 	return kinds
 }
 
-func (t *Table) find(kind Kind) list {
+func (t *Table) find(kind rule.Kind) list {
 	for _, l := range t.lists {
 		if l.kind().Kind() == kind {
 			return l

@@ -10,10 +10,10 @@ import (
 // UnknownKind is a list of a document that has rules of a kind which the table lacks: one of
 // another program, or a misspelled one.
 type UnknownKind struct {
-	Kind Kind
+	Kind rule.Kind
 
 	// Meant is the kind of the table that has nearly the same name; "" if none has.
-	Meant Kind
+	Meant rule.Kind
 
 	// Problem is what [Table.Parse] says of the list.
 	Problem Problem
@@ -47,7 +47,7 @@ func (t *Table) unknownKind(e entry, kinds []string) (UnknownKind, bool) {
 	if !shown && t.isField(name) {
 		return UnknownKind{}, false // it has slipped out of a rule
 	}
-	u := UnknownKind{Kind: Kind(name), Meant: Kind(rule.Nearest(name, kinds))}
+	u := UnknownKind{Kind: rule.Kind(name), Meant: rule.Kind(rule.Nearest(name, kinds))}
 	message, advice := "unknown kind", "the kinds here are "+joined(t.Kinds())
 	if shown || u.Meant != "" { // else the document may be of another kind
 		message += " " + rule.Quote(name)

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
 )
 
@@ -13,22 +14,22 @@ func TestParseKnownLeavesOutListsOfUnknownKinds(t *testing.T) {
 	for name, test := range map[string]struct {
 		document string
 		known    int
-		unknown  []rules.Kind
+		unknown  []rule.Kind
 	}{
-		"beside a kind that is known":  {"flow: [{resource: a, limit: 1}]\nquota: [{resource: a, perDay: 1}]", 1, []rules.Kind{"quota"}},
-		"alone":                        {"quota: [{match: 'a:*', perDay: 1}, {name: b}]", 0, []rules.Kind{"quota"}},
-		"in JSON":                      {`{"tenantQuota": [{"resource": "a"}], "flow": []}`, 0, []rules.Kind{"tenantQuota"}},
-		"without rules":                {"quota: []", 0, []rules.Kind{"quota"}},
-		"with fields of its own alone": {"quota: [{perDay: 1, deep: {er: [1, 2]}}]", 0, []rules.Kind{"quota"}},
-		"two of them":                  {"quota: [{resource: a}]\nflow: []\ndeny: [{resource: a}]", 0, []rules.Kind{"quota", "deny"}},
-		"one that seems misspelled":    {"flows: [{resource: a, limit: 1}]", 0, []rules.Kind{"flows"}},
-		"one that has a field's name":  {"values: [{resource: a}]", 0, []rules.Kind{"values"}},
+		"beside a kind that is known":  {"flow: [{resource: a, limit: 1}]\nquota: [{resource: a, perDay: 1}]", 1, []rule.Kind{"quota"}},
+		"alone":                        {"quota: [{match: 'a:*', perDay: 1}, {name: b}]", 0, []rule.Kind{"quota"}},
+		"in JSON":                      {`{"tenantQuota": [{"resource": "a"}], "flow": []}`, 0, []rule.Kind{"tenantQuota"}},
+		"without rules":                {"quota: []", 0, []rule.Kind{"quota"}},
+		"with fields of its own alone": {"quota: [{perDay: 1, deep: {er: [1, 2]}}]", 0, []rule.Kind{"quota"}},
+		"two of them":                  {"quota: [{resource: a}]\nflow: []\ndeny: [{resource: a}]", 0, []rule.Kind{"quota", "deny"}},
+		"one that seems misspelled":    {"flows: [{resource: a, limit: 1}]", 0, []rule.Kind{"flows"}},
+		"one that has a field's name":  {"values: [{resource: a}]", 0, []rule.Kind{"values"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			set, unknown, err := rules.NewTable().ParseKnown("a.yaml", []byte(test.document))
 			require.NoError(t, err)
 			assert.Equal(t, test.known, set.Len())
-			var kinds []rules.Kind
+			var kinds []rule.Kind
 			for _, u := range unknown {
 				kinds = append(kinds, u.Kind)
 				assert.Equal(t, u.Kind == "flows", u.Meant == rules.KindFlow)

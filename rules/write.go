@@ -69,7 +69,7 @@ func writeDomains(domains []Domain) ([]byte, error) {
 const writtenAtOnce = 200
 
 // dump returns a list of rules as YAML.
-func dump(name Kind, rules rule.Value) ([]byte, error) {
+func dump(name rule.Kind, rules rule.Value) ([]byte, error) {
 	root := &yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{toYAML(rule.TextValue(name)), toYAML(rules)}}
 	data, err := yaml.Dump(root, yaml.WithCompactSeqIndent(false), yaml.WithLineWidth(-1))
 	if err != nil {

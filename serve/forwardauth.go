@@ -59,14 +59,14 @@ type ForwardAuth struct {
 // NewForwardAuth returns the handler that decides by the rules of the engine. The error is that
 // a route makes no sense, or conflicts with another.
 func NewForwardAuth(engine *core.Engine, options ForwardAuthOptions) (*ForwardAuth, error) {
-	if options.TrustedProxies == nil {
-		options.TrustedProxies = loopback()
+	if options.Clients.TrustedProxies == nil {
+		options.Clients.TrustedProxies = loopback()
 	}
 	judge, err := newHTTPJudge(engine, options.HTTPOptions)
 	if err != nil {
 		return nil, err
 	}
-	return &ForwardAuth{judge, options, clientip.New(clientip.Options{TrustedProxies: options.TrustedProxies})}, nil
+	return &ForwardAuth{judge, options, clientip.New(options.Clients)}, nil
 }
 
 // ServeHTTP answers a proxy.

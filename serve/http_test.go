@@ -19,6 +19,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/penstock-go/penstock/adapters/adaptertest"
+	"github.com/penstock-go/penstock/adapters/clientip"
 	"github.com/penstock-go/penstock/adapters/nethttp"
 	"github.com/penstock-go/penstock/adapters/priority"
 	"github.com/penstock-go/penstock/core"
@@ -43,7 +44,7 @@ type decided struct {
 // asks returns how each protocol asks about a request, by a proxy with the address 10.0.0.1.
 func asks(t *testing.T, engine *core.Engine, options serve.HTTPOptions) map[string]func(asked) decided {
 	t.Helper()
-	options.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}
+	options.Clients.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}
 	forward, err := serve.NewForwardAuth(engine, serve.ForwardAuthOptions{HTTPOptions: options, ResourceHeader: "Penstock-Resource"})
 	require.NoError(t, err)
 	authz, err := serve.NewExtAuthz(engine, options)
@@ -286,7 +287,7 @@ func ExampleNewForwardAuth() {
 func TestPrioritiesAreBelievedOfSomeClientsOnly(t *testing.T) {
 	probe := new(adaptertest.Probe)
 	from := []priority.Callers{{From: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}, Max: core.PriorityHigh}}
-	for name, ask := range asks(t, probe.NewEngine(t), serve.HTTPOptions{PriorityHeader: "P", PriorityCallers: from}) {
+	for name, ask := range asks(t, probe.NewEngine(t), serve.HTTPOptions{PriorityHeader: "P", Clients: clientip.Options{PriorityCallers: from}}) {
 		for _, test := range []struct {
 			client, says string
 			want         rule.Priority

@@ -8,7 +8,6 @@ import (
 	"path"
 	"strings"
 
-	"github.com/penstock-go/penstock/adapters/clientip"
 	"github.com/penstock-go/penstock/adapters/nethttp"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/rule"
@@ -21,20 +20,17 @@ type httpJudge struct {
 	mux        *http.ServeMux // of the routes
 	named      func(*http.Request) string
 	answers    *nethttp.Answers
-	priorities *nethttp.Priorities
 	attributes *nethttp.Attributes
 	attribute  func(*http.Request, string) rule.Attribute // a method of attributes
 }
 
 // newHTTPJudge returns a judge, or what is wrong with a route.
 func newHTTPJudge(engine *core.Engine, options HTTPOptions) (*httpJudge, error) {
+	options.PriorityHeader = http.CanonicalHeaderKey(options.PriorityHeader)
 	j := &httpJudge{
 		engine: engine, options: options, mux: http.NewServeMux(), named: nethttp.PatternResource(),
 		answers:    nethttp.NewAnswers(engine, options.Fields).WithSpread(options.Spread),
-		priorities: nethttp.NewPriorities(options.PriorityHeader, options.PriorityCallers),
-		attributes: nethttp.NewAttributes(clientip.Options{
-			TrustedProxies: options.TrustedProxies, UseForwarded: options.UseForwarded, IPv6Prefix: options.IPv6Prefix,
-		}),
+		attributes: nethttp.NewAttributes(options.Clients),
 	}
 	j.attribute = j.attributes.Attribute
 	for _, route := range options.Routes {
@@ -101,7 +97,7 @@ func (j *httpJudge) enter(v *verdict, r *http.Request, resource string) {
 			opts = append(opts, core.Origin(origin))
 		}
 	}
-	if p, ok := j.priorities.Chosen(r, j.attributes, nil); ok {
+	if p, ok := j.attributes.ChosenPriority(r, j.options.PriorityHeader, nil); ok {
 		opts = append(opts, core.Priority(p))
 	}
 	guard, err := j.engine.Entry(r.Context(), resource, opts...)

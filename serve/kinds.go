@@ -99,7 +99,7 @@ func unservableWithoutEnd(r rule.Rule) string {
 // check returns the rules of which a function has something to say, in the order of the documents.
 func check(set rules.Set, judge func(rule.Rule) string, custom []rule.Definition) error {
 	var problems rules.Problems
-	index := map[rules.Kind]int{}
+	index := map[rule.Kind]int{}
 	for r := range rules.NewTable(custom...).All(set) {
 		key := r.Key()
 		if message := judge(r); message != "" {

@@ -1,10 +1,8 @@
 package serve
 
 import (
-	"net/netip"
-
+	"github.com/penstock-go/penstock/adapters/clientip"
 	"github.com/penstock-go/penstock/adapters/nethttp"
-	"github.com/penstock-go/penstock/adapters/priority"
 )
 
 // The defaults of [RLSOptions].
@@ -71,23 +69,14 @@ type HTTPOptions struct {
 	// proxy has to set it, or remove what clients write there. Defaults to none.
 	OriginHeader string
 
-	// PriorityHeader and PriorityCallers are those of nethttp.Options: the field in which
-	// callers say how important their requests are, and the addresses of clients of which that
-	// is believed. Default to none.
-	PriorityHeader  string
-	PriorityCallers []priority.Callers
+	// PriorityHeader is the field in which callers say how important their requests are, as in
+	// [nethttp.Options]. Defaults to none.
+	PriorityHeader string
 
-	// TrustedProxies are the addresses of the proxies whose X-Forwarded-For is believed, see
-	// [clientip.Options]. A [ForwardAuth] answers only these, and its default is the addresses of
-	// loopback; that of an [ExtAuthz] is none.
-	TrustedProxies []netip.Prefix
-
-	// UseForwarded selects the field Forwarded (RFC 7239) in place of X-Forwarded-For.
-	UseForwarded bool
-
-	// IPv6Prefix is how many bits of an IPv6 address identify a client, for the attribute
-	// "ipPrefix". Defaults to 64.
-	IPv6Prefix int
+	// Clients says which proxies name the clients of requests, and which callers may choose the
+	// priority of theirs. A [ForwardAuth] answers only its TrustedProxies, and the default of these
+	// is the addresses of loopback; that of an [ExtAuthz] is none.
+	Clients clientip.Options
 
 	// Fields selects the answers with RateLimit fields, and whether what clients get to see
 	// names rules at all. Defaults to nethttp.FieldsOnRefusal.

@@ -30,8 +30,8 @@ type assignment struct {
 }
 
 // assignmentOf returns the assignment of a rate in place of another one. burst bounds the
-// bucket, but for what the rate fills within burstTime.
-func assignmentOf(rate, burst float64, before assignment) assignment {
+// bucket, but for what the rate fills within full.
+func assignmentOf(rate, burst float64, full time.Duration, before assignment) assignment {
 	if rate <= 0 {
 		return assignment{}
 	}
@@ -43,7 +43,7 @@ func assignmentOf(rate, burst float64, before assignment) assignment {
 		interval *= 10
 	}
 	a := assignment{
-		maxTokens: tokensOf(max(rate*burstTime.Seconds(), min(minBurst, burst))),
+		maxTokens: tokensOf(max(rate*full.Seconds(), min(minBurst, burst))),
 		tokens:    tokensOf(rate * float64(interval)),
 		interval:  interval,
 	}

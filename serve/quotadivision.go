@@ -314,13 +314,23 @@ func (d *division) nextDue(now clock.Instant) clock.Instant {
 func (s *quotaShare) assign(d *division, now clock.Instant, tolerance float64) {
 	a := &s.assignment
 	if same := a.rate == s.part || math.Abs(s.part-a.rate) <= tolerance*a.rate; !s.assigned || !same {
-		*a = assignmentOf(s.part, d.burst, *a)
+		*a = assignmentOf(s.part, d.burst, d.burstTime(s, now), *a)
 	}
 	ttl := d.ttl
 	if math.IsInf(s.part, 1) {
 		ttl = noLimitTTL
 	}
 	s.assigned, s.told, s.assignedAt, s.expiresAt = true, true, now, now.Add(ttl)
+}
+
+// burstTime returns for how long a data plane may use its next rate at once. An older Envoy has a full bucket with each
+// assignment: where one soon follows another, as when a limit is new, it has less of one.
+func (d *division) burstTime(s *quotaShare, now clock.Instant) time.Duration {
+	age := now.Sub(s.assignedAt)
+	if !s.assigned || age >= d.interval {
+		return burstTime
+	}
+	return time.Duration(float64(burstTime) * float64(age) / float64(d.interval))
 }
 
 // end notes that the stream has ended. Its data plane may go on by what it was assigned, unless

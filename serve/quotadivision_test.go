@@ -128,19 +128,19 @@ func TestPartOfALostStreamIsReservedUntilItsAssignmentEnds(t *testing.T) {
 func TestAssignmentIsNearItsRate(t *testing.T) {
 	var before assignment
 	for rate := 0.001; rate < 1e9; rate *= 1.37 {
-		a := assignmentOf(rate, math.Inf(1), before)
+		a := assignmentOf(rate, math.Inf(1), burstTime, before)
 		assert.InEpsilon(t, rate, a.rate, 1.5/precision)
 		assert.InDelta(t, float64(a.tokens)/float64(a.interval), a.rate, 1e-9)
 		assert.GreaterOrEqual(t, a.maxTokens, uint32(minBurst))
 		before = a
 	}
 	// Envoy does not see that only the seconds of the interval are others.
-	first := assignmentOf(300, 1, assignment{})
-	second := assignmentOf(30, 1, first)
+	first := assignmentOf(300, 1, burstTime, assignment{})
+	second := assignmentOf(30, 1, burstTime, first)
 	assert.NotEqual(t, first.tokens, second.tokens)
-	assert.Equal(t, assignment{}, assignmentOf(0, 1, first))
-	assert.True(t, math.IsInf(assignmentOf(math.Inf(1), 1, first).rate, 1))
-	assert.EqualValues(t, 3, assignmentOf(2, 3, first).maxTokens, "no more than the limit")
+	assert.Equal(t, assignment{}, assignmentOf(0, 1, burstTime, first))
+	assert.True(t, math.IsInf(assignmentOf(math.Inf(1), 1, burstTime, first).rate, 1))
+	assert.EqualValues(t, 3, assignmentOf(2, 3, burstTime, first).maxTokens, "no more than the limit")
 }
 
 func TestBucketKeysOfDifferentBucketsDiffer(t *testing.T) {

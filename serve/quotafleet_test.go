@@ -143,6 +143,10 @@ func TestServersOfAFleetPassALimitThatIsNewFromTheFirstSecond(t *testing.T) {
 			all, least, _ := w.parts(0, 500_000)
 			t.Logf("passed %.3f, %.3f at least", all, least)
 			assert.GreaterOrEqual(t, least, map[time.Duration]float64{time.Second: 0.85, 5 * time.Second: 0.55}[every])
+			w.run(10) // demands become known, and all parts change
+			_, _, worst := w.parts(0, 500_000)
+			t.Logf("%.3f at most", worst)
+			assert.LessOrEqual(t, worst, 1.03)
 		})
 	})
 }

@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/simulate"
 )
 
@@ -214,17 +215,17 @@ func TestSeveralRulesMatchTheOracle(t *testing.T) {
 }
 
 // place says for which calls a rule is.
-func place(t *rapid.T, rule flow.Rule, queued bool) flow.Rule {
-	rule.Resource = rapid.SampledFrom([]string{"r", "s", ""}).Draw(t, "resource")
+func place(t *rapid.T, r flow.Rule, queued bool) flow.Rule {
+	r.Resource = rapid.SampledFrom([]string{"r", "s", ""}).Draw(t, "resource")
 	switch {
-	case rule.Resource == "":
-		rule.Match, rule.Shared = "*", rapid.Bool().Draw(t, "shared")
+	case r.Resource == "":
+		r.Match, r.Shared = "*", rapid.Bool().Draw(t, "shared")
 	case !queued && rapid.IntRange(0, 3).Draw(t, "related") == 0:
-		rule.Related = map[string]string{"r": "s", "s": "r"}[rule.Resource]
+		r.Related = map[string]string{"r": "s", "s": "r"}[r.Resource]
 	}
-	rule.Origin = rapid.SampledFrom([]string{"", "", "a", flow.OtherOrigins}).Draw(t, "origin")
-	rule.Shadow = rapid.IntRange(0, 5).Draw(t, "shadow") == 0
-	return rule
+	r.Origin = rapid.SampledFrom([]string{"", "", "a", rule.OtherOrigins}).Draw(t, "origin")
+	r.Shadow = rapid.IntRange(0, 5).Draw(t, "shadow") == 0
+	return r
 }
 
 func TestFractionsOfALimitAddUp(t *testing.T) {

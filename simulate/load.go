@@ -65,7 +65,7 @@ func (l *Load) start() time.Time {
 // Stream is calls of one kind. It has either a Rate or Times.
 type Stream struct {
 	// Resource is the name of the called resource, at most
-	// [rules.MaxNameLength] bytes.
+	// [rule.MaxNameLength] bytes.
 	Resource string
 
 	// Rate is how many calls come in a second, on average where the Shape is

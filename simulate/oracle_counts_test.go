@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/simulate"
 )
 
@@ -18,8 +19,8 @@ type countedCall struct {
 }
 
 // takes says whether the call has tokens of a rule at an instant: it is under way, or is counted.
-func (c *countedCall) takes(counts flow.Counts, now int64) bool {
-	return now < c.ends || counts != flow.CountsFailures && counts != flow.CountsSuccesses || c.fails == (counts == flow.CountsFailures)
+func (c *countedCall) takes(counts rule.Counts, now int64) bool {
+	return now < c.ends || counts != rule.CountsFailures && counts != rule.CountsSuccesses || c.fails == (counts == rule.CountsFailures)
 }
 
 // TestCountsByOutcomeAreLikeTheOracle compares with a count, at each arrival, of the calls of the
@@ -27,7 +28,7 @@ func (c *countedCall) takes(counts flow.Counts, now int64) bool {
 func TestCountsByOutcomeAreLikeTheOracle(t *testing.T) {
 	const span = 6 * time.Second
 	rapid.Check(t, func(t *rapid.T) {
-		counts := rapid.SampledFrom([]flow.Counts{flow.CountsFailures, flow.CountsSuccesses, flow.CountsCalls}).Draw(t, "counts")
+		counts := rapid.SampledFrom([]rule.Counts{rule.CountsFailures, rule.CountsSuccesses, rule.CountsCalls}).Draw(t, "counts")
 		limit := rapid.IntRange(1, 12).Draw(t, "limit")
 		r := flow.Rule{Resource: "a", Limit: float64(limit), Counts: counts, Algorithm: flow.SlidingWindow}
 		bucket, buckets := int64(100*time.Millisecond), int64(10)

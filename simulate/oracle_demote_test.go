@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/simulate"
 )
 
@@ -32,14 +33,14 @@ func decideDemotions(rules []flow.Rule, offers []offer) (demoted []bool, refused
 		isDemoted, refused := false, ""
 		for _, r := range o.applying(call) {
 			switch isOver := !fits(r, call); {
-			case r.OnExceed == flow.ExceedDemote:
+			case r.OnExceed == rule.ExceedDemote:
 				isDemoted = isDemoted || isOver
 			case isOver && refused == "":
 				refused = r.Name
 			}
 		}
 		for _, r := range o.applying(call) {
-			if r.OnExceed != flow.ExceedDemote || !isDemoted {
+			if r.OnExceed != rule.ExceedDemote || !isDemoted {
 				takes = append(takes, r)
 			}
 		}
@@ -72,7 +73,7 @@ func TestDemotionsAreLikeTheOracle(t *testing.T) {
 				r.Resource = rapid.SampledFrom([]string{"a", "b"}).Draw(t, "resource")
 			}
 			if rapid.IntRange(0, 2).Draw(t, "demotes") > 0 {
-				r.OnExceed = flow.ExceedDemote
+				r.OnExceed = rule.ExceedDemote
 			}
 			rules = append(rules, r)
 		}
@@ -89,7 +90,7 @@ func TestDemotionsAreLikeTheOracle(t *testing.T) {
 // A bucket that demotes, with times that the clock tells exactly.
 func TestBucketsDemoteLikeTheOracle(t *testing.T) {
 	rules := []flow.Rule{
-		{Name: "bucket", Resource: "a", Limit: 4, Burst: 6, Algorithm: flow.TokenBucket, OnExceed: flow.ExceedDemote},
+		{Name: "bucket", Resource: "a", Limit: 4, Burst: 6, Algorithm: flow.TokenBucket, OnExceed: rule.ExceedDemote},
 		{Name: "window", Resource: "a", Limit: 8},
 	}
 	const span = 8 * time.Second

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/simulate"
 )
 
@@ -329,11 +330,11 @@ func (o *oracle) applying(call offer) (rules []flow.Rule) {
 			return r.Origin == origin && (r.Resource == call.resource || r.Match != "")
 		})
 	}
-	for _, rule := range o.rules {
-		onResource := rule.Resource == call.resource || rule.Match == "*"
-		ofOrigin := rule.Origin == "" || rule.Origin == call.origin || rule.Origin == flow.OtherOrigins && !named(call.origin)
-		if onResource && ofOrigin && !rule.Shadow {
-			rules = append(rules, rule)
+	for _, r := range o.rules {
+		onResource := r.Resource == call.resource || r.Match == "*"
+		ofOrigin := r.Origin == "" || r.Origin == call.origin || r.Origin == rule.OtherOrigins && !named(call.origin)
+		if onResource && ofOrigin && !r.Shadow {
+			rules = append(rules, r)
 		}
 	}
 	slices.SortFunc(rules, compareOrder)

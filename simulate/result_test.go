@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
 	"github.com/penstock-go/penstock/simulate"
 )
@@ -57,7 +58,7 @@ func anyRule(t *rapid.T) flow.Rule {
 		Resource: "r",
 		Limit:    rapid.SampledFrom([]float64{0, 0.1, 0.5, 1, 2.5, 3, 10, 33.3, 100}).Draw(t, "limit"),
 		Window:   rapid.SampledFrom([]time.Duration{100 * time.Millisecond, time.Second, 3 * time.Second}).Draw(t, "window"),
-		Origin:   rapid.SampledFrom([]string{"", "", "a", flow.OtherOrigins}).Draw(t, "origin"),
+		Origin:   rapid.SampledFrom([]string{"", "", "a", rule.OtherOrigins}).Draw(t, "origin"),
 		Shadow:   rapid.IntRange(0, 4).Draw(t, "shadow") == 0,
 	}
 	if rapid.Bool().Draw(t, "pattern") {

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
 	"github.com/penstock-go/penstock/simulate"
 )
@@ -154,7 +155,7 @@ func TestTokensOriginsAndServiceTimes(t *testing.T) {
 	t.Parallel()
 	set := flowRules(
 		flow.Rule{Name: "mobile", Limit: 5, Origin: "mobile"},
-		flow.Rule{Name: "others", Limit: 3, Origin: flow.OtherOrigins},
+		flow.Rule{Name: "others", Limit: 3, Origin: rule.OtherOrigins},
 	)
 	load := streams(
 		simulate.Stream{Times: at(0, 1, 2), Tokens: 2, Origin: "mobile", ServiceTime: time.Hour},

@@ -8,9 +8,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/penstock-go/penstock/calendar"
 	"github.com/penstock-go/penstock/flow"
 	"github.com/penstock-go/penstock/hotparam"
+	"github.com/penstock-go/penstock/internal/calendar"
 	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
 	"github.com/penstock-go/penstock/simulate"
@@ -23,7 +23,7 @@ func TestSimulationBeginsAtATimeOfTheCalendar(t *testing.T) {
 	set := rules.Set{
 		Flow: []flow.Rule{{Resource: "a", Limit: 5, Calendar: month}},
 		HotParam: []hotparam.Rule{{
-			Resource: "b", Param: rule.StringsOf("user"), Limit: 3, Calendar: month, Scope: hotparam.ScopeFleet,
+			Resource: "b", Param: rule.StringsOf("user"), Limit: 3, Calendar: month, Scope: rule.ScopeFleet,
 		}},
 	}
 	load := simulate.Load{

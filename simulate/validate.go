@@ -9,7 +9,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/penstock-go/penstock/rule"
-	"github.com/penstock-go/penstock/rules"
 )
 
 // The bounds of a simulation, so that a slip in a load takes neither all memory
@@ -133,16 +132,16 @@ func (s Stream) validateAttrs(check checker) {
 	seen := make(map[string]bool)
 	for _, a := range s.Attrs {
 		field := "attrs." + a.Name
-		check(a.Name != "" && len(a.Name) <= rules.MaxNameLength && utf8.ValidString(a.Name), "attrs",
-			"has an attribute called %.60q: must be a name of at most %d bytes in UTF-8", a.Name, rules.MaxNameLength)
+		check(a.Name != "" && len(a.Name) <= rule.MaxNameLength && utf8.ValidString(a.Name), "attrs",
+			"has an attribute called %.60q: must be a name of at most %d bytes in UTF-8", a.Name, rule.MaxNameLength)
 		check(!seen[a.Name], field, "is given twice: remove one")
 		seen[a.Name] = true
 		for i, v := range a.Values {
 			_, plain := plainValue(v)
 			check(plain, field, "has %T in place %d: must be text, a whole number or a boolean", v, i+1)
 			if text, ok := v.(string); ok {
-				check(utf8.ValidString(text) && len(text) <= rules.MaxNameLength, field,
-					"has %.60q in place %d: must be at most %d bytes of UTF-8", text, i+1, rules.MaxNameLength)
+				check(utf8.ValidString(text) && len(text) <= rule.MaxNameLength, field,
+					"has %.60q in place %d: must be at most %d bytes of UTF-8", text, i+1, rule.MaxNameLength)
 			}
 		}
 		if len(a.Values) > 0 {
@@ -156,8 +155,8 @@ func (s Stream) validateAttrs(check checker) {
 }
 
 func (s Stream) validateName(check checker, field, name string) {
-	check(len(name) <= rules.MaxNameLength, field,
-		"is %d bytes long: the most is %d", len(name), rules.MaxNameLength)
+	check(len(name) <= rule.MaxNameLength, field,
+		"is %d bytes long: the most is %d", len(name), rule.MaxNameLength)
 	check(utf8.ValidString(name), field, "is %.60q: must be UTF-8", name)
 }
 

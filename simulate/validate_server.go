@@ -8,23 +8,23 @@ import (
 	"unicode/utf8"
 
 	"github.com/penstock-go/penstock/match"
-	"github.com/penstock-go/penstock/rules"
+	"github.com/penstock-go/penstock/rule"
 )
 
 func (l Load) validateServers(check checker) {
 	names := make(map[string]bool)
 	for i, s := range l.Servers {
 		at := func(field string) string { return fmt.Sprintf("servers[%d].%s", i, field) }
-		check(len(s.Name) <= rules.MaxNameLength && utf8.ValidString(s.Name), at("name"),
-			"is %.60q: must be at most %d bytes of UTF-8", s.Name, rules.MaxNameLength)
+		check(len(s.Name) <= rule.MaxNameLength && utf8.ValidString(s.Name), at("name"),
+			"is %.60q: must be at most %d bytes of UTF-8", s.Name, rule.MaxNameLength)
 		check(s.Name == "" || !names[s.Name], at("name"), "is %q, as that of a server before it: give one of them another", s.Name)
 		names[s.Name] = true
 		check(len(s.Resources) > 0, at("resources"), "is missing: name the resources that the server serves")
 		validatePatterns(s.Resources, at("resources"), check)
 		check(s.Slowdown >= 0 && s.Slowdown <= maxSlowdown, at("slowdown"), "is %v: must be from 0 to %d", s.Slowdown, maxSlowdown)
 		check(s.Share >= 0 && s.Share <= 1, at("share"), "is %v: must be more than 0 and at most 1", s.Share)
-		check(len(s.Guard) <= rules.MaxNameLength && utf8.ValidString(s.Guard), at("guard"),
-			"is %.60q: must be at most %d bytes of UTF-8", s.Guard, rules.MaxNameLength)
+		check(len(s.Guard) <= rule.MaxNameLength && utf8.ValidString(s.Guard), at("guard"),
+			"is %.60q: must be at most %d bytes of UTF-8", s.Guard, rule.MaxNameLength)
 		s.validateWorkers(at, check)
 		s.validateServices(at, check)
 		s.validateStalls(at, check)

@@ -9,13 +9,14 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
 	"github.com/penstock-go/penstock/simulate"
 )
 
 func TestMistakesInAStream(t *testing.T) {
 	t.Parallel()
-	long := strings.Repeat("x", rules.MaxNameLength+1)
+	long := strings.Repeat("x", rule.MaxNameLength+1)
 	valid := func(change func(s *simulate.Stream)) simulate.Stream {
 		s := simulate.Stream{Resource: "r", Rate: 1, Until: time.Second}
 		change(&s)
@@ -291,7 +292,7 @@ func TestValidLoadsHaveNoFaults(t *testing.T) {
 	t.Parallel()
 	load := simulate.Load{Streams: []simulate.Stream{
 		{Resource: "r", Rate: 0.001},
-		{Resource: strings.Repeat("x", rules.MaxNameLength), Rate: simulate.MaxRate, Shape: simulate.Poisson},
+		{Resource: strings.Repeat("x", rule.MaxNameLength), Rate: simulate.MaxRate, Shape: simulate.Poisson},
 		{Resource: "é", Times: at(0), Tokens: math.MaxInt32, Origin: "other", ServiceTime: time.Hour},
 		{Resource: "r", Times: []time.Duration{simulate.MaxDuration}},
 		{

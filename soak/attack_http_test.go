@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/penstock-go/penstock/access"
+	"github.com/penstock-go/penstock/adapters/clientip"
 	"github.com/penstock-go/penstock/adapters/nethttp"
 	"github.com/penstock-go/penstock/hotparam"
 	"github.com/penstock-go/penstock/rule"
@@ -32,10 +33,9 @@ func newSite(t *testing.T, forwarded bool, limits ...hotparam.Rule) *site {
 	t.Helper()
 	s := newService(t, 0, limits...)
 	options := nethttp.Options{
-		Resource:       func(*http.Request) string { return "login" },
-		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")},
-		UseForwarded:   forwarded,
-		Logger:         slog.New(slog.DiscardHandler),
+		Resource: func(*http.Request) string { return "login" },
+		Clients:  clientip.Options{TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}, UseForwarded: forwarded},
+		Logger:   slog.New(slog.DiscardHandler),
 	}
 	ok := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
 	return &site{s, nethttp.Middleware(s.engine, options)(ok)}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core"
-	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/rule"
 )
 
 // call is one call and its parameters.
@@ -148,5 +148,5 @@ func groupOf(origin string) string {
 	if origin == "mobile" {
 		return origin
 	}
-	return flow.OtherOrigins
+	return rule.OtherOrigins
 }

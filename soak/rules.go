@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
 )
 
@@ -42,7 +43,7 @@ func steadyRules() []flow.Rule {
 		{Name: "layers: window", Resource: "layers", Limit: 300},
 		{Name: "layers: bucket", Resource: "layers", Limit: 400, Algorithm: flow.TokenBucket, Burst: 40},
 		{Name: "api: mobile", Resource: "api", Limit: 40, Origin: "mobile"},
-		{Name: "api: others", Resource: "api", Limit: 200, Origin: flow.OtherOrigins},
+		{Name: "api: others", Resource: "api", Limit: 200, Origin: rule.OtherOrigins},
 		{Name: "api: all", Resource: "api", Limit: 250},
 		{Resource: "write", Limit: busyWrites + 50},
 		{Resource: "read", Limit: busyWrites, Related: "write"},
@@ -78,7 +79,7 @@ func temporaryRules(random *rand.Rand) (temporary []flow.Rule) {
 		{Name: "temporary: bucket", Match: "~^name:.*[02468]$", Limit: 500, Algorithm: flow.TokenBucket, MaxWait: 5 * ms},
 		{Name: "temporary: name", Resource: fmt.Sprint("name:", random.IntN(200)), Limit: 5},
 		{Name: "temporary: related", Resource: "name:1", Related: "sliding", Limit: 100},
-		{Name: "temporary: origin", Match: "name:?", Limit: 5, Origin: []string{"mobile", flow.OtherOrigins}[random.IntN(2)]},
+		{Name: "temporary: origin", Match: "name:?", Limit: 5, Origin: []string{"mobile", rule.OtherOrigins}[random.IntN(2)]},
 	} {
 		if random.IntN(2) == 0 {
 			temporary = append(temporary, r)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
 )
 
@@ -29,7 +30,7 @@ func (c *countedCalls) serve() (fails bool) {
 func callsAreCountedByTheirEnd(
 	t *testing.T, timeout time.Duration, open func(*testing.T, *core.Engine, *countedCalls) (call func(), resource string),
 ) {
-	for counts, failures := range map[flow.Counts]bool{flow.CountsFailures: true, flow.CountsSuccesses: false} {
+	for counts, failures := range map[rule.Counts]bool{rule.CountsFailures: true, rule.CountsSuccesses: false} {
 		t.Run(string(counts), func(t *testing.T) {
 			engine, _ := NewEngine(t, rules.Set{Flow: []flow.Rule{{Match: "*", Limit: 2, Window: time.Hour, Counts: counts}}})
 			calls := new(countedCalls)

@@ -90,10 +90,10 @@ func HandlerOptions(o *Options, exchange func(http.ResponseWriter, *http.Request
 	options := nethttp.Options{
 		Resource: Adapt(o.Resource, request), Origin: Adapt(o.Origin, request), Tokens: Adapt(o.Tokens, request),
 		Attributes: Adapt(o.Attributes, request), Priority: Adapt(o.Priority, request),
-		PriorityHeader: o.PriorityHeader, PriorityCallers: o.PriorityCallers,
+		PriorityHeader: o.PriorityHeader,
 		PriorityTrust:  AdaptTrust(o.PriorityTrust, request),
-		TrustedProxies: o.TrustedProxies, UseForwarded: o.UseForwarded, IPv6Prefix: o.IPv6Prefix,
-		Failure: o.Failure, Fields: o.Fields, Spread: o.Spread, BufferBody: o.BufferBody,
+		Clients:        o.Clients,
+		Failure:        o.Failure, Fields: o.Fields, Spread: o.Spread, BufferBody: o.BufferBody,
 	}
 	if blocked := o.Blocked; blocked != nil {
 		options.Blocked = func(w http.ResponseWriter, r *http.Request, block *core.BlockError) {

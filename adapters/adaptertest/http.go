@@ -6,13 +6,12 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/netip"
 	"slices"
 	"testing"
 	"time"
 
+	"github.com/penstock-go/penstock/adapters/clientip"
 	"github.com/penstock-go/penstock/adapters/nethttp"
-	"github.com/penstock-go/penstock/adapters/priority"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/flow"
 	"github.com/penstock-go/penstock/rule"
@@ -79,23 +78,20 @@ type Guard struct {
 // Options are the options of a guard. The zero value of each stands for the adapter's
 // default.
 type Options struct {
-	Resource        func(Request) string
-	Origin          func(Request) string
-	Tokens          func(Request) int
-	Attributes      func(Request) []core.Option
-	Priority        func(Request) rule.Priority
-	PriorityHeader  string
-	PriorityCallers []priority.Callers
-	PriorityTrust   func(Request) (most rule.Priority, trusted bool)
-	TrustedProxies  []netip.Prefix
-	UseForwarded    bool
-	IPv6Prefix      int
-	Blocked         func(Exchange, *core.BlockError) error
-	EntryError      func(Exchange, error) error
-	Failure         func(status int, err error) bool
-	Fields          nethttp.Fields
-	Spread          nethttp.Spread
-	BufferBody      int64
+	Resource       func(Request) string
+	Origin         func(Request) string
+	Tokens         func(Request) int
+	Attributes     func(Request) []core.Option
+	Priority       func(Request) rule.Priority
+	PriorityHeader string
+	PriorityTrust  func(Request) (most rule.Priority, trusted bool)
+	Clients        clientip.Options
+	Blocked        func(Exchange, *core.BlockError) error
+	EntryError     func(Exchange, error) error
+	Failure        func(status int, err error) bool
+	Fields         nethttp.Fields
+	Spread         nethttp.Spread
+	BufferBody     int64
 }
 
 // Route is a route of a server.

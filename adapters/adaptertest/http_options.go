@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/penstock-go/penstock"
+	"github.com/penstock-go/penstock/adapters/clientip"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
@@ -129,9 +130,9 @@ func attributesOfTheServiceGoFirst(t *testing.T, h *HTTPHarness) {
 }
 
 func clientsOfProxies(t *testing.T, h *HTTPHarness) {
-	proxies := Options{TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}
+	proxies := Options{Clients: clientip.Options{TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}}
 	wide, forwarded := proxies, proxies
-	wide.IPv6Prefix, forwarded.UseForwarded = 48, true
+	wide.Clients.IPv6Prefix, forwarded.Clients.UseForwarded = 48, true
 	header := []string{"X-Forwarded-For", "1.1.1.1", "X-Forwarded-For", "2001:db8:1:2:3:4:5:6", "Forwarded", "for=2.2.2.2"}
 	for _, test := range []struct {
 		key     string

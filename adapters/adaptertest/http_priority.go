@@ -21,7 +21,7 @@ func httpPriorityTests() []httpTest {
 
 // priorityOptions returns what a test sets, as options.
 func priorityOptions(s trusting) Options {
-	options := Options{PriorityHeader: "penstock-priority", PriorityCallers: s.callers(), TrustedProxies: s.proxies()}
+	options := Options{PriorityHeader: "penstock-priority", Clients: s.clients()}
 	if s.unread {
 		options.PriorityHeader = ""
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"github.com/penstock-go/penstock/adapters/clientip"
 	"github.com/penstock-go/penstock/adapters/priority"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/rule"
@@ -25,20 +26,15 @@ type trusting struct {
 
 const local, inside = "127.0.0.0/8", "10.0.0.0/8"
 
-// callers returns the option PriorityCallers.
-func (s *trusting) callers() []priority.Callers {
-	if s.network == "" {
-		return nil
+// clients returns the option Clients.
+func (s *trusting) clients() (of clientip.Options) {
+	if s.network != "" {
+		of.PriorityCallers = []priority.Callers{{From: []netip.Prefix{netip.MustParsePrefix(s.network)}, Max: s.most}}
 	}
-	return []priority.Callers{{From: []netip.Prefix{netip.MustParsePrefix(s.network)}, Max: s.most}}
-}
-
-// proxies returns the option TrustedProxies.
-func (s *trusting) proxies() []netip.Prefix {
-	if !s.proxied {
-		return nil
+	if s.proxied {
+		of.TrustedProxies = []netip.Prefix{netip.MustParsePrefix(local)}
 	}
-	return []netip.Prefix{netip.MustParsePrefix(local)}
+	return of
 }
 
 // prioritizes makes a call that says priorities and has a secret, and comes through a proxy

@@ -3,13 +3,12 @@ package adaptertest
 import (
 	"cmp"
 	"context"
-	"net/netip"
 	"slices"
 	"testing"
 	"time"
 
+	"github.com/penstock-go/penstock/adapters/clientip"
 	"github.com/penstock-go/penstock/adapters/outgoing"
-	"github.com/penstock-go/penstock/adapters/priority"
 	"github.com/penstock-go/penstock/adapters/rpc"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/rule"
@@ -138,23 +137,20 @@ type RPCCall interface {
 // RPCOptions are the options of a guard. The zero value of each stands for the adapter's
 // default.
 type RPCOptions struct {
-	Resource        func(RPCCall) string
-	Origin          func(RPCCall) string
-	Tokens          func(RPCCall) int
-	Attributes      func(RPCCall) []core.Option
-	Priority        func(RPCCall) rule.Priority // servers
-	PriorityKey     string
-	PriorityCallers []priority.Callers
-	PriorityTrust   func(RPCCall) (most rule.Priority, trusted bool)
-	TrustedProxies  []netip.Prefix
-	UseForwarded    bool
-	IPv6Prefix      int
-	Blocked         func(RPCCall, *core.BlockError) error
-	EntryError      func(RPCCall, error) error
-	Failure         func(err error) bool
-	ShowRules       bool
-	Throttle        *outgoing.Throttle     // clients
-	RetryBudgets    *outgoing.RetryBudgets // clients
+	Resource      func(RPCCall) string
+	Origin        func(RPCCall) string
+	Tokens        func(RPCCall) int
+	Attributes    func(RPCCall) []core.Option
+	Priority      func(RPCCall) rule.Priority // servers
+	PriorityKey   string
+	PriorityTrust func(RPCCall) (most rule.Priority, trusted bool)
+	Clients       clientip.Options
+	Blocked       func(RPCCall, *core.BlockError) error
+	EntryError    func(RPCCall, error) error
+	Failure       func(err error) bool
+	ShowRules     bool
+	Throttle      *outgoing.Throttle     // clients
+	RetryBudgets  *outgoing.RetryBudgets // clients
 }
 
 // RPC runs the conformance suite for a framework for remote calls.

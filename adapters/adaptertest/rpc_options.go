@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/penstock-go/penstock/adapters/clientip"
 	"github.com/penstock-go/penstock/adapters/priority"
 	"github.com/penstock-go/penstock/adapters/rpc"
 	"github.com/penstock-go/penstock/core"
@@ -103,9 +104,9 @@ func rpcAttributesOfTheService(t *testing.T, c rpcCase) {
 }
 
 func serversKnowAddresses(t *testing.T, c rpcCase) {
-	proxies := RPCOptions{TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}
+	proxies := RPCOptions{Clients: clientip.Options{TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}}
 	wide, forwarded := proxies, proxies
-	wide.IPv6Prefix, forwarded.UseForwarded = 48, true
+	wide.Clients.IPv6Prefix, forwarded.Clients.UseForwarded = 48, true
 	metadata := []string{"x-forwarded-for", "1.1.1.1, 2001:db8:1:2:3:4:5:6", "forwarded", "for=2.2.2.2"}
 	for _, test := range []struct {
 		key     string
@@ -132,7 +133,7 @@ func longMetadataIsShortened(t *testing.T, c rpcCase) {
 
 // rpcPriorityOptions returns what a test sets, as options.
 func rpcPriorityOptions(s trusting) RPCOptions {
-	options := RPCOptions{PriorityKey: priority.Field, PriorityCallers: s.callers(), TrustedProxies: s.proxies()}
+	options := RPCOptions{PriorityKey: priority.Field, Clients: s.clients()}
 	if s.unread {
 		options.PriorityKey = ""
 	}

@@ -13,7 +13,6 @@ import (
 
 	"github.com/penstock-go/penstock"
 	"github.com/penstock-go/penstock/adapters/adaptertest"
-	"github.com/penstock-go/penstock/adapters/clientip"
 	"github.com/penstock-go/penstock/adapters/nethttp"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/rule"
@@ -144,7 +143,6 @@ type toyGuard struct {
 	options    adaptertest.Options
 	answers    *nethttp.Answers
 	attributes *nethttp.Attributes
-	priorities *nethttp.Priorities
 	resource   func(*http.Request) string
 	next       toyHandler
 }
@@ -158,10 +156,10 @@ func (f toyHTTP) guard(g adaptertest.Guard, mux *http.ServeMux, next toyHandler)
 		g.Engine = penstock.Default()
 	}
 	if f.makes("believes proxies it does not know") {
-		o.TrustedProxies = prefixes("0.0.0.0/0")
+		o.Clients.TrustedProxies = prefixes("0.0.0.0/0")
 	}
 	if f.makes("believes all priorities") && o.PriorityHeader != "" {
-		o.PriorityCallers = everyone()
+		o.Clients.PriorityCallers = everyone()
 	}
 	if f.makes("ignores PriorityTrust") {
 		o.PriorityTrust = nil
@@ -178,11 +176,8 @@ func (f toyHTTP) guard(g adaptertest.Guard, mux *http.ServeMux, next toyHandler)
 	}
 	guard := &toyGuard{
 		toyHTTP: f, engine: g.Engine, options: o, next: next,
-		answers: nethttp.NewAnswers(g.Engine, fields).WithSpread(o.Spread),
-		attributes: nethttp.NewAttributes(clientip.Options{
-			TrustedProxies: o.TrustedProxies, UseForwarded: o.UseForwarded, IPv6Prefix: o.IPv6Prefix,
-		}),
-		priorities: nethttp.NewPriorities(o.PriorityHeader, o.PriorityCallers),
+		answers:    nethttp.NewAnswers(g.Engine, fields).WithSpread(o.Spread),
+		attributes: nethttp.NewAttributes(o.Clients),
 	}
 	guard.resource = guard.namesOf(mux)
 	return guard.handle
@@ -267,7 +262,7 @@ func (g *toyGuard) priority(r *http.Request) (p rule.Priority, known bool) {
 			trust()
 		}
 	}
-	if p, ok := g.priorities.Chosen(r, g.attributes, trust); ok {
+	if p, ok := g.attributes.ChosenPriority(r, http.CanonicalHeaderKey(g.options.PriorityHeader), trust); ok {
 		return p, true
 	}
 	if g.options.Priority != nil {

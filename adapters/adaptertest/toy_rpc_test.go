@@ -17,7 +17,6 @@ import (
 	"github.com/penstock-go/penstock/adapters/attribute"
 	"github.com/penstock-go/penstock/adapters/clientip"
 	"github.com/penstock-go/penstock/adapters/outgoing"
-	"github.com/penstock-go/penstock/adapters/priority"
 	"github.com/penstock-go/penstock/adapters/rpc"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/rule"
@@ -189,7 +188,6 @@ type toyGate struct {
 	inbound bool
 	method  string
 	clients *clientip.Resolver
-	trust   priority.Trust
 }
 
 func (f toyRPC) guard(g adaptertest.RPCGuard, inbound bool, method string, next toyInvoker) toyInvoker {
@@ -201,15 +199,12 @@ func (f toyRPC) guard(g adaptertest.RPCGuard, inbound bool, method string, next 
 		gate.engine = penstock.Default()
 	}
 	if f.makes("ignores TrustedProxies") {
-		gate.o.TrustedProxies = nil
+		gate.o.Clients.TrustedProxies = nil
 	}
 	if f.makes("believes all priorities") {
-		gate.o.PriorityCallers = everyone()
+		gate.o.Clients.PriorityCallers = everyone()
 	}
-	gate.clients = clientip.New(clientip.Options{
-		TrustedProxies: gate.o.TrustedProxies, UseForwarded: gate.o.UseForwarded, IPv6Prefix: gate.o.IPv6Prefix,
-	})
-	gate.trust = priority.NewTrust(gate.o.PriorityCallers)
+	gate.clients = clientip.New(gate.o.Clients)
 	return func(ctx context.Context) error { return gate.call(ctx, next) }
 }
 
@@ -297,7 +292,7 @@ func (g *toyGate) priority(ctx context.Context) (context.Context, rule.Priority)
 		if g.o.PriorityTrust != nil && !g.makes("ignores PriorityTrust") {
 			trust = func() (rule.Priority, bool) { return g.o.PriorityTrust(toyCall{ctx, g.method}) }
 		}
-		if p, ok := g.trust.Choose(metadataOf(ctx)[key], trust, func() clientip.Address { return g.client(ctx) }); ok {
+		if p, ok := g.clients.Priority(metadataOf(ctx)[key], trust, func() clientip.Address { return g.client(ctx) }); ok {
 			return core.ContextWithPriority(ctx, p), p
 		}
 	}

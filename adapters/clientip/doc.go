@@ -1,6 +1,6 @@
 // Package clientip finds the address of the client of a request that may have come
-// through proxies. Adapters use it; services set its options through those of their
-// adapter.
+// through proxies. Adapters use it; services set its [Options] as the option Clients of
+// their adapter.
 //
 // The peer of a connection is the client, unless it is a trusted proxy: then the
 // header field that the proxy writes says for whom it made the request, which may be

@@ -3,10 +3,13 @@ package clientip
 import (
 	"net/netip"
 	"slices"
+
+	"github.com/penstock-go/penstock/adapters/priority"
 )
 
-// Options configure a [Resolver]. The zero value trusts no proxy: the peer is the
-// client.
+// Options say whom a server believes: they are the option Clients of all adapters for servers,
+// and configure a [Resolver]. The zero value believes nobody: the peer of the connection is
+// the client, and no caller chooses the priority of its calls.
 type Options struct {
 	// TrustedProxies are the addresses of proxies whose header field is believed. Name
 	// your own proxies only: whoever has one of these addresses chooses the address
@@ -23,6 +26,11 @@ type Options struct {
 	// [Resolver.PrefixText]: networks of clients have many addresses, usually 2^64.
 	// More than 128 count as 128. Defaults to 64, as do values below 1.
 	IPv6Prefix int
+
+	// PriorityCallers are the addresses of callers who may choose the priority of their
+	// calls, and the highest that they may choose; the first that contain an address count.
+	// Keep them to a few dozen, too. Defaults to none.
+	PriorityCallers []priority.Callers
 }
 
 const (
@@ -35,10 +43,11 @@ const (
 	maxBytes = 16 << 10
 )
 
-// Resolver finds the addresses of clients. Make it with [New]. It is safe for
-// concurrent use.
+// Resolver finds the addresses of clients, and the priorities that they may choose. Make it with
+// [New]. It is safe for concurrent use.
 type Resolver struct {
 	trusted      []netip.Prefix
+	callers      []callers
 	useForwarded bool
 	ipv6Prefix   int
 	texts        texts
@@ -50,11 +59,21 @@ func New(options Options) *Resolver {
 	if options.IPv6Prefix > 0 {
 		r.ipv6Prefix = min(options.IPv6Prefix, 128)
 	}
-	for _, prefix := range options.TrustedProxies {
-		r.trusted = append(r.trusted, unmapped(prefix))
+	r.trusted = allUnmapped(options.TrustedProxies)
+	for _, c := range options.PriorityCallers {
+		r.callers = append(r.callers, callers{allUnmapped(c.From), c.Max})
 	}
-	r.trusted = slices.Clip(r.trusted)
+	r.callers = slices.Clip(r.callers)
 	return r
+}
+
+// allUnmapped returns the prefixes as [unmapped] returns each.
+func allUnmapped(prefixes []netip.Prefix) []netip.Prefix {
+	list := make([]netip.Prefix, len(prefixes))
+	for i, prefix := range prefixes {
+		list[i] = unmapped(prefix)
+	}
+	return list
 }
 
 // unmapped returns the prefix of IPv4 addresses for one of IPv4-mapped addresses.
@@ -76,9 +95,11 @@ func (r *Resolver) FieldName() string {
 }
 
 // Trusts reports whether the address is that of a trusted proxy.
-func (r *Resolver) Trusts(address Address) bool {
-	for i := range r.trusted {
-		if r.trusted[i].Contains(address.addr) {
+func (r *Resolver) Trusts(address Address) bool { return contain(r.trusted, address) }
+
+func contain(prefixes []netip.Prefix, address Address) bool {
+	for i := range prefixes {
+		if prefixes[i].Contains(address.addr) {
 			return true
 		}
 	}

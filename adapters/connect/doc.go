@@ -26,7 +26,7 @@
 //     sends metadata as header fields. The name is that of the adapter for gRPC, so that the
 //     same rules work for both.
 //   - ip, on servers: the address of the client, see package
-//     [github.com/penstock-go/penstock/adapters/clientip] and Options.TrustedProxies. A peer
+//     [github.com/penstock-go/penstock/adapters/clientip] and [Options.Clients]. A peer
 //     on a Unix socket counts as 127.0.0.1, one without an address is "unknown".
 //   - ipPrefix, on servers: what identifies a client: its IPv4 address, or the network of its
 //     IPv6 address, such as "2001:db8:1:2::/64".

@@ -10,7 +10,6 @@ import (
 	"github.com/penstock-go/penstock"
 	"github.com/penstock-go/penstock/adapters/clientip"
 	"github.com/penstock-go/penstock/adapters/nethttp"
-	"github.com/penstock-go/penstock/adapters/priority"
 	"github.com/penstock-go/penstock/adapters/rpc"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/rule"
@@ -31,7 +30,6 @@ type gate struct {
 	noRetry []string           // the value of pushbackField; shared by calls
 
 	priorityField string // in canonical form; "" if none is used
-	trust         priority.Trust
 }
 
 func newGate(engine *core.Engine, options Options, inbound bool) *gate {
@@ -50,9 +48,8 @@ func newGate(engine *core.Engine, options Options, inbound bool) *gate {
 	g.refusals = rpc.NewRefusals(func(block *core.BlockError) *refusal { return newRefusal(block, block, !options.ShowRules) })
 	g.calls.New = func() any { return new(call) }
 	g.priorityField = http.CanonicalHeaderKey(options.PriorityKey)
-	g.trust = priority.NewTrust(options.PriorityCallers)
 	if inbound {
-		g.clients = clientip.New(options.clients())
+		g.clients = clientip.New(options.Clients)
 		fields := options.Fields
 		if options.ShowRules {
 			fields |= nethttp.ShowRules

@@ -3,14 +3,12 @@ package penstockconnect
 import (
 	"context"
 	"net/http"
-	"net/netip"
 
 	"connectrpc.com/connect"
 
 	"github.com/penstock-go/penstock/adapters/clientip"
 	"github.com/penstock-go/penstock/adapters/nethttp"
 	"github.com/penstock-go/penstock/adapters/outgoing"
-	"github.com/penstock-go/penstock/adapters/priority"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/rule"
 )
@@ -61,19 +59,15 @@ type Options struct {
 	Priority func(ctx context.Context, call *Call) rule.Priority
 
 	// PriorityKey is the header field in which callers say how important their call is,
-	// usually [priority.Field], in any case. A server reads it only of callers whom
-	// PriorityCallers or PriorityTrust name; what spells no priority is as if it were
+	// usually "Penstock-Priority", in any case. A server reads it only of callers whom
+	// Clients or PriorityTrust name; what spells no priority is as if it were
 	// missing. A client writes the priority of the context of a call into it, and removes
 	// what else is there. Defaults to none.
 	PriorityKey string
 
-	// PriorityCallers are the addresses of callers who may choose the priority of their
-	// calls, and the highest that they may choose. For servers only. Defaults to none.
-	PriorityCallers []priority.Callers
-
 	// PriorityTrust returns whether the caller may choose the priority of its calls, for
 	// example by a client certificate, and the highest that it may choose. It goes before
-	// PriorityCallers, and is asked only about calls with the header field. For servers
+	// Clients, and is asked only about calls with the header field. For servers
 	// only. Defaults to nobody.
 	PriorityTrust func(ctx context.Context, call *Call) (most rule.Priority, trusted bool)
 
@@ -99,20 +93,10 @@ type Options struct {
 	// to [Answer].
 	Answer func(err error) outgoing.Answer
 
-	// TrustedProxies are the addresses of proxies in front of the server. The client of a
-	// call from one of them is the one that the header field X-Forwarded-For names, for
-	// the attributes "ip" and "ipPrefix": see [clientip.Options]. For servers only.
-	// Defaults to none: the peer is the client.
-	TrustedProxies []netip.Prefix
-
-	// UseForwarded selects the header field Forwarded (RFC 7239) in place of
-	// X-Forwarded-For. Set it if it is what the proxies write; the other is never read.
-	// Defaults to false.
-	UseForwarded bool
-
-	// IPv6Prefix is how many bits of an IPv6 address identify a client, for the
-	// attribute "ipPrefix". Defaults to 64.
-	IPv6Prefix int
+	// Clients says which proxies in front of the server name the clients of calls, for the
+	// attributes "ip" and "ipPrefix", and which callers may choose the priority of their calls.
+	// For servers only. The zero value believes nobody.
+	Clients clientip.Options
 
 	// Blocked returns the error of a refused call, usually a [*connect.Error]: it is sent
 	// as it is. If it returns nil, the error is the one that the package documentation
@@ -148,9 +132,4 @@ type Options struct {
 	// Spread has clients that are refused together come back one after the other, by a
 	// Retry-After that differs. For servers only. Defaults to up to a fifth more than the wait, see [nethttp.Spread].
 	Spread nethttp.Spread
-}
-
-// clients returns the options for finding the clients of calls.
-func (o *Options) clients() clientip.Options {
-	return clientip.Options{TrustedProxies: o.TrustedProxies, UseForwarded: o.UseForwarded, IPv6Prefix: o.IPv6Prefix}
 }

@@ -193,8 +193,8 @@ func (headerOfContext) WrapStreamingHandler(next connect.StreamingHandlerFunc) c
 // suiteOptions returns options of the suite as those of the interceptors.
 func suiteOptions(o *adaptertest.RPCOptions) penstockconnect.Options {
 	options := penstockconnect.Options{
-		PriorityKey: o.PriorityKey, PriorityCallers: o.PriorityCallers, TrustedProxies: o.TrustedProxies,
-		UseForwarded: o.UseForwarded, IPv6Prefix: o.IPv6Prefix, Failure: o.Failure, ShowRules: o.ShowRules,
+		PriorityKey: o.PriorityKey, Clients: o.Clients,
+		Failure: o.Failure, ShowRules: o.ShowRules,
 		Throttle: o.Throttle, RetryBudgets: o.RetryBudgets,
 	}
 	options.Resource = suiteOption(o.Resource)

@@ -50,8 +50,7 @@ func Middleware(engine *core.Engine, options Options) echo.MiddlewareFunc {
 	}
 	m.options, m.callOptions = options, options.callOptions()
 	m.methods = nethttp.NewRouteMethods(engine, options.Logger)
-	m.priorities = nethttp.NewPriorities(options.PriorityHeader, options.PriorityCallers)
-	m.attributes.ofRequest = nethttp.NewAttributes(options.clients())
+	m.attributes.ofRequest = nethttp.NewAttributes(options.Clients)
 	m.attribute = m.attributes.of
 	m.writers.New = func() any { return new(writer) }
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
@@ -71,7 +70,6 @@ type middleware struct {
 
 	attributes attributes
 	attribute  func(c *echo.Context, key string) rule.Attribute // a method of attributes
-	priorities *nethttp.Priorities
 	requests   nethttp.Requests
 }
 
@@ -87,7 +85,7 @@ func (m *middleware) handle(c *echo.Context, next echo.HandlerFunc) error {
 	var few [nethttp.UsualOptions]core.Option
 	opts := append(few[:0], core.Inbound(), core.Attributes(m.attribute, c))
 	origin := m.callOptions.OriginOf(c)
-	p, known := m.callOptions.PriorityOf(c, c.Request(), m.priorities, m.attributes.ofRequest)
+	p, known := m.callOptions.PriorityOf(c, c.Request(), m.attributes.ofRequest)
 	opts = m.callOptions.Append(opts, c, origin, p)
 	guard, err := m.engine.Entry(c.Request().Context(), resource, opts...)
 	if err != nil {

@@ -2,13 +2,12 @@ package penstockecho
 
 import (
 	"log/slog"
-	"net/netip"
+	"net/http"
 
 	"github.com/labstack/echo/v5"
 
 	"github.com/penstock-go/penstock/adapters/clientip"
 	"github.com/penstock-go/penstock/adapters/nethttp"
-	"github.com/penstock-go/penstock/adapters/priority"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/rule"
 )
@@ -44,35 +43,22 @@ type Options struct {
 	Priority func(*echo.Context) rule.Priority
 
 	// PriorityHeader is the header field in which callers say how important their
-	// request is, usually [priority.Field]. It is read only of callers whom PriorityCallers
+	// request is, usually "Penstock-Priority". It is read only of callers whom Clients
 	// or PriorityTrust name. What spells no priority is as if it were missing.
 	// Defaults to none.
 	PriorityHeader string
 
-	// PriorityCallers are the addresses of callers who may choose the priority of their
-	// requests, and the highest that they may choose. Defaults to none.
-	PriorityCallers []priority.Callers
-
 	// PriorityTrust returns whether the caller of a request may choose its priority, for
 	// example by a client certificate, and the highest that it may choose. It goes before
-	// PriorityCallers, and is asked only about requests with the field. Defaults to
+	// Clients, and is asked only about requests with the field. Defaults to
 	// nobody.
 	PriorityTrust func(*echo.Context) (most rule.Priority, trusted bool)
 
-	// TrustedProxies are the addresses of proxies in front of the server. The client
-	// of a request from one of them is the one that the field X-Forwarded-For names,
-	// for the attributes "ip" and "ipPrefix": see [clientip.Options]. echo's IPExtractor does
-	// not matter. Defaults to none: the peer is the client.
-	TrustedProxies []netip.Prefix
-
-	// UseForwarded selects the field Forwarded (RFC 7239) in place of X-Forwarded-For.
-	// Set it if it is what the proxies write; the other field is never read. Defaults
-	// to false.
-	UseForwarded bool
-
-	// IPv6Prefix is how many bits of an IPv6 address identify a client, for the
-	// attribute "ipPrefix". Defaults to 64.
-	IPv6Prefix int
+	// Clients says which proxies in front of the server name the clients of requests, for the
+	// attributes "ip" and "ipPrefix", and which callers may choose the priority of their
+	// requests. The zero value believes nobody. echo's
+	// IPExtractor does not matter.
+	Clients clientip.Options
 
 	// Blocked answers a request that was refused: it writes the status and the
 	// body, or returns an error for echo's HTTPErrorHandler. Retry-After and the fields
@@ -116,14 +102,10 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// clients returns the options for finding the clients of requests.
-func (o *Options) clients() clientip.Options {
-	return clientip.Options{TrustedProxies: o.TrustedProxies, UseForwarded: o.UseForwarded, IPv6Prefix: o.IPv6Prefix}
-}
-
 // callOptions returns what the options say of calls.
 func (o *Options) callOptions() nethttp.CallOptions[*echo.Context] {
 	return nethttp.CallOptions[*echo.Context]{
 		Origin: o.Origin, Tokens: o.Tokens, Attributes: o.Attributes, Priority: o.Priority, PriorityTrust: o.PriorityTrust,
+		PriorityHeader: http.CanonicalHeaderKey(o.PriorityHeader),
 	}
 }

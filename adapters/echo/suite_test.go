@@ -84,9 +84,9 @@ func suiteOptions(o *adaptertest.Options) penstockecho.Options {
 		Resource: adaptertest.Adapt(o.Resource, request), Origin: adaptertest.Adapt(o.Origin, request),
 		Tokens: adaptertest.Adapt(o.Tokens, request), Attributes: adaptertest.Adapt(o.Attributes, request),
 		Priority: adaptertest.Adapt(o.Priority, request), PriorityHeader: o.PriorityHeader,
-		PriorityCallers: o.PriorityCallers, PriorityTrust: adaptertest.AdaptTrust(o.PriorityTrust, request),
-		TrustedProxies: o.TrustedProxies, UseForwarded: o.UseForwarded, IPv6Prefix: o.IPv6Prefix,
-		Failure: o.Failure, Fields: o.Fields, Spread: o.Spread, BufferBody: o.BufferBody,
+		PriorityTrust: adaptertest.AdaptTrust(o.PriorityTrust, request),
+		Clients:       o.Clients,
+		Failure:       o.Failure, Fields: o.Fields, Spread: o.Spread, BufferBody: o.BufferBody,
 	}
 	if blocked := o.Blocked; blocked != nil {
 		options.Blocked = func(c *echo.Context, block *core.BlockError) error { return blocked(exchangeOf(c), block) }

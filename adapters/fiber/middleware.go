@@ -15,7 +15,6 @@ import (
 	"github.com/penstock-go/penstock"
 	"github.com/penstock-go/penstock/adapters/clientip"
 	"github.com/penstock-go/penstock/adapters/nethttp"
-	"github.com/penstock-go/penstock/adapters/priority"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/rule"
 )
@@ -58,8 +57,7 @@ func Middleware(engine *core.Engine, options Options) fiber.Handler {
 	}
 	m.options, m.callOptions = options, options.callOptions()
 	m.methods = nethttp.NewRouteMethods(engine, options.Logger)
-	m.trust = priority.NewTrust(options.PriorityCallers)
-	m.attributes = attributes{clients: clientip.New(options.clients()), finder: &m.finder}
+	m.attributes = attributes{clients: clientip.New(options.Clients), finder: &m.finder}
 	m.attribute = m.attributes.of
 	return m.handle
 }
@@ -79,7 +77,6 @@ type middleware struct {
 
 	attributes attributes
 	attribute  func(*call, string) rule.Attribute // a method of attributes
-	trust      priority.Trust
 }
 
 func (m *middleware) handle(c fiber.Ctx) error {
@@ -155,7 +152,7 @@ func (m *middleware) chosenPriority(c fiber.Ctx) (p rule.Priority, ok bool) {
 	}
 	var few [2]string
 	lines := headerLines(few[:0], c, m.options.PriorityHeader)
-	return m.trust.Choose(lines, trust, func() clientip.Address { return m.attributes.client(c) })
+	return m.attributes.clients.Priority(lines, trust, func() clientip.Address { return m.attributes.client(c) })
 }
 
 // serve runs the handlers of a call that passed.

@@ -24,6 +24,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/penstock-go/penstock/adapters/adaptertest"
+	"github.com/penstock-go/penstock/adapters/clientip"
 	penstockfiber "github.com/penstock-go/penstock/adapters/fiber"
 	"github.com/penstock-go/penstock/adapters/nethttp"
 	"github.com/penstock-go/penstock/core"
@@ -254,8 +255,8 @@ func requireCopies(t *testing.T, key, place string, send func(value string) (pat
 	p := &adaptertest.Probe{Attribute: key}
 	app := fiber.New()
 	guard := penstockfiber.Middleware(p.NewEngine(t), penstockfiber.Options{
-		Origin:         func(c fiber.Ctx) string { return c.Get("X-App") },
-		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
+		Origin:  func(c fiber.Ctx) string { return c.Get("X-App") },
+		Clients: clientip.Options{TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}},
 		Attributes: func(c fiber.Ctx) []core.Option {
 			return []core.Option{core.String("the user's option", strings.Clone(c.Get("X-User")))}
 		},

@@ -151,9 +151,9 @@ func suiteOptions(o *adaptertest.Options) penstockfiber.Options {
 		Resource: adaptertest.Adapt(o.Resource, request), Origin: adaptertest.Adapt(o.Origin, request),
 		Tokens: adaptertest.Adapt(o.Tokens, request), Attributes: adaptertest.Adapt(o.Attributes, request),
 		Priority: adaptertest.Adapt(o.Priority, request), PriorityHeader: o.PriorityHeader,
-		PriorityCallers: o.PriorityCallers, PriorityTrust: adaptertest.AdaptTrust(o.PriorityTrust, request),
-		TrustedProxies: o.TrustedProxies, UseForwarded: o.UseForwarded, IPv6Prefix: o.IPv6Prefix,
-		Failure: o.Failure, Fields: o.Fields, Spread: o.Spread,
+		PriorityTrust: adaptertest.AdaptTrust(o.PriorityTrust, request),
+		Clients:       o.Clients,
+		Failure:       o.Failure, Fields: o.Fields, Spread: o.Spread,
 	}
 	if blocked := o.Blocked; blocked != nil {
 		options.Blocked = func(c fiber.Ctx, block *core.BlockError) error { return blocked(exchange{c}, block) }

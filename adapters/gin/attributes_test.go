@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/penstock-go/penstock/adapters/adaptertest"
+	"github.com/penstock-go/penstock/adapters/clientip"
 	penstockgin "github.com/penstock-go/penstock/adapters/gin"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/hotparam"
@@ -46,10 +47,10 @@ func TestRulesLookAtAttributesOfRequests(t *testing.T) {
 			return []core.Option{core.String("user", c.Param("id"))}
 		}}, nil, rule.String("a/b")},
 		{"ip", penstockgin.Options{}, forwarded, rule.String("127.0.0.1")},
-		{"ip", penstockgin.Options{TrustedProxies: proxies}, forwarded, rule.String("2001:db8:1:2:3:4:5:6")},
-		{"ipPrefix", penstockgin.Options{TrustedProxies: proxies}, forwarded, rule.String("2001:db8:1:2::/64")},
-		{"ipPrefix", penstockgin.Options{TrustedProxies: proxies, IPv6Prefix: 48}, forwarded, rule.String("2001:db8:1::/48")},
-		{"ip", penstockgin.Options{TrustedProxies: proxies, UseForwarded: true}, forwarded, rule.String("2.2.2.2")},
+		{"ip", penstockgin.Options{Clients: clientip.Options{TrustedProxies: proxies}}, forwarded, rule.String("2001:db8:1:2:3:4:5:6")},
+		{"ipPrefix", penstockgin.Options{Clients: clientip.Options{TrustedProxies: proxies}}, forwarded, rule.String("2001:db8:1:2::/64")},
+		{"ipPrefix", penstockgin.Options{Clients: clientip.Options{TrustedProxies: proxies, IPv6Prefix: 48}}, forwarded, rule.String("2001:db8:1::/48")},
+		{"ip", penstockgin.Options{Clients: clientip.Options{TrustedProxies: proxies, UseForwarded: true}}, forwarded, rule.String("2.2.2.2")},
 	} {
 		p := &adaptertest.Probe{Attribute: test.key}
 		router := gin.New()
@@ -85,7 +86,7 @@ func TestReadingAttributesAllocatesNothing(t *testing.T) {
 	if raceEnabled {
 		t.Skip("with -race, pools drop objects at random, which allocates")
 	}
-	options := penstockgin.Options{TrustedProxies: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}}
+	options := penstockgin.Options{Clients: clientip.Options{TrustedProxies: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}}}
 	for _, key := range []string{"user", "ip", "ipPrefix", "header:x-tenant", "cookie:sid", "query:q", "param:id"} {
 		p := &adaptertest.AttributeReader{Key: key}
 		router := gin.New()

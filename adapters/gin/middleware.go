@@ -41,8 +41,7 @@ func Middleware(engine *core.Engine, options Options) gin.HandlerFunc {
 		methods: methods,
 		engine:  engine, options: options, callOptions: options.callOptions(), answers: nethttp.NewAnswers(engine, options.Fields).WithSpread(options.Spread),
 	}
-	m.priorities = nethttp.NewPriorities(options.PriorityHeader, options.PriorityCallers)
-	m.attributes.ofRequest = nethttp.NewAttributes(options.clients())
+	m.attributes.ofRequest = nethttp.NewAttributes(options.Clients)
 	m.attribute = m.attributes.of
 	m.writers.New = func() any { return new(writer) }
 	return m.handle
@@ -57,7 +56,6 @@ type middleware struct {
 
 	attributes attributes
 	attribute  func(c *gin.Context, key string) rule.Attribute // a method of attributes
-	priorities *nethttp.Priorities
 	requests   nethttp.Requests
 	methods    *routeMethods // nil if requests are not named by their routes
 }
@@ -71,7 +69,7 @@ func (m *middleware) handle(c *gin.Context) {
 	var few [nethttp.UsualOptions]core.Option
 	opts := append(few[:0], core.Inbound(), core.Attributes(m.attribute, c))
 	origin := m.callOptions.OriginOf(c)
-	p, known := m.callOptions.PriorityOf(c, c.Request, m.priorities, m.attributes.ofRequest)
+	p, known := m.callOptions.PriorityOf(c, c.Request, m.attributes.ofRequest)
 	opts = m.callOptions.Append(opts, c, origin, p)
 	guard, err := m.engine.Entry(c.Request.Context(), resource, opts...)
 	if err != nil {

@@ -1,13 +1,12 @@
 package penstockgin
 
 import (
-	"net/netip"
+	"net/http"
 
 	"github.com/gin-gonic/gin"
 
 	"github.com/penstock-go/penstock/adapters/clientip"
 	"github.com/penstock-go/penstock/adapters/nethttp"
-	"github.com/penstock-go/penstock/adapters/priority"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/rule"
 )
@@ -43,35 +42,22 @@ type Options struct {
 	Priority func(*gin.Context) rule.Priority
 
 	// PriorityHeader is the header field in which callers say how important their
-	// request is, usually [priority.Field]. It is read only of callers whom PriorityCallers
+	// request is, usually "Penstock-Priority". It is read only of callers whom Clients
 	// or PriorityTrust name. What spells no priority is as if it were missing.
 	// Defaults to none.
 	PriorityHeader string
 
-	// PriorityCallers are the addresses of callers who may choose the priority of their
-	// requests, and the highest that they may choose. Defaults to none.
-	PriorityCallers []priority.Callers
-
 	// PriorityTrust returns whether the caller of a request may choose its priority, for
 	// example by a client certificate, and the highest that it may choose. It goes before
-	// PriorityCallers, and is asked only about requests with the field. Defaults to
+	// Clients, and is asked only about requests with the field. Defaults to
 	// nobody.
 	PriorityTrust func(*gin.Context) (most rule.Priority, trusted bool)
 
-	// TrustedProxies are the addresses of proxies in front of the server. The client
-	// of a request from one of them is the one that the field X-Forwarded-For names,
-	// for the attributes "ip" and "ipPrefix": see [clientip.Options]. What gin itself
-	// trusts does not matter. Defaults to none: the peer is the client.
-	TrustedProxies []netip.Prefix
-
-	// UseForwarded selects the field Forwarded (RFC 7239) in place of X-Forwarded-For.
-	// Set it if it is what the proxies write; the other field is never read. Defaults
-	// to false.
-	UseForwarded bool
-
-	// IPv6Prefix is how many bits of an IPv6 address identify a client, for the
-	// attribute "ipPrefix". Defaults to 64.
-	IPv6Prefix int
+	// Clients says which proxies in front of the server name the clients of requests, for the
+	// attributes "ip" and "ipPrefix", and which callers may choose the priority of their
+	// requests. The zero value believes nobody. What gin itself
+	// trusts does not matter.
+	Clients clientip.Options
 
 	// Blocked answers a request that was refused: it writes the status and the
 	// body. Retry-After and the fields that Fields selects are already set. The
@@ -117,14 +103,10 @@ func RouteResource() func(*gin.Context) string {
 	return func(c *gin.Context) string { return names.Name(c.Request.Method, c.FullPath()) }
 }
 
-// clients returns the options for finding the clients of requests.
-func (o *Options) clients() clientip.Options {
-	return clientip.Options{TrustedProxies: o.TrustedProxies, UseForwarded: o.UseForwarded, IPv6Prefix: o.IPv6Prefix}
-}
-
 // callOptions returns what the options say of calls.
 func (o *Options) callOptions() nethttp.CallOptions[*gin.Context] {
 	return nethttp.CallOptions[*gin.Context]{
 		Origin: o.Origin, Tokens: o.Tokens, Attributes: o.Attributes, Priority: o.Priority, PriorityTrust: o.PriorityTrust,
+		PriorityHeader: http.CanonicalHeaderKey(o.PriorityHeader),
 	}
 }

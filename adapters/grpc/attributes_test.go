@@ -17,6 +17,7 @@ import (
 	"google.golang.org/grpc/peer"
 
 	"github.com/penstock-go/penstock/adapters/adaptertest"
+	"github.com/penstock-go/penstock/adapters/clientip"
 	penstockgrpc "github.com/penstock-go/penstock/adapters/grpc"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/hotparam"
@@ -69,10 +70,10 @@ func TestClientBehindTrustedProxiesHasItsAddress(t *testing.T) {
 		want      string
 	}{
 		{"nobody is trusted", "ip", penstockgrpc.Options{}, "127.0.0.1"},
-		{"x-forwarded-for", "ip", penstockgrpc.Options{TrustedProxies: proxies}, "2001:db8:1:2:3:4:5:6"},
-		{"forwarded", "ip", penstockgrpc.Options{TrustedProxies: proxies, UseForwarded: true}, "3.3.3.3"},
-		{"by prefix", "ipPrefix", penstockgrpc.Options{TrustedProxies: proxies}, "2001:db8:1:2::/64"},
-		{"by another prefix", "ipPrefix", penstockgrpc.Options{TrustedProxies: proxies, IPv6Prefix: 32}, "2001:db8::/32"},
+		{"x-forwarded-for", "ip", penstockgrpc.Options{Clients: clientip.Options{TrustedProxies: proxies}}, "2001:db8:1:2:3:4:5:6"},
+		{"forwarded", "ip", penstockgrpc.Options{Clients: clientip.Options{TrustedProxies: proxies, UseForwarded: true}}, "3.3.3.3"},
+		{"by prefix", "ipPrefix", penstockgrpc.Options{Clients: clientip.Options{TrustedProxies: proxies}}, "2001:db8:1:2::/64"},
+		{"by another prefix", "ipPrefix", penstockgrpc.Options{Clients: clientip.Options{TrustedProxies: proxies, IPv6Prefix: 32}}, "2001:db8::/32"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			for _, s := range shapes() {
@@ -190,7 +191,7 @@ func TestAttributesAllocateAtMostTheirMetadata(t *testing.T) {
 		require.Equal(t, key != "user", p.Found)
 		return testing.AllocsPerRun(200, call)
 	}
-	trusting := penstockgrpc.Options{TrustedProxies: proxies}
+	trusting := penstockgrpc.Options{Clients: clientip.Options{TrustedProxies: proxies}}
 	none := allocated("user", penstockgrpc.Options{})
 	for _, test := range []struct {
 		key     string
@@ -218,7 +219,7 @@ func TestEachValueOfMetadataAndEachClientHasALimit(t *testing.T) {
 			{Name: "tenant", Match: "*", Param: rule.StringsOf("metadata:tenant"), Limit: 1e-6, Burst: 2},
 			{Name: "client", Match: "*", Param: rule.StringsOf("ip"), Limit: 1e-6, Burst: 5},
 		}}))
-		options := penstockgrpc.Options{TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}
+		options := penstockgrpc.Options{Clients: clientip.Options{TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}}
 		client := guard(t, at, engine, options, service{finish: succeed})
 		passed := 0
 		for i := range 30 {

@@ -10,7 +10,6 @@ import (
 	"github.com/penstock-go/penstock"
 	"github.com/penstock-go/penstock/adapters/attribute"
 	"github.com/penstock-go/penstock/adapters/nethttp"
-	"github.com/penstock-go/penstock/adapters/priority"
 	"github.com/penstock-go/penstock/adapters/rpc"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/rule"
@@ -30,7 +29,6 @@ type gate struct {
 	clients   *serverAttributes // nil at clients
 
 	priorityKey string // in lower case; "" if none is used
-	trust       priority.Trust
 }
 
 func newGate(engine *core.Engine, options Options, inbound bool) *gate {
@@ -46,9 +44,9 @@ func newGate(engine *core.Engine, options Options, inbound bool) *gate {
 	g := &gate{options: options, attribute: clientAttribute, noRetry: metadata.MD{pushbackKey: {"-1"}}}
 	g.Gate = rpc.Gate{Engine: engine, Inbound: inbound, CodeOf: codeOf, NewError: newError, Failure: options.Failure}
 	g.refusals = rpc.NewRefusals(g.refusalsOf)
-	g.priorityKey, g.trust = strings.ToLower(options.PriorityKey), priority.NewTrust(options.PriorityCallers)
+	g.priorityKey = strings.ToLower(options.PriorityKey)
 	if inbound {
-		g.clients = newServerAttributes(options.clients())
+		g.clients = newServerAttributes(options.Clients)
 		g.attribute = g.clients.of
 	}
 	return g

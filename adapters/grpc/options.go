@@ -2,7 +2,6 @@ package penstockgrpc
 
 import (
 	"context"
-	"net/netip"
 	"time"
 
 	"google.golang.org/grpc/metadata"
@@ -10,7 +9,6 @@ import (
 	"github.com/penstock-go/penstock/adapters/clientip"
 	"github.com/penstock-go/penstock/adapters/nethttp"
 	"github.com/penstock-go/penstock/adapters/outgoing"
-	"github.com/penstock-go/penstock/adapters/priority"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/rule"
 )
@@ -48,19 +46,15 @@ type Options struct {
 	Priority func(ctx context.Context, fullMethod string) rule.Priority
 
 	// PriorityKey is the key of the metadata in which callers say how important their
-	// call is, usually [priority.Field], in any case. A server reads it only of callers
-	// whom PriorityCallers or PriorityTrust name; what spells no priority is as if it
+	// call is, usually "Penstock-Priority", in any case. A server reads it only of callers
+	// whom Clients or PriorityTrust name; what spells no priority is as if it
 	// were missing. A client writes the priority of the context of a call into it, and
 	// removes what else is there. Defaults to none.
 	PriorityKey string
 
-	// PriorityCallers are the addresses of callers who may choose the priority of their
-	// calls, and the highest that they may choose. For servers only. Defaults to none.
-	PriorityCallers []priority.Callers
-
 	// PriorityTrust returns whether the caller in ctx may choose the priority of its calls,
 	// for example by a client certificate, and the highest that it may choose. It goes
-	// before PriorityCallers, and is asked only about calls with the metadata. For
+	// before Clients, and is asked only about calls with the metadata. For
 	// servers only. Defaults to nobody.
 	PriorityTrust func(ctx context.Context) (most rule.Priority, trusted bool)
 
@@ -91,20 +85,10 @@ type Options struct {
 	// so for balancers, see package orcaload. For servers only. Defaults to false.
 	ReportLoad bool
 
-	// TrustedProxies are the addresses of proxies in front of the server. The client
-	// of a call from one of them is the one that the metadata "x-forwarded-for" names,
-	// for the attributes "ip" and "ipPrefix": see [clientip.Options]. For servers only.
-	// Defaults to none: the peer is the client.
-	TrustedProxies []netip.Prefix
-
-	// UseForwarded selects the metadata "forwarded" (RFC 7239) in place of
-	// "x-forwarded-for". Set it if it is what the proxies write; the other is never
-	// read. Defaults to false.
-	UseForwarded bool
-
-	// IPv6Prefix is how many bits of an IPv6 address identify a client, for the
-	// attribute "ipPrefix". Defaults to 64.
-	IPv6Prefix int
+	// Clients says which proxies in front of the server name the clients of calls, for the
+	// attributes "ip" and "ipPrefix", and which callers may choose the priority of their calls.
+	// For servers only. The zero value believes nobody.
+	Clients clientip.Options
 
 	// Blocked returns the error of a refused call. If it returns nil, the error is
 	// that of [Error]; the call is not made in any case. Defaults to nil.
@@ -141,9 +125,4 @@ type Options struct {
 	// server it is for refusals that handlers return through [Error], too. It does not change
 	// errors that Blocked returns. Defaults to false: these names are internal.
 	ShowRules bool
-}
-
-// clients returns the options for finding the clients of calls.
-func (o *Options) clients() clientip.Options {
-	return clientip.Options{TrustedProxies: o.TrustedProxies, UseForwarded: o.UseForwarded, IPv6Prefix: o.IPv6Prefix}
 }

@@ -16,7 +16,7 @@ import (
 func (g *gate) inboundPriority(ctx context.Context, fullMethod string) (context.Context, rule.Priority) {
 	if g.priorityKey != "" {
 		values := metadata.ValueFromIncomingContext(ctx, g.priorityKey)
-		if p, ok := g.trust.Choose(values, g.trusted(ctx), g.caller(ctx)); ok {
+		if p, ok := g.clients.clients.Priority(values, g.trusted(ctx), g.caller(ctx)); ok {
 			return core.ContextWithPriority(ctx, p), p
 		}
 	}

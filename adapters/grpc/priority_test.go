@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/metadata"
 
 	"github.com/penstock-go/penstock/adapters/adaptertest"
+	"github.com/penstock-go/penstock/adapters/clientip"
 	penstockgrpc "github.com/penstock-go/penstock/adapters/grpc"
 	"github.com/penstock-go/penstock/adapters/priority"
 	"github.com/penstock-go/penstock/core"
@@ -21,9 +22,9 @@ import (
 func loopback() penstockgrpc.Options {
 	return penstockgrpc.Options{
 		PriorityKey: priority.Field, // in any case
-		PriorityCallers: []priority.Callers{{
+		Clients: clientip.Options{PriorityCallers: []priority.Callers{{
 			From: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}, Max: core.PriorityHigh,
-		}},
+		}}},
 	}
 }
 
@@ -36,7 +37,7 @@ func TestPriorityOfACallIsWhatItsCallerMayChoose(t *testing.T) {
 		return core.PriorityNormal
 	}
 	untrusted := byMethod
-	untrusted.PriorityCallers = nil
+	untrusted.Clients.PriorityCallers = nil
 	byFunction := untrusted
 	byFunction.PriorityTrust = func(ctx context.Context) (rule.Priority, bool) {
 		return core.PriorityCritical, len(metadata.ValueFromIncomingContext(ctx, "token")) == 1

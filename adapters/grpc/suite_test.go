@@ -98,8 +98,8 @@ func suiteOptions(o *adaptertest.RPCOptions, values func(context.Context, string
 	call := func(ctx context.Context, method string) adaptertest.RPCCall { return suiteCall{ctx, method, values} }
 	options := penstockgrpc.Options{
 		Spread:      nethttp.Spread{Share: -1}, // the suite knows each wait
-		PriorityKey: o.PriorityKey, PriorityCallers: o.PriorityCallers, TrustedProxies: o.TrustedProxies,
-		UseForwarded: o.UseForwarded, IPv6Prefix: o.IPv6Prefix, Failure: o.Failure, ShowRules: o.ShowRules,
+		PriorityKey: o.PriorityKey, Clients: o.Clients,
+		Failure: o.Failure, ShowRules: o.ShowRules,
 		Throttle: o.Throttle, RetryBudgets: o.RetryBudgets,
 	}
 	if o.Resource != nil {

@@ -45,7 +45,7 @@
 //   - metadata:KEY: the first value of the header field, or of the metadata of gRPC, with the
 //     key, in any case.
 //   - ip, on servers: the address of the client, see package
-//     [github.com/penstock-go/penstock/adapters/clientip] and Options.TrustedProxies. A peer
+//     [github.com/penstock-go/penstock/adapters/clientip] and [Options.Clients]. A peer
 //     on a Unix socket counts as 127.0.0.1, one without an address is "unknown".
 //   - ipPrefix, on servers: what identifies a client: its IPv4 address, or the network of its
 //     IPv6 address, such as "2001:db8:1:2::/64".

@@ -10,7 +10,6 @@ import (
 	"github.com/penstock-go/penstock"
 	"github.com/penstock-go/penstock/adapters/clientip"
 	"github.com/penstock-go/penstock/adapters/nethttp"
-	"github.com/penstock-go/penstock/adapters/priority"
 	"github.com/penstock-go/penstock/adapters/rpc"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/rule"
@@ -33,7 +32,6 @@ type gate struct {
 	clients   *clientip.Resolver // nil at clients
 	answers   *nethttp.Answers   // nil at clients
 	noRetry   metadata.MD        // the trailer that forbids retries; shared by calls
-	trust     priority.Trust
 }
 
 func newGate(engine *core.Engine, options Options, inbound bool) *gate {
@@ -56,9 +54,8 @@ func newGate(engine *core.Engine, options Options, inbound bool) *gate {
 	g.Gate = rpc.Gate{Engine: engine, Inbound: inbound, CodeOf: rpcCode, NewError: newEndError, Failure: options.Failure}
 	g.refusals = rpc.NewRefusals(func(block *core.BlockError) *entryError { return newError(block, block, !options.ShowRules) })
 	g.attribute = g.attributeOf
-	g.trust = priority.NewTrust(options.PriorityCallers)
 	if inbound {
-		g.clients = clientip.New(options.clients())
+		g.clients = clientip.New(options.Clients)
 		fields := options.Fields
 		if options.ShowRules {
 			fields |= nethttp.ShowRules

@@ -19,7 +19,7 @@ func (g *gate) inboundPriority(ctx context.Context, c *call) (context.Context, r
 		if g.options.PriorityTrust != nil {
 			trust = func() (rule.Priority, bool) { return g.options.PriorityTrust(ctx) }
 		}
-		if p, ok := g.trust.Choose(c.values(g.options.PriorityKey), trust, c.client); ok {
+		if p, ok := g.clients.Priority(c.values(g.options.PriorityKey), trust, c.client); ok {
 			return core.ContextWithPriority(ctx, p), p
 		}
 	}

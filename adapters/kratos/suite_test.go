@@ -156,8 +156,8 @@ func suiteOptions(
 		return suiteCall{ctx, operation, from}
 	}
 	options := penstockkratos.Options{
-		PriorityKey: o.PriorityKey, PriorityCallers: o.PriorityCallers, TrustedProxies: o.TrustedProxies,
-		UseForwarded: o.UseForwarded, IPv6Prefix: o.IPv6Prefix, Failure: o.Failure, ShowRules: o.ShowRules,
+		PriorityKey: o.PriorityKey, Clients: o.Clients,
+		Failure: o.Failure, ShowRules: o.ShowRules,
 		Throttle: o.Throttle, RetryBudgets: o.RetryBudgets,
 	}
 	if o.Resource != nil {

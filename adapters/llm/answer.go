@@ -119,9 +119,11 @@ func (c *call) whole(body []byte) {
 type keptAnswer struct {
 	on    bool
 	bytes []byte
+	end   jsonEnd
 }
 
-// add keeps a part of the answer of a call, unless that becomes too long.
+// add keeps a part of the answer of a call, unless that becomes too long. The answer is whole when its JSON is,
+// although the body may go on, or never end.
 func (k *keptAnswer) add(c *call, part []byte) {
 	switch {
 	case !k.on:
@@ -130,5 +132,42 @@ func (k *keptAnswer) add(c *call, part []byte) {
 		c.unread("the answer is too long")
 	default:
 		k.bytes = append(k.bytes, part...)
+		if k.end.isIn(part) {
+			k.take(c)
+		}
 	}
+}
+
+// take takes what has come as the whole answer.
+func (k *keptAnswer) take(c *call) {
+	body := k.bytes
+	*k = keptAnswer{}
+	c.whole(body)
+}
+
+// jsonEnd finds where an object of JSON ends that comes in parts.
+type jsonEnd struct {
+	depth           int // of objects and lists that have begun
+	inText, escaped bool
+}
+
+// isIn says whether the object ends in the next part.
+func (j *jsonEnd) isIn(part []byte) bool {
+	for _, b := range part {
+		switch {
+		case j.escaped:
+			j.escaped = false
+		case j.inText:
+			j.escaped, j.inText = b == '\\', b != '"'
+		case b == '"':
+			j.inText = true
+		case b == '{', b == '[':
+			j.depth++
+		case b == '}', b == ']':
+			if j.depth--; j.depth <= 0 {
+				return true
+			}
+		}
+	}
+	return false
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/penstock-go/penstock/adapters/llm"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
 )
 
@@ -91,7 +92,7 @@ func streamed(t *testing.T, provider http.Handler, path string, limit float64, o
 	t.Cleanup(engine.Close)
 	require.NoError(t, engine.Load(rules.Set{Flow: []flow.Rule{
 		{Name: "tokens", Resource: llm.TokensResource, Limit: limit, Window: 24 * time.Hour, Algorithm: flow.FixedWindow},
-		{Name: "failures", Resource: llm.TokensResource, Limit: 1000, Window: 24 * time.Hour, Algorithm: flow.FixedWindow, Counts: flow.CountsFailures},
+		{Name: "failures", Resource: llm.TokensResource, Limit: 1000, Window: 24 * time.Hour, Algorithm: flow.FixedWindow, Counts: rule.CountsFailures},
 	}}))
 	server := httptest.NewServer(provider)
 	t.Cleanup(server.Close)

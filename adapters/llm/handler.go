@@ -157,7 +157,7 @@ func (w *answerWriter) end(returned bool) {
 			_, _ = w.ResponseWriter.Write(out) // the client may have left
 		}
 	case w.kept.on && returned:
-		w.call.whole(w.kept.bytes)
+		w.kept.take(w.call)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -413,6 +414,75 @@ func TestClientThatLeavesPaysForWhatItGot(t *testing.T) {
 		r := g.report()
 		assert.Equal(t, 2, r.Answer)
 		assert.Equal(t, 12, g.used(), "the estimate is given back")
+	}
+}
+
+// An answer that is not streamed is whole when its JSON is: what it costs is known, although the body does not end.
+func TestWholeAnswerWhoseBodyDoesNotEndCostsWhatItReports(t *testing.T) {
+	whole := `{"choices":[{"message":{"content":"a \"}]\\"}}],"usage":{"prompt_tokens":1000,"completion_tokens":300}}`
+	for _, side := range sides() {
+		for name, test := range map[string]struct {
+			body string
+			used int
+		}{
+			"whole":     {whole, 1300},
+			"not whole": {whole[:len(whole)-1], 2},
+		} {
+			t.Run(side+", "+name, func(t *testing.T) {
+				held := make(chan struct{})
+				g := newGateway(t, side, 1e6, llm.Options{}, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+					w.Header().Set("Content-Type", "application/json")
+					for part := range slices.Chunk([]byte(test.body), 7) {
+						_, _ = w.Write(part)
+						_ = http.NewResponseController(w).Flush()
+					}
+					<-held
+				}))
+				response, err := g.send("/v1/chat/completions", `{"model":"m","messages":[{"role":"user","content":"12345678"}]}`)
+				require.NoError(t, err)
+				_, err = io.ReadFull(response.Body, make([]byte, len(test.body)))
+				require.NoError(t, err)
+				require.NoError(t, response.Body.Close())
+				r := g.report()
+				close(held)
+				assert.Equal(t, test.used, r.Prompt+r.Answer)
+				assert.Equal(t, test.used, g.used())
+			})
+		}
+	}
+}
+
+// Pictures count as so many tokens each until the provider reports, and nothing is learnt from them of texts.
+func TestPicturesOfAPromptCount(t *testing.T) {
+	picture := strings.Repeat("iVBORw0KGgo", 1000)
+	forms := map[string]string{
+		"/v1/chat/completions": `{"type":"image_url","image_url":{"url":"data:image/png;base64,` + picture + `"}}`,
+		"/v1/responses":        `{"type":"input_image","image_url":"data:image/png;base64,` + picture + `"}`,
+		"/v1/messages":         `{"type":"image","source":{"type":"base64","media_type":"image/png","data":"` + picture + `"}}`,
+	}
+	for path, form := range forms {
+		t.Run(path, func(t *testing.T) {
+			mute := true
+			g := newGateway(t, "client", 1e6, llm.Options{}, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				if mute {
+					_, _ = io.WriteString(w, `{"choices":[{"message":{"content":"1234"}}],"output":["1234"],"content":["1234"]}`)
+					return
+				}
+				_, _ = io.WriteString(w, `{"choices":[{}],"usage":{"prompt_tokens":5000,"completion_tokens":1}}`)
+			}))
+			ask := func(content string) llm.Report {
+				_, _, err := g.call(path, `{"model":"m","input":`+content+`,"messages":`+content+`}`)
+				require.NoError(t, err)
+				return g.report()
+			}
+			r := ask("[" + form + "," + form + "]")
+			assert.GreaterOrEqual(t, r.Prompt, 4000, "two, in messages and in the input")
+			assert.Less(t, r.Prompt, 4100)
+			mute = false
+			ask("[" + form + "]")
+			mute = true
+			assert.Equal(t, 20, ask(`["`+strings.Repeat("1234", 10)+`"]`).Prompt, "a token has four bytes still")
+		})
 	}
 }
 

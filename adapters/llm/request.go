@@ -46,6 +46,7 @@ type prompt struct {
 	answers int    // how many answers are wanted
 	text    string // of the prompt; "" without Options.Count
 	bytes   int    // its length
+	images  int    // how many pictures it has
 	unread  string // why the body was not read
 	asked   bool   // the request says itself whether it wants the usage
 }
@@ -95,9 +96,10 @@ func parsePrompt(body []byte, withText bool) prompt {
 	}
 	var text strings.Builder
 	for _, name := range []string{"messages", "prompt", "input", "system", "instructions", "tools"} {
-		p.bytes += lengthOf(fields[name], &text, withText)
+		length, images := lengthOf(fields[name], &text, withText)
+		p.bytes, p.images = p.bytes+length, p.images+images
 	}
-	if p.bytes == 0 {
+	if p.bytes+p.images == 0 {
 		p.bytes, p.unread = len(body), "the request has no prompt of a known shape"
 	}
 	p.text = text.String()
@@ -128,42 +130,46 @@ func bounded(name string) string {
 	return name
 }
 
-// lengthOf returns the length of all texts in a JSON value, without those that are no language, and
-// appends them to text.
-func lengthOf(raw json.RawMessage, text *strings.Builder, withText bool) (length int) {
+// lengthOf returns the length of all texts in a JSON value, without those that are no language, which it
+// appends to text, and how many pictures there are.
+func lengthOf(raw json.RawMessage, text *strings.Builder, withText bool) (length, images int) {
 	if len(raw) == 0 {
-		return 0
+		return 0, 0
 	}
 	var value any
 	if json.Unmarshal(raw, &value) != nil {
-		return 0
+		return 0, 0
 	}
-	texts(value, func(s string) {
+	texts(value, &images, func(s string) {
 		length += len(s)
 		if withText {
 			text.WriteString(s)
 			text.WriteByte('\n')
 		}
 	})
-	return length
+	return length, images
 }
 
-// texts calls f for each text in a value.
-func texts(value any, f func(string)) {
+// texts calls f for each text in a value, and counts the pictures.
+func texts(value any, images *int, f func(string)) {
 	switch v := value.(type) {
 	case string:
 		f(v)
 	case []any:
 		for _, element := range v {
-			texts(element, f)
+			texts(element, images, f)
 		}
 	case map[string]any:
+		switch v["type"] {
+		case "image", "image_url", "input_image":
+			*images++
+		}
 		for _, key := range slices.Sorted(maps.Keys(v)) {
 			switch key {
 			case "role", "type", "id", "call_id", "tool_call_id", "tool_use_id", "url", "image_url", "data", "signature", "file_data":
 				continue // of pictures and files the length says nothing
 			}
-			texts(v[key], f)
+			texts(v[key], images, f)
 		}
 	}
 }

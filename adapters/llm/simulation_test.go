@@ -24,6 +24,7 @@ import (
 	"github.com/penstock-go/penstock/fleet"
 	"github.com/penstock-go/penstock/fleet/memory"
 	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
 )
 
@@ -102,7 +103,7 @@ func simulate(t *testing.T, minutes int, connect func(*core.Engine, *llmtest.Pro
 			engines[i] = core.New(core.Config{Logger: slog.New(slog.DiscardHandler), Fleet: fleet.Config{Backend: store, Instance: fmt.Sprint("instance ", i)}})
 			require.NoError(t, engines[i].Load(rules.Set{Flow: []flow.Rule{{
 				Name: "provider", Resource: llm.TokensResource, Limit: simLimit, Window: time.Minute, Algorithm: flow.FixedWindow,
-				Scope: "fleet", Fleet: flow.Fleet{Mode: fleet.ModeAsk},
+				Scope: "fleet", Fleet: rule.Fleet{Mode: fleet.ModeAsk},
 			}}}))
 			transports[i] = connect(engines[i], provider, used)
 		}

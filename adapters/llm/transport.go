@@ -232,7 +232,7 @@ func (b *answerBody) end(err error) {
 		// Also if the program panics that counts tokens.
 		defer b.call.end(err != nil && !errors.Is(err, io.EOF) && b.call.request.Context().Err() == nil)
 		if errors.Is(err, io.EOF) && b.kept.on { // not by Close, which may run beside Read
-			b.call.whole(b.kept.bytes)
+			b.kept.take(b.call)
 		}
 	})
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/rule"
-	"github.com/penstock-go/penstock/rules"
 )
 
 // answerSlots is how many answers and how many lists of policies are cached.
@@ -136,7 +135,7 @@ func (a *Answers) refusal(block *core.BlockError, origin string) *answer {
 // enough to be cached. Names are copied before that, because they may be substrings of
 // something larger, such as a header field.
 func isWorthRemembering(resource, origin string) bool {
-	return len(resource) <= rules.MaxNameLength && len(origin) <= rules.MaxNameLength
+	return len(resource) <= rule.MaxNameLength && len(origin) <= rule.MaxNameLength
 }
 
 // SetPassed sets the header fields of the response to a call of the resource by

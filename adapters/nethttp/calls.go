@@ -17,6 +17,9 @@ type CallOptions[R any] struct {
 	Attributes    func(R) []core.Option
 	Priority      func(R) rule.Priority
 	PriorityTrust func(R) (most rule.Priority, trusted bool)
+
+	// PriorityHeader is [Options.PriorityHeader] in canonical form; "" if none is read.
+	PriorityHeader string
 }
 
 // UsualOptions is how many options the call of a request has at most if
@@ -34,16 +37,16 @@ func (o *CallOptions[R]) OriginOf(r R) string {
 // PriorityOf returns how important a request is: as its caller has chosen, else as Priority
 // says. known is false if nobody says that. request is that of the framework.
 func (o *CallOptions[R]) PriorityOf(
-	r R, request *http.Request, chosen *Priorities, attributes *Attributes,
+	r R, request *http.Request, attributes *Attributes,
 ) (p rule.Priority, known bool) {
-	if chosen.header == "" {
+	if o.PriorityHeader == "" {
 		return o.OwnPriorityOf(r)
 	}
 	var trust func() (rule.Priority, bool)
 	if o.PriorityTrust != nil {
 		trust = func() (rule.Priority, bool) { return o.PriorityTrust(r) }
 	}
-	if p, ok := chosen.Chosen(request, attributes, trust); ok {
+	if p, ok := attributes.ChosenPriority(request, o.PriorityHeader, trust); ok {
 		return p, true
 	}
 	return o.OwnPriorityOf(r)

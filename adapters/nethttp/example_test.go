@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/penstock-go/penstock/adapters/clientip"
 	"github.com/penstock-go/penstock/adapters/nethttp"
 	"github.com/penstock-go/penstock/adapters/outgoing"
 	"github.com/penstock-go/penstock/adapters/priority"
@@ -109,7 +110,7 @@ func ExampleOptions_trustedProxies() {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /search", ok)
 	handler := nethttp.Middleware(engine, nethttp.Options{
-		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")},
+		Clients: clientip.Options{TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}},
 	})(mux)
 
 	for _, c := range []struct{ peer, forwardedFor string }{
@@ -276,10 +277,10 @@ func ExampleTransport_throttle() {
 func ExampleOptions_priority() {
 	handler := nethttp.Middleware(exampleEngine("none"), nethttp.Options{
 		PriorityHeader: priority.Field,
-		PriorityCallers: []priority.Callers{
+		Clients: clientip.Options{PriorityCallers: []priority.Callers{
 			{From: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}, Max: core.PriorityCritical},
 			{From: []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0")}, Max: core.PriorityNormal},
-		},
+		}},
 	})(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		p, _ := core.PriorityFromContext(r.Context())
 		fmt.Println(r.RemoteAddr, p)

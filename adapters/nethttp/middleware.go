@@ -48,8 +48,7 @@ func Middleware(engine *core.Engine, options Options) func(http.Handler) http.Ha
 		engine: engine, options: options, callOptions: options.callOptions(), answers: NewAnswers(engine, options.Fields).WithSpread(options.Spread),
 	}
 	m.methods = NewRouteMethods(engine, options.Logger)
-	m.priorities = NewPriorities(options.PriorityHeader, options.PriorityCallers)
-	clients := clientip.New(options.clients())
+	clients := clientip.New(options.Clients)
 	return func(next http.Handler) http.Handler {
 		mux := muxWithin(next)
 		h := &handler{middleware: m, next: next, resource: options.Resource}
@@ -84,9 +83,8 @@ type middleware struct {
 	callOptions CallOptions[*http.Request]
 	answers     *Answers
 
-	priorities *Priorities
-	methods    *RouteMethods
-	warned     atomic.Bool // of routes
+	methods *RouteMethods
+	warned  atomic.Bool // of routes
 
 	warnedOfParams atomic.Bool
 }
@@ -111,7 +109,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var few [UsualOptions]core.Option
 	opts := append(few[:0], core.Inbound(), core.Attributes(h.attribute, r))
 	origin := h.callOptions.OriginOf(r)
-	p, known := h.callOptions.PriorityOf(r, r, h.priorities, h.attributes)
+	p, known := h.callOptions.PriorityOf(r, r, h.attributes)
 	opts = h.callOptions.Append(opts, r, origin, p)
 	guard, err := h.engine.Entry(r.Context(), resource, opts...)
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/penstock-go/penstock/rules"
+	"github.com/penstock-go/penstock/rule"
 )
 
 // Unmatched is the resource of all requests that no route matches, whatever their
@@ -39,7 +39,7 @@ func (n *Names) Name(method, route string) string {
 		return Unmatched
 	}
 	key := endpoint{boundedMethod(method), route}
-	if len(route) > rules.MaxNameLength {
+	if len(route) > rule.MaxNameLength {
 		return key.name()
 	}
 	known := n.known.Load()

@@ -4,34 +4,17 @@ import (
 	"net/http"
 
 	"github.com/penstock-go/penstock/adapters/clientip"
-	"github.com/penstock-go/penstock/adapters/priority"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/rule"
 )
 
-// Priorities reads the priorities that callers choose for their requests. It is for
-// adapters; make it with [NewPriorities]. It is safe for concurrent use.
-type Priorities struct {
-	header string // in canonical form; "" if none is read
-	trust  priority.Trust
-}
-
-// NewPriorities returns the priorities in the header field of requests, "" for none, and
-// which callers are trusted with it.
-func NewPriorities(header string, callers []priority.Callers) *Priorities {
-	return &Priorities{http.CanonicalHeaderKey(header), priority.NewTrust(callers)}
-}
-
-// Chosen returns the priority that the caller of a request has chosen, and no higher one
-// than it may choose; false if it has chosen none or is not trusted. trust goes before the
-// address of the caller, which attributes tell; it may be nil.
-func (p *Priorities) Chosen(
-	r *http.Request, attributes *Attributes, trust func() (most rule.Priority, trusted bool),
+// ChosenPriority returns the priority that the caller of a request has chosen by a header field,
+// whose name is in canonical form, and no higher one than it may choose; false if it has chosen
+// none or is not trusted. trust goes before the address of the caller; it may be nil.
+func (a *Attributes) ChosenPriority(
+	r *http.Request, field string, trust func() (most rule.Priority, trusted bool),
 ) (chosen rule.Priority, ok bool) {
-	if p.header == "" {
-		return rule.PriorityNormal, false
-	}
-	return p.trust.Choose(r.Header[p.header], trust, func() clientip.Address { return attributes.client(r) })
+	return a.clients.Priority(r.Header[field], trust, func() clientip.Address { return a.client(r) })
 }
 
 // WithPriority returns a request whose context has the priority, see

@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 
 	"github.com/penstock-go/penstock/core"
-	"github.com/penstock-go/penstock/rules"
+	"github.com/penstock-go/penstock/rule"
 )
 
 // refusalSlots is how many converted refusals are kept.
@@ -46,7 +46,7 @@ func (r *Refusals[T]) Of(block *core.BlockError) T {
 		return present.value
 	}
 	made := &converted[T]{block, r.convert(block)}
-	if len(block.Resource) <= rules.MaxNameLength { // names that clients choose may be longer
+	if len(block.Resource) <= rule.MaxNameLength { // names that clients choose may be longer
 		slot.Store(made)
 	}
 	return made.value

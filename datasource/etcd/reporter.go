@@ -82,11 +82,15 @@ func (r *reporter) run(ctx context.Context) {
 	defer r.withdraw(ctx)
 	timer := r.source.opts.Clock.NewTimer(reportInterval)
 	defer timer.Stop()
+	lists := r.listsChanged() // before the report is made: what changes after it is reported next
 	r.attempt(ctx, r.refresh)
 	for ctx.Err() == nil {
 		select {
 		case <-ctx.Done():
 		case <-r.changed:
+			r.attempt(ctx, r.refresh)
+		case <-lists:
+			lists = r.listsChanged()
 			r.attempt(ctx, r.refresh)
 		case answer := <-r.answers():
 			r.handleRenewal(ctx, answer)
@@ -97,9 +101,19 @@ func (r *reporter) run(ctx context.Context) {
 				r.handleRenewal(ctx, answer)
 			default:
 			}
+			lists = r.listsChanged() // they may be watched by now
 			r.attempt(ctx, r.check)
 		}
 	}
+}
+
+// listsChanged returns a channel that is closed when a list changes from now on; nil if none are watched.
+func (r *reporter) listsChanged() <-chan struct{} {
+	registry, _ := r.source.watchedLists()
+	if registry == nil {
+		return nil
+	}
+	return registry.Changed()
 }
 
 // attempt calls a function that updates the report and logs its error. It ignores

@@ -1,12 +1,15 @@
 package snapshot
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
 )
 
@@ -63,11 +66,24 @@ func NotNegative[T int | time.Duration](pkg, field string, value T) error {
 }
 
 // Document returns a document with its text, or one with an error if the text is longer
-// than [rules.MaxDocumentSize].
+// than [rules.MaxDocumentSize], or the name than [rule.MaxNameLength]: of such a name it
+// has the beginning and a digest, as it stands in every status and report.
 func Document(pkg, name string, data []byte) core.Document {
+	if len(name) > rule.MaxNameLength {
+		short := shorten(name)
+		return core.Document{Name: short, Err: fmt.Errorf("%s: the name of document %q has %d bytes, at most %d are read: shorten it",
+			pkg, short, len(name), rule.MaxNameLength)}
+	}
 	if len(data) > rules.MaxDocumentSize {
 		return core.Document{Name: name, Err: fmt.Errorf("%s: document %q has %d bytes, at most %d are read: split the document",
 			pkg, name, len(data), rules.MaxDocumentSize)}
 	}
 	return core.Document{Name: name, Data: data}
+}
+
+// shorten returns the beginning of a name, and a digest that tells it from others.
+func shorten(name string) string {
+	const shown = 200 // bytes
+	digest := sha256.Sum256([]byte(name))
+	return fmt.Sprintf("%s…%x", strings.ToValidUTF8(name[:shown], ""), digest[:8])
 }

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/penstock-go/penstock/access"
+	"github.com/penstock-go/penstock/adapters/clientip"
 	"github.com/penstock-go/penstock/adapters/nethttp"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/datasource/file"
@@ -66,7 +67,7 @@ func service(engine *core.Engine) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /search", func(http.ResponseWriter, *http.Request) {})
 	return nethttp.Middleware(engine, nethttp.Options{
-		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
+		Clients: clientip.Options{TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}},
 	})(mux)
 }
 

@@ -19,16 +19,18 @@ import (
 	"github.com/penstock-go/penstock/core"
 )
 
-// TestOperatorsWhoSwitchARuleAtOnceLeaveAllInstancesAlike has two of them do the opposite.
+// TestOperatorsWhoSwitchARuleAtOnceLeaveAllInstancesAlike has two of them do the opposite, each at a console of their own.
 func TestOperatorsWhoSwitchARuleAtOnceLeaveAllInstancesAlike(t *testing.T) {
 	s, err := openShop(t.Context())
 	require.NoError(t, err)
 	t.Cleanup(s.close)
-	server := httptest.NewServer(s.console())
-	t.Cleanup(server.Close)
+	consoles := map[string]*httptest.Server{core.SwitchOff: httptest.NewServer(s.console()), core.SwitchOn: httptest.NewServer(s.console())}
+	for _, server := range consoles {
+		t.Cleanup(server.Close)
+	}
 	order := func(state string) {
 		body := fmt.Sprintf(`{"kind":"flow","rule":"create-limit","state":%q,"reason":"wrong"}`, state)
-		answer, err := http.Post(server.URL+"/api/switch", "application/json", strings.NewReader(body))
+		answer, err := http.Post(consoles[state].URL+"/api/switch", "application/json", strings.NewReader(body))
 		if assert.NoError(t, err) {
 			assert.Equal(t, http.StatusOK, answer.StatusCode)
 			assert.NoError(t, answer.Body.Close())

@@ -17,6 +17,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/penstock-go/penstock/adapters/clientip"
 	"github.com/penstock-go/penstock/adapters/nethttp"
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core"
@@ -46,7 +47,7 @@ func service(engine *core.Engine) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /orders", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusCreated) })
 	return nethttp.Middleware(engine, nethttp.Options{
-		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
+		Clients: clientip.Options{TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}},
 		Attributes: func(r *http.Request) []core.Option {
 			user, _, _ := r.BasicAuth() // a real service checks the password
 			return []core.Option{core.String("user", user)}

@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/penstock-go/penstock/adapters/clientip"
 	"github.com/penstock-go/penstock/adapters/nethttp"
 	"github.com/penstock-go/penstock/adapters/priority"
 	"github.com/penstock-go/penstock/core"
@@ -68,9 +69,9 @@ func (s *service) handler() http.Handler {
 	mux.HandleFunc("GET /orders", s.orders)
 	return nethttp.Middleware(s.engine, nethttp.Options{
 		PriorityHeader: priority.Field,
-		PriorityCallers: []priority.Callers{{
+		Clients: clientip.Options{PriorityCallers: []priority.Callers{{
 			From: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Max: rule.PriorityHigh,
-		}},
+		}}},
 	})(mux)
 }
 

@@ -94,6 +94,39 @@ func BenchmarkClaimPlaces(b *testing.B) {
 	}
 }
 
+// BenchmarkClaimPlacesOfValues is the script of places of values, in batches of 64: each call takes a place or
+// gives one back, by turns.
+func BenchmarkClaimPlacesOfValues(b *testing.B) {
+	server := redistest.Start(b, redistest.Options{})
+	s := open(b, Options{Addresses: []string{server.Addr()}, App: "shop"})
+	requests := make([]fleet.Request, 64)
+	claims := make([]places.ValueClaim, len(requests))
+	for i := range requests {
+		requests[i] = fleet.Request{Operation: fleet.ClaimValuePlaces, Terms: fleet.Terms{Key: "hotParam/a"}, Value: &claims[i]}
+	}
+	sequence, replies := int64(0), make([]fleet.Reply, len(requests))
+	claim := func() {
+		sequence++
+		for i := range claims {
+			claims[i] = places.ValueClaim{
+				Instance: fmt.Sprintf("instance-%02d-of-the-service", i%8), Sequence: sequence, Value: fmt.Sprint("value-", i),
+				Limit: 3, Want: sequence % 2, Life: time.Hour,
+			}
+		}
+		s.Exchange(b.Context(), requests, replies)
+	}
+	claim()
+	server.Do("CONFIG", "RESETSTAT")
+	for b.Loop() {
+		claim()
+	}
+	b.StopTimer()
+	for _, reply := range replies {
+		require.NoError(b, reply.Err)
+	}
+	b.ReportMetric(scriptTime(b, server), "script-µs")
+}
+
 var perCall = regexp.MustCompile(`cmdstat_evalsha:.*usec_per_call=([0-9.]+)`)
 
 func scriptTime(b *testing.B, server *redistest.Server) float64 {

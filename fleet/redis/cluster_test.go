@@ -16,6 +16,7 @@ import (
 	"github.com/penstock-go/penstock/fleet"
 	"github.com/penstock-go/penstock/fleet/redis/redistest"
 	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
 )
 
@@ -124,7 +125,7 @@ func newLimitsOfACluster(t *testing.T, nodes []*redistest.Server) *limitsOfAClus
 	for i := range 12 {
 		name := fmt.Sprintf("rule-%d", i)
 		l.set.Flow = append(l.set.Flow, flow.Rule{
-			Name: name, Resource: name, Limit: 1000, Scope: flow.ScopeFleet, Fleet: flow.Fleet{OnOutage: fleet.OutageClosed},
+			Name: name, Resource: name, Limit: 1000, Scope: rule.ScopeFleet, Fleet: rule.Fleet{OnOutage: fleet.OutageClosed},
 		})
 	}
 	// The timeout is long, so that a busy machine is no outage. If answers of all nodes came

@@ -13,7 +13,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/penstock-go/penstock/calendar"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/fleet"
 	"github.com/penstock-go/penstock/fleet/redis/redistest"
@@ -45,7 +44,7 @@ func newService(t *testing.T, server *redistest.Server, engines int, timeout tim
 }
 
 func (s *service) load(r flow.Rule) {
-	r.Name, r.Resource, r.Scope = "quota", "partner", flow.ScopeFleet
+	r.Name, r.Resource, r.Scope = "quota", "partner", rule.ScopeFleet
 	for _, engine := range s.engines {
 		require.NoError(s.t, engine.Load(rules.Set{Flow: []flow.Rule{r}}))
 	}
@@ -86,7 +85,7 @@ func TestEnginesThatAskPassExactlyTheLimit(t *testing.T) {
 		{Algorithm: flow.SlidingWindow, Limit: limit, Window: day},
 		{Algorithm: flow.TokenBucket, Limit: 1, Window: day, Burst: limit},
 	} {
-		r.Fleet = flow.Fleet{Mode: fleet.ModeAsk}
+		r.Fleet = rule.Fleet{Mode: fleet.ModeAsk}
 		t.Run(string(r.Algorithm), func(t *testing.T) {
 			server.Flush()
 			s := newService(t, server, 4, patience, r)
@@ -102,8 +101,8 @@ func TestMonthOutlivesAServerThatIsKilled(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t, redistest.Options{Args: []string{"--appendonly", "yes", "--appendfsync", "always"}})
 	const limit = 50
-	month := rule.Calendar{Period: calendar.Period{Count: 1, Unit: calendar.Month}, TimeZone: "Europe/Berlin"}
-	r := flow.Rule{Limit: limit, Calendar: month, Fleet: flow.Fleet{OnOutage: fleet.OutageClosed}}
+	month := rule.Calendar{Period: rule.Period{Count: 1, Unit: rule.Month}, TimeZone: "Europe/Berlin"}
+	r := flow.Rule{Limit: limit, Calendar: month, Fleet: rule.Fleet{OnOutage: fleet.OutageClosed}}
 	if now := time.Now(); now.AddDate(0, 0, 1).Month() != now.Month() {
 		r.Calendar.StartsAt = "2026-01-15" // no month ends during the test
 	}
@@ -128,7 +127,7 @@ func TestLimitHoldsWhileRulesChangeAndKeysDisappear(t *testing.T) {
 	rule := func(limit float64, onOutage fleet.OnOutage) flow.Rule {
 		return flow.Rule{
 			Algorithm: flow.TokenBucket, Limit: limit, Burst: burst,
-			Fleet: flow.Fleet{Mode: fleet.ModeLease, OnOutage: onOutage},
+			Fleet: rule.Fleet{Mode: fleet.ModeLease, OnOutage: onOutage},
 		}
 	}
 	limit := 1000.0
@@ -179,7 +178,7 @@ func TestEnginesCloseWhileTheServerHangs(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []fleet.Mode{fleet.ModeLease, fleet.ModeAsk} {
 		server := redistest.Start(t, redistest.Options{})
-		s := newService(t, server, 2, 0, flow.Rule{Algorithm: flow.TokenBucket, Limit: 1000, Fleet: flow.Fleet{Mode: mode}})
+		s := newService(t, server, 2, 0, flow.Rule{Algorithm: flow.TokenBucket, Limit: 1000, Fleet: rule.Fleet{Mode: mode}})
 		s.call(4, times(200))
 		server.Pause()
 		var callers sync.WaitGroup

@@ -11,10 +11,10 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/penstock-go/penstock/calendar"
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/fleet"
 	"github.com/penstock-go/penstock/fleet/memory"
+	"github.com/penstock-go/penstock/rule"
 )
 
 // pair is a store in a server that runs the real Lua, beside the model of what it does. Both
@@ -71,13 +71,11 @@ func (p *pair) advance(d time.Duration, jump bool) {
 }
 
 // calendars are those of some windows that end within the times that are drawn.
-func calendars(t require.TestingT) []*calendar.Calendar {
-	var all []*calendar.Calendar
+func calendars() []rule.Calendar {
+	var all []rule.Calendar
 	for _, start := range []string{"2023-11-14T23:13:20", "2023-11-14T23:14:00"} { // in Berlin: now, and soon
-		for _, unit := range []calendar.Unit{calendar.Day, calendar.Month} {
-			c, err := calendar.New(calendar.Period{Count: 1, Unit: unit}, "Europe/Berlin", start)
-			require.NoError(t, err)
-			all = append(all, c)
+		for _, unit := range []rule.Unit{rule.Day, rule.Month} {
+			all = append(all, rule.Calendar{Period: rule.Period{Count: 1, Unit: unit}, TimeZone: "Europe/Berlin", StartsAt: start})
 		}
 	}
 	return all
@@ -90,10 +88,10 @@ func drawRequest(t *rapid.T, seen []string) fleet.Request {
 	window := rapid.SampledFrom([]time.Duration{
 		time.Millisecond, 7 * time.Millisecond, 100 * time.Millisecond, time.Second, time.Minute, 1234567 * time.Microsecond,
 	}).Draw(t, "window")
-	var windows *calendar.Calendar
+	var windows rule.Calendar
 	if rapid.IntRange(0, 3).Draw(t, "calendar") == 0 {
-		windows = rapid.SampledFrom(calendars(t)).Draw(t, "windows")
-		window = windows.Length()
+		windows = rapid.SampledFrom(calendars()).Draw(t, "windows")
+		window = windows.Length(window)
 	}
 	small := rapid.Int64Range(0, 30)
 	tokens := rapid.OneOf(small, small, rapid.Int64Range(0, 1000), rapid.SampledFrom([]int64{1e6, 1e12, fleet.MaxTokens}))
@@ -103,7 +101,7 @@ func drawRequest(t *rapid.T, seen []string) fleet.Request {
 		Terms: fleet.Terms{
 			Key:    rapid.SampledFrom([]string{"flow/a", "flow/b"}).Draw(t, "key"),
 			Limit:  limit,
-			Window: window, Calendar: windows,
+			Window: window, Calendar: windows.Compile(),
 			Burst:   float64(tokens.Draw(t, "burst")) / rapid.SampledFrom([]float64{1, 1, 4}).Draw(t, "part"),
 			Buckets: rapid.SampledFrom([]int{1, 2, 7, 10, 10, 10, 31}).Draw(t, "buckets"),
 			MaxWait: span.Draw(t, "maxWait"),

@@ -18,6 +18,7 @@ import (
 	"github.com/penstock-go/penstock/fleet/places"
 	"github.com/penstock-go/penstock/fleet/redis/redistest"
 	"github.com/penstock-go/penstock/isolation"
+	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
 )
 
@@ -76,7 +77,7 @@ func newPoolOf(t *testing.T, of ...Options) *pool {
 
 func poolRules() rules.Set {
 	return rules.Set{Isolation: []isolation.Rule{{
-		Name: "pool", Resource: "database", Limit: poolLimit, MaxWait: time.Second, Scope: isolation.ScopeFleet,
+		Name: "pool", Resource: "database", Limit: poolLimit, MaxWait: time.Second, Scope: rule.ScopeFleet,
 	}}}
 }
 

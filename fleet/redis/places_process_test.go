@@ -61,8 +61,8 @@ func newEngineOf(t *testing.T, options Options, instance string) *core.Engine {
 	t.Cleanup(engine.Close)
 	set := poolRules()
 	set.HotParam = []hotparam.Rule{{
-		Name: "exports", Resource: "exports", Param: rule.StringsOf("account"), Concurrency: poolLimit, Scope: hotparam.ScopeFleet,
-		Fleet: hotparam.Fleet{OnOutage: fleet.OutageClosed},
+		Name: "exports", Resource: "exports", Param: rule.StringsOf("account"), Concurrency: poolLimit, Scope: rule.ScopeFleet,
+		Fleet: rule.Fleet{OnOutage: fleet.OutageClosed},
 	}}
 	require.NoError(t, engine.Load(set))
 	return engine

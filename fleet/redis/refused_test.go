@@ -16,6 +16,7 @@ import (
 	"github.com/penstock-go/penstock/fleet"
 	"github.com/penstock-go/penstock/fleet/redis/redistest"
 	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
 )
 
@@ -98,7 +99,7 @@ func TestWhatAServerRefusesIsAskedAgainAndLoggedOnce(t *testing.T) {
 			var set rules.Set
 			for _, name := range []string{"one", "two"} {
 				set.Flow = append(set.Flow, flow.Rule{
-					Name: name, Resource: name, Limit: 1000, Scope: flow.ScopeFleet, Fleet: flow.Fleet{OnOutage: fleet.OutageClosed},
+					Name: name, Resource: name, Limit: 1000, Scope: rule.ScopeFleet, Fleet: rule.Fleet{OnOutage: fleet.OutageClosed},
 				})
 			}
 			require.NoError(t, engine.Load(set))

@@ -129,7 +129,7 @@ func (n *Node) Through(second int64) stat.Second {
 // second or without. The caller holds n.mu.
 func (n *Node) setSums(s *stat.Second, withOpen bool) {
 	sums := stat.Second{Start: s.Start}
-	for _, a := range n.accounts() {
+	for _, a := range n.accounts(new([5]account)) {
 		sum := a.before
 		if withOpen {
 			sum = a.total()

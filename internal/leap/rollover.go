@@ -31,7 +31,7 @@ func (n *Node) addSlowly(t *tally, second int64, quantity uint64) {
 
 // enter closes the open second and opens a later one.
 func (n *Node) enter(second int64) {
-	accounts := n.accounts()
+	accounts := n.accounts(new([5]account))
 	for _, a := range accounts {
 		n.close(a)
 	}
@@ -91,10 +91,10 @@ func (n *Node) amend(second int64, change func(*kept)) {
 	n.minute.put(second, &s)
 }
 
-// accounts returns all accounts, that of passed calls last: when its word is open, all of
+// accounts returns all accounts, in an array of the caller, that of passed calls last: when its word is open, all of
 // them are.
-func (n *Node) accounts() []account {
-	all := make([]account, 0, 5)
+func (n *Node) accounts(in *[5]account) []account {
+	all := in[:0]
 	if r := n.rare.Load(); r != nil {
 		all = append(all, n.accountOf(&r.failed), n.accountOf(&r.waited))
 	}
@@ -156,7 +156,7 @@ func (n *Node) inFlight() int64 {
 // openSecond returns what has happened in the open second, without its start.
 func (n *Node) openSecond() stat.Second {
 	var s stat.Second
-	for _, a := range n.accounts() {
+	for _, a := range n.accounts(new([5]account)) {
 		n.addTo(&s, a.first, a.second())
 	}
 	s.MaxInFlight = n.maxInFlight.second()

@@ -6,8 +6,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/penstock-go/penstock/calendar"
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/internal/calendar"
 )
 
 // Windows tells which window of a calendar is open at an instant of a clock. People set the wall

@@ -3,7 +3,7 @@ package settings
 import (
 	"time"
 
-	"github.com/penstock-go/penstock/calendar"
+	"github.com/penstock-go/penstock/internal/calendar"
 	"github.com/penstock-go/penstock/rule"
 )
 

@@ -68,6 +68,7 @@ type Share struct {
 // other is what is known of another instance with the same limit.
 type other struct {
 	reserved  float64
+	beside    float64       // what was known to be reserved here at the same time
 	missing   bool          // in the last answer
 	missingAt clock.Instant // since when
 }

@@ -145,6 +145,11 @@ func (s *Share) look(now clock.Instant, self string, known fleet.Fleet) (own fle
 			break
 		}
 	}
+	for _, o := range s.others {
+		if !o.missing {
+			o.beside = own.Reserved
+		}
+	}
 	s.count = max(1, len(demands))
 	return own, demands, announced
 }
@@ -157,17 +162,21 @@ func sane(x, most, instead float64) float64 {
 	return min(max(x, 0), most)
 }
 
-// free returns the fraction of the limit that no other instance has reserved.
+// free returns the fraction of the limit that no other instance has reserved. One that is missing may have reserved
+// all that it saw to be free before it left: nothing is free but what this instance had reserved by then.
 func (s *Share) free(now clock.Instant) float64 {
-	free := 1.0
+	reserved, most := 0.0, 1.0
 	for id, o := range s.others {
 		if o.missing && now.Sub(o.missingAt) >= s.settleTime() {
 			delete(s.others, id)
 			continue
 		}
-		free -= o.reserved
+		reserved += o.reserved
+		if o.missing {
+			most = min(most, o.beside)
+		}
 	}
-	return max(0, free)
+	return min(most, max(0, 1-reserved))
 }
 
 // part returns the fraction of the limit that this instance should have.

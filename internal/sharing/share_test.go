@@ -337,6 +337,31 @@ func TestShareIsNotRaisedAboveWhatIsReserved(t *testing.T) {
 	assert.InDelta(t, 500, s.Limit(), 1e-6, "what the others wish for takes nothing away")
 }
 
+// An instance that takes what is free and leaves before others look again has used it in this window.
+func TestWhatAnInstanceMayHaveTakenBeforeItLeftIsNotFree(t *testing.T) {
+	t.Parallel()
+	s := newShare(t)
+	answer := func(seconds float64, f fleet.Fleet) {
+		f.Instances[0].Limits[0].Reserved = s.use(at(seconds)).Reserved
+		s.divide(at(seconds), "0", f)
+	}
+	busy := fleet.Use{Demand: 5000}
+	for seconds := range 5 {
+		answer(float64(1+seconds), with(busy, busy))
+	}
+	require.InDelta(t, 500, s.Limit(), 1e-6)
+	for _, seconds := range []float64{6, 6.5, 7, 7.4} {
+		alone := with(busy, busy)
+		alone.Count, alone.Instances = 1, alone.Instances[:1]
+		answer(seconds, alone)
+		assert.InDelta(t, 500, s.Limit(), 1e-6, "the other one may have taken a half at 5.9 s")
+	}
+	alone := with(busy, busy)
+	alone.Count, alone.Instances = 1, alone.Instances[:1]
+	answer(7.5, alone)
+	assert.InDelta(t, 1000, s.Limit(), 1e-6, "and that has left the window")
+}
+
 // The backend may know an older announcement, or one that had no answer may reach it late.
 func TestShareIsNotRaisedAboveWhatTheBackendMayKnow(t *testing.T) {
 	t.Parallel()

@@ -21,6 +21,7 @@ import (
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/flow"
 	metriclog "github.com/penstock-go/penstock/metrics/log"
+	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
 )
 
@@ -248,7 +249,7 @@ func TestEveryCallIsInOneLine(t *testing.T) {
 			Passed: passed.Load(), Blocked: blocked.Load(), Completed: passed.Load(), Failed: failed.Load(),
 		}, got)
 		assert.NotZero(t, s.Snapshot().Forgotten.Passed, "no resource was forgotten")
-		assert.NotEmpty(t, s.search(metriclog.Query{Resource: core.Overflow}).Lines)
+		assert.NotEmpty(t, s.search(metriclog.Query{Resource: rule.OtherResources}).Lines)
 		assert.NotZero(t, got.Blocked)
 	})
 }

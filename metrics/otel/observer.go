@@ -11,6 +11,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/rule"
 )
 
 // NewObserver returns an observer for [core.Config] that adds events to the spans of calls that
@@ -100,7 +101,7 @@ type names struct {
 	known map[string]bool
 }
 
-// bounded returns a name, or [core.Overflow] if there are too many.
+// bounded returns a name, or [rule.OtherResources] if there are too many.
 func (n *names) bounded(name string) string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -108,7 +109,7 @@ func (n *names) bounded(name string) string {
 	case n.known[name]:
 		return name
 	case len(n.known) >= n.most:
-		return core.Overflow
+		return rule.OtherResources
 	case n.known == nil:
 		n.known = make(map[string]bool)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/penstock-go/penstock"
 	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/rule"
 )
 
 // Collector exposes one engine. [NewCollector] makes it. It is safe for concurrent
@@ -91,7 +92,7 @@ func (c *Collector) scrape() series {
 // of names beyond the engine's bound, which have a resource together.
 func summedUp(totals []*core.ResourceTotals, resources []core.ResourceSnapshot) (withoutSeries int, overflow uint64) {
 	for _, t := range totals {
-		if t.Name == core.Overflow {
+		if t.Name == rule.OtherResources {
 			withoutSeries = t.Resources
 			if t.Index >= 0 {
 				withoutSeries--

@@ -18,6 +18,7 @@ import (
 	"github.com/penstock-go/penstock/fleet/memory"
 	"github.com/penstock-go/penstock/flow"
 	penstockprom "github.com/penstock-go/penstock/metrics/prometheus"
+	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
 )
 
@@ -44,7 +45,7 @@ func TestFleetIsExposedWhereThereIsOne(t *testing.T) {
 	}
 	shared := core.New(core.Config{Fleet: fleet.Config{Backend: memory.New(clock.System())}})
 	defer shared.Close()
-	require.NoError(t, shared.Load(rules.Set{Flow: []flow.Rule{{Resource: "r", Limit: 1, Scope: flow.ScopeFleet}}}))
+	require.NoError(t, shared.Load(rules.Set{Flow: []flow.Rule{{Resource: "r", Limit: 1, Scope: rule.ScopeFleet}}}))
 	names := namesOf(t, shared)
 	for _, name := range []string{
 		"penstock_fleet_rules", "penstock_fleet_connected", "penstock_fleet_instances", "penstock_fleet_outages_total",
@@ -90,7 +91,7 @@ func TestMetricsInAnOutageShowWhatPasses(t *testing.T) {
 		store := &outages{Store: memory.New(c)}
 		e := core.New(core.Config{Clock: c, Logger: slog.New(slog.DiscardHandler), Fleet: fleet.Config{Backend: store}})
 		require.NoError(t, e.Load(rules.Set{Flow: []flow.Rule{
-			{Resource: "r", Limit: 100, Scope: flow.ScopeFleet, Fleet: flow.Fleet{OnOutage: onOutage}},
+			{Resource: "r", Limit: 100, Scope: rule.ScopeFleet, Fleet: rule.Fleet{OnOutage: onOutage}},
 		}}))
 		callUntil := func(isSo func() bool) {
 			require.Eventually(t, func() bool {

@@ -1,5 +1,5 @@
 // Package orcaload reports how loaded a gRPC server is to the balancers of its clients, by ORCA: as the
-// application utilization, with the trailers of each call, out of band, or both.
+// application utilization and the calls per second, with the trailers of each call, out of band, or both.
 //
 //	options := penstockgrpc.Options{ReportLoad: true}
 //	server := grpc.NewServer(append(
@@ -21,7 +21,8 @@ import (
 
 // Metrics returns what package orca asks for the metrics of a server: its application utilization is that
 // of [core.Engine.PresentLoad], from 0 to 1 the share of the places that are taken, more where calls wait,
-// and up to 2 where calls are refused. Nothing else is reported. The engine nil stands for
+// and up to 2 where calls are refused; and how many calls pass in a second, without which balancers cannot
+// weigh it. Nothing else is reported. The engine nil stands for
 // [penstock.Default]. It is measured on the resources of calls that interceptors with ReportLoad guard.
 func Metrics(engine *core.Engine) orca.ServerMetricsProvider {
 	if engine == nil {
@@ -36,13 +37,13 @@ const unset = -1 // of a metric that is not reported
 
 // ServerMetrics implements [orca.ServerMetricsProvider].
 func (m metrics) ServerMetrics() *orca.ServerMetrics {
-	utilization := float64(unset)
+	utilization, rate := float64(unset), float64(unset)
 	if load, ok := m.engine.PresentLoad(); ok {
-		utilization = load.Utilization
+		utilization, rate = load.Utilization, load.Rate
 	}
 	return &orca.ServerMetrics{
-		AppUtilization: utilization,
-		CPUUtilization: unset, MemUtilization: unset, QPS: unset, EPS: unset,
+		AppUtilization: utilization, QPS: rate,
+		CPUUtilization: unset, MemUtilization: unset, EPS: unset,
 		Utilization: map[string]float64{}, RequestCost: map[string]float64{}, NamedMetrics: map[string]float64{},
 	}
 }

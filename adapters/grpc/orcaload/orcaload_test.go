@@ -25,13 +25,14 @@ import (
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/isolation"
+	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
 )
 
 // service tells the levels that its handlers read.
 type service struct {
 	testpb.UnimplementedTestServiceServer
-	levels chan core.LoadLevel
+	levels chan rule.LoadLevel
 }
 
 func (s service) UnaryCall(ctx context.Context, _ *testpb.SimpleRequest) (*testpb.SimpleResponse, error) {
@@ -63,12 +64,12 @@ func TestBalancersReadHowLoadedTheServerIs(t *testing.T) {
 	engine := core.New(core.Config{Clock: virtual, Logger: slog.New(slog.DiscardHandler)})
 	t.Cleanup(engine.Close)
 	require.NoError(t, engine.Load(rules.Set{Isolation: []isolation.Rule{{Resource: method, Limit: 2}}}))
-	s := service{levels: make(chan core.LoadLevel, 1)}
+	s := service{levels: make(chan rule.LoadLevel, 1)}
 	conn := serve(t, engine, s)
 	client := testpb.NewTestServiceClient(conn)
 	ctx := t.Context()
 
-	call := func() (core.LoadLevel, float64) {
+	call := func() (rule.LoadLevel, *reportpb.OrcaLoadReport) {
 		var trailer metadata.MD
 		_, err := client.UnaryCall(ctx, &testpb.SimpleRequest{}, grpc.Trailer(&trailer))
 		require.NoError(t, err)
@@ -76,23 +77,25 @@ func TestBalancersReadHowLoadedTheServerIs(t *testing.T) {
 		require.Len(t, reports, 1)
 		var report reportpb.OrcaLoadReport
 		require.NoError(t, proto.Unmarshal([]byte(reports[0]), &report))
-		return <-s.levels, report.GetApplicationUtilization()
+		return <-s.levels, &report
 	}
-	level, utilization := call()
-	assert.Equal(t, core.LoadNone, level)
-	assert.Zero(t, utilization)
+	level, report := call()
+	assert.Equal(t, rule.LoadNone, level)
+	assert.Zero(t, report.GetApplicationUtilization())
 
 	// One place is taken, and each call takes the other one, once a second.
 	held, err := engine.Entry(ctx, method)
 	require.NoError(t, err)
 	defer held.Exit()
-	for range 10 {
+	for range 20 {
 		virtual.Advance(time.Second)
-		level, utilization = call()
+		level, report = call()
 	}
-	assert.Equal(t, core.LoadModerate, level)
+	utilization := report.GetApplicationUtilization()
+	assert.Equal(t, rule.LoadModerate, level)
 	assert.Greater(t, utilization, 0.95)
 	assert.LessOrEqual(t, utilization, 1.)
+	assert.InDelta(t, 1, report.GetRpsFractional(), 0.1, "balancers do not weigh a server without it")
 
 	// A refused call tells it, too.
 	other, err := engine.Entry(ctx, method)
@@ -105,7 +108,7 @@ func TestBalancersReadHowLoadedTheServerIs(t *testing.T) {
 
 	stream, err := servicepb.NewOpenRcaServiceClient(conn).StreamCoreMetrics(ctx, &servicepb.OrcaLoadReportRequest{})
 	require.NoError(t, err)
-	report, err := stream.Recv()
+	report, err = stream.Recv()
 	require.NoError(t, err)
 	assert.InDelta(t, utilization, report.GetApplicationUtilization(), 0.1)
 	assert.Zero(t, report.GetCpuUtilization())

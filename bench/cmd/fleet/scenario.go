@@ -6,6 +6,7 @@ import (
 
 	"github.com/penstock-go/penstock/fleet"
 	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/rule"
 )
 
 // scenario is one run: a limit, a demand, and what happens to the server.
@@ -60,8 +61,8 @@ func (s *scenario) rate(instance int) float64 {
 // rule is the rule that all instances have.
 func (s *scenario) rule() flow.Rule {
 	return flow.Rule{
-		Name: ruleName, Resource: resource, Limit: s.Limit, Scope: flow.ScopeFleet,
-		Fleet: flow.Fleet{Mode: s.Mode, OnOutage: s.OnOutage},
+		Name: ruleName, Resource: resource, Limit: s.Limit, Scope: rule.ScopeFleet,
+		Fleet: rule.Fleet{Mode: s.Mode, OnOutage: s.OnOutage},
 	}
 }
 

@@ -81,5 +81,15 @@ func (e *Evidence) Unseen() (keys []string) {
 	return keys
 }
 
+// Unasked returns the attributes that no call was asked for.
+func (e *Evidence) Unasked() (keys []string) {
+	for i, key := range e.AttributeKeys() {
+		if of := &e.attributes[i]; !of.lacking.Load() && !of.found.Load() {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
 // OriginSeen says whether a call came from the origin, or the rule is not for one.
 func (e *Evidence) OriginSeen() bool { return e == nil || e.origin == "" || e.fromOrigin.Load() }

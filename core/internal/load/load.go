@@ -47,6 +47,7 @@ func steps() [rule.LoadShedding]struct{ begins, ends float64 } {
 type Meter struct {
 	word        atomic.Uint64 // the level in three bits, and above them the microsecond until which it is taken as it is
 	utilization atomic.Uint64 // the bits of the load
+	rate        atomic.Uint64 // the bits of how many calls pass in a second
 	asked       atomic.Int64  // when a guard was last asked, or up to 100 ms before
 
 	mu       sync.Mutex // guards what follows
@@ -69,10 +70,10 @@ func NewMeter(of Source, now clock.Instant) *Meter {
 	return m
 }
 
-// Present returns the load at an instant.
-func (m *Meter) Present(of Source, now clock.Instant) (level Level, utilization float64) {
+// Present returns the load at an instant, and how many calls pass in a second.
+func (m *Meter) Present(of Source, now clock.Instant) (level Level, utilization, rate float64) {
 	m.measure(of, now)
-	return m.level(), math.Float64frombits(m.utilization.Load())
+	return m.level(), math.Float64frombits(m.utilization.Load()), math.Float64frombits(m.rate.Load())
 }
 
 // WasAsked says whether a guard was asked in the minute before an instant.
@@ -103,9 +104,11 @@ func (m *Meter) measure(of Source, now clock.Instant) {
 	if elapsed <= 0 {
 		return
 	}
-	load := m.follow(m.present(of, now), elapsed)
+	value, passed := m.present(of, now)
+	load := m.follow(value, elapsed)
 	m.measured = now
 	m.utilization.Store(math.Float64bits(load))
+	m.rate.Store(math.Float64bits(between(passed/elapsed.Seconds(), math.Float64frombits(m.rate.Load()), elapsed, falls)))
 	m.word.Store(microsecond(now.Add(Every))<<levelBits | uint64(levelOf(load, m.level())))
 }
 
@@ -115,7 +118,12 @@ func (m *Meter) follow(value float64, elapsed time.Duration) float64 {
 	if value > load {
 		constant = rises
 	}
-	return value + (load-value)*math.Exp(-elapsed.Seconds()/constant.Seconds())
+	return between(value, load, elapsed, constant)
+}
+
+// between returns where what follows a value with a time constant is that was at another one before.
+func between(value, before float64, elapsed, constant time.Duration) float64 {
+	return value + (before-value)*math.Exp(-elapsed.Seconds()/constant.Seconds())
 }
 
 // levelOf returns the level of a load that had a level before.
@@ -128,8 +136,9 @@ func levelOf(load float64, before Level) (level Level) {
 	return level
 }
 
-// present returns the load at this instant. The caller holds m.mu.
-func (m *Meter) present(of Source, now clock.Instant) (load float64) {
+// present returns the load at this instant, and how many calls have passed since it was called last. The
+// caller holds m.mu.
+func (m *Meter) present(of Source, now clock.Instant) (load, passes float64) {
 	taken, waiting := of.Places(now)
 	if taken > 0 { // no NaN, which it would never get rid of
 		load = min(taken, 1)
@@ -139,10 +148,11 @@ func (m *Meter) present(of Source, now clock.Instant) (load float64) {
 	}
 	passed, refused := of.Counted()
 	more := refused - min(m.refused, refused) // fewer if rules are gone
-	if all := more + passed - min(m.passed, passed); more > 0 {
-		share := min(float64(more)/float64(all)/refusingShare, 1)
+	passes = float64(passed - min(m.passed, passed))
+	if more > 0 {
+		share := min(float64(more)/(float64(more)+passes)/refusingShare, 1)
 		load = max(load, waits+(refuses-waits)*share)
 	}
 	m.passed, m.refused = passed, refused
-	return load
+	return load, passes
 }

@@ -48,7 +48,8 @@ func TestLoadFollowsWhatIsMeasured(t *testing.T) {
 			now = now.Add(Every)
 			m.At(&of.source, now)
 		}
-		level, utilization := m.Present(&of.source, now)
+		level, utilization, rate := m.Present(&of.source, now)
+		assert.InDelta(t, 10*float64(of.source.passed), rate, .01, name)
 		assert.Equal(t, of.level, level, name)
 		assert.InDelta(t, of.utilization, utilization, .01, name)
 		assert.True(t, m.WasAsked(now.Add(time.Minute-Every)), name)

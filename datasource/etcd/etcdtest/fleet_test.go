@@ -22,6 +22,7 @@ import (
 	"github.com/penstock-go/penstock/fleet"
 	etcdfleet "github.com/penstock-go/penstock/fleet/etcd"
 	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
 )
 
@@ -396,8 +397,8 @@ func TestMembersShareALimitThroughEtcd(t *testing.T) {
 		t.Cleanup(engine.Close)
 		// An instance is part of the fleet while it has rules for it.
 		require.NoError(t, engine.Load(rules.Set{Flow: []flow.Rule{{
-			Name: "else", Resource: "else", Limit: 10, Scope: flow.ScopeFleet,
-			Fleet: flow.Fleet{Mode: fleet.ModeLease, OnOutage: fleet.OutageClosed},
+			Name: "else", Resource: "else", Limit: 10, Scope: rule.ScopeFleet,
+			Fleet: rule.Fleet{Mode: fleet.ModeLease, OnOutage: fleet.OutageClosed},
 		}}}))
 		engines = append(engines, engine)
 		shares = append(shares, engine.Fleet().Share(terms, fleet.OutageLast, system.Now()))

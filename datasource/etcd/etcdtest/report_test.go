@@ -243,6 +243,30 @@ func TestStatusChangedByAnotherSourceIsReported(t *testing.T) {
 	}, eventTimeout, 100*time.Millisecond)
 }
 
+func TestChangedListIsReportedAtOnce(t *testing.T) {
+	server := start(t, etcdtest.Options{})
+	s := newStore(t, server)
+	pushList(t, s, "scrapers", "192.0.2.1\n")
+	opts := reporting("i")
+	opts.Clock = clock.NewVirtual(time.Now()) // which stands still: nothing is looked at again
+	source, err := etcd.Open(clientv3.Config{Endpoints: []string{server.Endpoint()}}, prefix, opts)
+	require.NoError(t, err)
+	engine := core.New(core.Config{Logger: slog.New(slog.DiscardHandler), MaxRemoval: 0.5})
+	t.Cleanup(engine.Close)
+	watch, err := source.WatchLists(t.Context(), engine.Lists())
+	require.NoError(t, err)
+	t.Cleanup(watch.Close)
+	require.NoError(t, watch.Ready(t.Context()))
+	require.NoError(t, engine.Follow(t.Context(), source))
+	first := awaitReport(t, server.Client(), "i", func(r etcd.Report) bool { return len(r.Lists) == 1 })
+
+	pushList(t, s, "scrapers", "192.0.2.1\n192.0.2.2\n")
+	second := awaitReport(t, server.Client(), "i", func(r etcd.Report) bool { return r.ListsDigest != first.ListsDigest })
+	assert.Empty(t, second.ListsHeldBack)
+	pushList(t, s, "scrapers", "# none\n")
+	awaitReport(t, server.Client(), "i", func(r etcd.Report) bool { return len(r.ListsHeldBack) == 1 })
+}
+
 func TestHangingReportsDoNotDelayTheDocuments(t *testing.T) {
 	server := start(t, etcdtest.Options{})
 	release := make(chan struct{})

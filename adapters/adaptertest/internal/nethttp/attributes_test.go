@@ -198,7 +198,7 @@ func TestAttributesCostNothingBesideTheRecorder(t *testing.T) {
 		"param:id", "param:none",
 	} {
 		p := &adaptertest.AttributeReader{Key: key}
-		guarded := nethttp.Middleware(p.NewEngine(t), nethttp.Options{TrustedProxies: proxies})(nothing)
+		guarded := nethttp.Middleware(p.NewEngine(t), nethttp.Options{Clients: clientip.Options{TrustedProxies: proxies}})(nothing)
 		writer := adaptertest.NewDiscardWriter()
 		guarded.ServeHTTP(writer, request)
 		assert.Equal(t, key != "user" && key != "header:X-Missing" && key != "query:none" && key != "param:none", p.Found, key)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/penstock-go/penstock/adapters/adaptertest"
+	"github.com/penstock-go/penstock/adapters/clientip"
 	"github.com/penstock-go/penstock/adapters/nethttp"
 	"github.com/penstock-go/penstock/core"
 )
@@ -60,7 +61,7 @@ func BenchmarkAttributes(b *testing.B) {
 	}
 	ipv6 := request.Clone(b.Context())
 	ipv6.RemoteAddr = "[2001:db8:1:2:3:4:5:6]:80"
-	trusting := nethttp.Options{TrustedProxies: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}}
+	trusting := nethttp.Options{Clients: clientip.Options{TrustedProxies: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}}}
 	for _, bench := range []struct {
 		name, key string
 		options   nethttp.Options

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/penstock-go/penstock/adapters/adaptertest"
+	"github.com/penstock-go/penstock/adapters/clientip"
 	"github.com/penstock-go/penstock/adapters/nethttp"
 	"github.com/penstock-go/penstock/adapters/priority"
 	"github.com/penstock-go/penstock/core"
@@ -26,10 +27,10 @@ import (
 func inside() nethttp.Options {
 	return nethttp.Options{
 		PriorityHeader: priority.Field,
-		PriorityCallers: []priority.Callers{
+		Clients: clientip.Options{PriorityCallers: []priority.Callers{
 			{From: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}, Max: core.PriorityCritical},
 			{From: []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0")}, Max: core.PriorityNormal},
-		},
+		}},
 	}
 }
 
@@ -76,7 +77,7 @@ func TestPriorityOfARequestIsWhatItsCallerMayChoose(t *testing.T) {
 
 func TestCallerBehindAProxyIsTheClientOfTheProxy(t *testing.T) {
 	options := inside()
-	options.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("10.9.0.0/16")}
+	options.Clients.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("10.9.0.0/16")}
 	request := requestFrom("10.9.0.1:80", "critical")
 	request.Header.Set("X-Forwarded-For", "192.0.2.1")
 	seen, _, _ := prioritized(t, options, request)
@@ -112,9 +113,9 @@ func TestPatternIsVisibleOutsideOfAMiddlewareThatSetsAPriority(t *testing.T) {
 func TestPriorityIsPassedOnThroughServices(t *testing.T) {
 	loopback := nethttp.Options{
 		PriorityHeader: priority.Field,
-		PriorityCallers: []priority.Callers{
+		Clients: clientip.Options{PriorityCallers: []priority.Callers{
 			{From: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}, Max: core.PriorityCritical},
-		},
+		}},
 	}
 	last := new(adaptertest.Probe)
 	behind := serve(t, guardOrders(last.NewEngine(t), loopback, ok))

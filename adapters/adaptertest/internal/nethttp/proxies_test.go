@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/penstock-go/penstock/adapters/adaptertest"
+	"github.com/penstock-go/penstock/adapters/clientip"
 	"github.com/penstock-go/penstock/adapters/nethttp"
 	"github.com/penstock-go/penstock/rule"
 )
@@ -109,7 +110,7 @@ func TestClientBehindRealProxiesCannotChooseItsAddress(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			p := &adaptertest.Probe{Attribute: "ip"}
 			options := nethttp.Options{
-				TrustedProxies: proxies, UseForwarded: test.forwarded, Resource: func(*http.Request) string { return "all" },
+				Clients: clientip.Options{TrustedProxies: proxies, UseForwarded: test.forwarded}, Resource: func(*http.Request) string { return "all" },
 			}
 			server := listenOn(t, "127.0.0.1", nethttp.Middleware(p.NewEngine(t), options)(http.HandlerFunc(ok)))
 			inner := proxy(t, "127.0.1.2", server.URL, test.forwarded, test.h2c)
@@ -136,7 +137,7 @@ func TestClientOverIPv6HasItsAddress(t *testing.T) {
 	for _, h2c := range []bool{false, true} {
 		p := &adaptertest.Probe{Attribute: "ip"}
 		options := nethttp.Options{
-			TrustedProxies: []netip.Prefix{netip.MustParsePrefix("::1/128")}, Resource: func(*http.Request) string { return "all" },
+			Clients: clientip.Options{TrustedProxies: []netip.Prefix{netip.MustParsePrefix("::1/128")}}, Resource: func(*http.Request) string { return "all" },
 		}
 		server := listenOn(t, "::1", nethttp.Middleware(p.NewEngine(t), options)(http.HandlerFunc(ok)))
 		client := &http.Client{Transport: from(t, "::1", h2c)}

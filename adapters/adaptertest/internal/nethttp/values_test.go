@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/penstock-go/penstock/adapters/adaptertest"
+	"github.com/penstock-go/penstock/adapters/clientip"
 	"github.com/penstock-go/penstock/adapters/nethttp"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/hotparam"
@@ -48,7 +49,7 @@ func many(count int, field func(int) string) (list []*http.Request) {
 }
 
 func TestClientGetsItsLimitWhateverAddressesItHasOrInvents(t *testing.T) {
-	options := nethttp.Options{TrustedProxies: []netip.Prefix{netip.MustParsePrefix("192.0.2.1/32")}, Logger: discardLogger()}
+	options := nethttp.Options{Clients: clientip.Options{TrustedProxies: []netip.Prefix{netip.MustParsePrefix("192.0.2.1/32")}}, Logger: discardLogger()}
 	handler := nethttp.Middleware(limitOf(t, "", "ip"), options)(http.HandlerFunc(ok))
 	assert.Equal(t, 3, passed(handler, many(50, func(i int) string { return fmt.Sprintf("1.1.1.%d, 198.51.100.7", i) })...),
 		"forged addresses")
@@ -59,7 +60,7 @@ func TestClientGetsItsLimitWhateverAddressesItHasOrInvents(t *testing.T) {
 	assert.Equal(t, 50, passed(handler, many(50, func(i int) string { return fmt.Sprintf("2001:db8:2:%x::1", i) })...), "other networks")
 	assert.Equal(t, 50, passed(handler, many(50, func(i int) string { return fmt.Sprintf("198.51.101.%d", i) })...), "other addresses")
 
-	options.IPv6Prefix = 128
+	options.Clients.IPv6Prefix = 128
 	handler = nethttp.Middleware(limitOf(t, "", "ip"), options)(http.HandlerFunc(ok))
 	assert.Equal(t, 50, passed(handler, many(50, func(i int) string { return fmt.Sprintf("2001:db8:1:2::%x", i) })...))
 }
@@ -78,7 +79,7 @@ func TestLimitOfEachValueAllocatesNothingBesideTheRecorder(t *testing.T) {
 	request := many(1, func(int) string { return "1.1.1.1, 2001:db8::7" })[0]
 	request.Pattern = "GET /orders/{id}"
 	request.Header.Set("X-Tenant", "a")
-	options := nethttp.Options{TrustedProxies: []netip.Prefix{netip.MustParsePrefix("192.0.2.1/32")}}
+	options := nethttp.Options{Clients: clientip.Options{TrustedProxies: []netip.Prefix{netip.MustParsePrefix("192.0.2.1/32")}}}
 	for _, keys := range [][]string{{"ip"}, {"header:X-Tenant"}, {"ip", "header:X-Tenant", "path"}} {
 		engine, _ := newEngine(t, core.Config{})
 		require.NoError(t, engine.Load(rules.Set{HotParam: []hotparam.Rule{{

@@ -12,7 +12,7 @@ import (
 	"github.com/penstock-go/penstock/adapters/adaptertest"
 	"github.com/penstock-go/penstock/adapters/rpc"
 	"github.com/penstock-go/penstock/core"
-	"github.com/penstock-go/penstock/rules"
+	"github.com/penstock-go/penstock/rule"
 )
 
 // newCounted returns what keeps the names of rules that refused, and how often it has converted a refusal.
@@ -38,7 +38,7 @@ func TestRefusalIsConvertedOnce(t *testing.T) {
 
 func TestRefusalOfALongNameIsNotKept(t *testing.T) {
 	kept, converted := newCounted()
-	long := &core.BlockError{Rule: "one", Resource: strings.Repeat("x", rules.MaxNameLength+1)}
+	long := &core.BlockError{Rule: "one", Resource: strings.Repeat("x", rule.MaxNameLength+1)}
 	for range 3 {
 		assert.Equal(t, "one", kept.Of(long))
 	}

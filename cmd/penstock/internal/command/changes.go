@@ -7,6 +7,7 @@ import (
 
 	"github.com/penstock-go/penstock/cmd/penstock/internal/documents"
 	"github.com/penstock-go/penstock/cmd/penstock/internal/wording"
+	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
 )
 
@@ -100,7 +101,7 @@ type fieldJSON struct {
 }
 
 type ruleJSON struct {
-	Kind   rules.Kind  `json:"kind"`
+	Kind   rule.Kind   `json:"kind"`
 	Name   string      `json:"name"`
 	Change string      `json:"change"` // added, changed, removed, moved
 	From   string      `json:"from"`   // document; To as well

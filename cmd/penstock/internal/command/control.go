@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -110,6 +111,7 @@ type controlRequest struct {
 	scope      string // of a switch: rule, kind, resource or engine; "" for a state
 	name       string // of what is switched
 	by, reason string
+	at         time.Time // when it is given, for all services
 	duration   time.Duration
 	token      string // "" for none
 }
@@ -174,6 +176,7 @@ func (c controlRequest) form() url.Values {
 	} else {
 		what = "switch"
 		form.Set(c.scope, c.name)
+		form.Set("at", strconv.FormatInt(c.at.UnixNano(), 10))
 		if c.kind != "" {
 			form.Set("kind", c.kind)
 		}
@@ -226,6 +229,7 @@ type controlled struct {
 
 // control asks all services at once, and prints what came of it.
 func (env Env) control(ctx context.Context, c controlRequest, output format) error {
+	c.at = time.Now()
 	results := askEach(ctx, c.engines, c.ask)
 	for _, name := range c.silent {
 		results = append(results, controlled{Engine: name, Error: "its report in etcd has no address of its inspect handler", code: ExitFailed})

@@ -3,7 +3,7 @@ package command
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/penstock-go/penstock/rules"
+	"github.com/penstock-go/penstock/rule"
 )
 
 func newExample(env Env) *cobra.Command {
@@ -25,9 +25,9 @@ Exit code: 0 when it is printed, 2 for a wrong command line.`,
 		ValidArgsFunction: cobra.FixedCompletions(known, cobra.ShellCompDirectiveNoFileComp),
 	}
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
-		var kinds []rules.Kind
+		var kinds []rule.Kind
 		for _, arg := range args {
-			kinds = append(kinds, rules.Kind(arg))
+			kinds = append(kinds, rule.Kind(arg))
 		}
 		document, err := table.Example(kinds...)
 		if err != nil {

@@ -282,6 +282,22 @@ func TestPushThatTakesOutMostEntriesNeedsAConfirmation(t *testing.T) {
 	assert.Equal(t, command.ExitDone, u.run(t, "lists", "push", "l", listFile(t, "# none\n"), "--yes", "--confirm-removals").code)
 }
 
+func TestPushOfTextsInPlaceOfAddressesNeedsAConfirmation(t *testing.T) {
+	t.Parallel()
+	_, u := startEtcd(t, etcdtest.Options{})
+	addresses, texts := listFile(t, "# of Monday\n10.0.0.1\n10.0.0.2\n"), listFile(t, "\"10.0.0.1\"\nbob\ncarol\n")
+	for _, push := range []struct{ from, to string }{{addresses, texts}, {texts, addresses}} {
+		require.Equal(t, command.ExitDone, u.run(t, "lists", "push", "l", push.from, "--yes").code)
+		got := u.run(t, "lists", "push", "l", push.to, "--yes")
+		assert.Equal(t, command.ExitNo, got.code)
+		assert.Contains(t, got.err, "entries would go: a list of addresses and one of texts have none in common\n")
+		assert.Contains(t, got.err, "say --confirm-removals")
+		require.Equal(t, command.ExitDone, u.run(t, "lists", "push", "l", push.to, "--yes", "--confirm-removals").code)
+	}
+	other := listFile(t, "10.0.0.8\n10.0.0.9\n")
+	require.Equal(t, command.ExitDone, u.run(t, "lists", "push", "l", other, "--yes").code, "other addresses")
+}
+
 func TestFormerVersionsOfAListAreListedAndRestored(t *testing.T) {
 	_, u := startEtcd(t, etcdtest.Options{})
 	assert.Equal(t, answer{"list l has no former versions\n", "", command.ExitDone}, u.run(t, "lists", "history", "l"))

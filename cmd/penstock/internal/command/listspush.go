@@ -1,6 +1,7 @@
 package command
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -38,7 +39,8 @@ is 4. The last versions are kept: see penstock lists history.
 
 On a terminal push asks before it writes. Without a terminal, as in scripts, it
 needs --yes and fails at once without it. If more than half of the entries would
-go, it also needs --confirm-removals: the file may be cut short.
+go, it also needs --confirm-removals: the file may be cut short. So it does if
+addresses would give way to texts, or texts to addresses.
 
 Exit code: 0 when etcd has the list, 1 when the file has mistakes or the answer
 was no, 2 for a wrong command line, 3 when the file or etcd failed, 4 when
@@ -75,7 +77,7 @@ func newListsPush(env Env) *cobra.Command {
 			return err
 		}
 		defer func() { _ = text.Close() }()
-		count, digest, err := env.parseList(cmd.Context(), args[1], text)
+		parsed, digest, err := env.parseList(cmd.Context(), args[1], text)
 		if err != nil {
 			return err
 		}
@@ -85,9 +87,9 @@ func newListsPush(env Env) *cobra.Command {
 		}
 		defer s.close()
 		push := store.ListPush{
-			Name: args[0], Text: text, Entries: count, Expect: p.expect, Message: p.message, Author: cmp.Or(p.author, whoami()),
+			Name: args[0], Text: text, Entries: parsed.Len(), Expect: p.expect, Message: p.message, Author: cmp.Or(p.author, whoami()),
 		}
-		return p.push(cmd.Context(), env, s, push, digest)
+		return p.push(cmd.Context(), env, s, push, parsed, digest)
 	}
 	return cmd
 }
@@ -123,18 +125,17 @@ func openList(path string) (*os.File, error) {
 	return text, nil
 }
 
-// parseList reads a list and returns the number of entries and the digest. It prints all
-// mistakes.
-func (env Env) parseList(ctx context.Context, path string, text io.Reader) (count int, digest string, err error) {
+// parseList reads a list and returns it and its digest. It prints all mistakes.
+func (env Env) parseList(ctx context.Context, path string, text io.Reader) (parsed *list.List, digest string, err error) {
 	bar := progress{out: env.Err, patience: 500 * time.Millisecond, silent: !env.ErrIsTerminal}
 	parsed, sum, err := lists.Parse(ctx, text, list.Options{
 		Progress: func(p list.Progress) { bar.tell("reading: " + entries(p.Entries)) },
 	})
 	bar.end()
 	if err != nil {
-		return 0, "", env.mistakenList(path, err)
+		return nil, "", env.mistakenList(path, err)
 	}
-	return parsed.Len(), fmt.Sprintf("%x", sum), nil
+	return parsed, fmt.Sprintf("%x", sum), nil
 }
 
 // mistakenList shows the mistakes in a list, if that is what the error is about, and
@@ -154,7 +155,7 @@ func (env Env) mistakenList(path string, err error) error {
 }
 
 // push shows the change, asks, and writes the list, as the flags say.
-func (p listPush) push(ctx context.Context, env Env, s *session, push store.ListPush, digest string) error {
+func (p listPush) push(ctx context.Context, env Env, s *session, push store.ListPush, parsed *list.List, digest string) error {
 	present, err := request(ctx, s, func(ctx context.Context) (store.ListInfo, error) { return s.store.List(ctx, push.Name) })
 	switch {
 	case errors.Is(err, store.ErrNoList):
@@ -174,8 +175,12 @@ func (p listPush) push(ctx context.Context, env Env, s *session, push store.List
 	}
 	same := present.Digest == digest
 	shrinks := !same && 2*push.Entries < present.Entries
-	if shrinks {
+	switch {
+	case shrinks:
 		env.warn(fmt.Sprintf("%d of the %s would go", present.Entries-push.Entries, entries(present.Entries)))
+	case !same && present.Entries > 0 && isOfOtherKind(ctx, s, push.Name, parsed):
+		shrinks = true
+		env.warn(fmt.Sprintf("all of the %s would go: a list of addresses and one of texts have none in common", entries(present.Entries)))
 	}
 	switch {
 	case p.dryRun:
@@ -200,6 +205,34 @@ func (p listPush) push(ctx context.Context, env Env, s *session, push store.List
 		fmt.Fprintf(env.Out, "list %s in etcd is at revision %d now\n", wording.Printable(push.Name), written.Revision)
 	}
 	return nil
+}
+
+// isOfOtherKind says whether the list in etcd has addresses where the next one has texts, or the other way
+// round. It reads the beginning of the list; what has no entry there may be of any kind.
+func isOfOtherKind(ctx context.Context, s *session, name string, next *list.List) bool {
+	var begin beginning
+	_, _ = request(ctx, s, func(ctx context.Context) (store.ListInfo, error) {
+		return s.store.PullList(ctx, name, &begin, func(_, _ int64) {})
+	})
+	whole := begin.text[:bytes.LastIndexByte(begin.text, '\n')+1]
+	if len(begin.text) < maxBeginning {
+		whole = begin.text
+	}
+	present, err := list.Parse(ctx, bytes.NewReader(whole), list.Options{})
+	return err == nil && (present.HasAddrs() && next.HasTexts() || present.HasTexts() && next.HasAddrs())
+}
+
+// beginning keeps the first bytes that are written, and then fails.
+type beginning struct{ text []byte }
+
+const maxBeginning = 1 << 20 // bytes
+
+func (b *beginning) Write(p []byte) (int, error) {
+	n := min(len(p), maxBeginning-len(b.text))
+	if b.text = append(b.text, p[:n]...); n < len(p) {
+		return n, io.ErrShortWrite
+	}
+	return n, nil
 }
 
 var errStalled = errors.New("etcd has not answered for " + requestTimeout.String())

@@ -169,14 +169,14 @@ func (s *serving) httpOptions() (serve.HTTPOptions, error) {
 		if err != nil || named && !known {
 			return options, fmt.Errorf("--priority-caller %s: must be a network, and perhaps the highest priority: 10.0.0.0/8=high", text)
 		}
-		options.PriorityCallers = append(options.PriorityCallers, priority.Callers{From: []netip.Prefix{from}, Max: highest})
+		options.Clients.PriorityCallers = append(options.Clients.PriorityCallers, priority.Callers{From: []netip.Prefix{from}, Max: highest})
 	}
 	for _, text := range s.proxies {
 		network, err := netip.ParsePrefix(text)
 		if err != nil {
 			return options, fmt.Errorf("--trusted-proxy %s: must be a network, such as 10.0.0.0/8 or 192.0.2.1/32", text)
 		}
-		options.TrustedProxies = append(options.TrustedProxies, network)
+		options.Clients.TrustedProxies = append(options.Clients.TrustedProxies, network)
 	}
 	return options, nil
 }
@@ -194,7 +194,7 @@ func (s *serving) holdOptions(http serve.HTTPOptions) *serve.HoldOptions {
 	if !s.hold {
 		return nil
 	}
-	return &serve.HoldOptions{Clients: http.TrustedProxies}
+	return &serve.HoldOptions{Clients: http.Clients.TrustedProxies}
 }
 
 // messageSize returns how many bytes a message may have. A report of quotas has all buckets of a data

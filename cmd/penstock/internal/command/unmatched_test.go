@@ -93,6 +93,21 @@ hotParam: [{name: per-user, resource: "GET:/orders", param: usr, limit: 900}]
 	assert.Equal(t, command.ExitUsage, u.run(t, "push", right, "--yes", "--strict").code)
 }
 
+func TestPushWaitsForCallsWhenARuleLooksAtAnotherAttribute(t *testing.T) {
+	t.Parallel()
+	server, u := startEtcd(t, etcdtest.Options{})
+	startBusy(t, server, "a", "GET:/orders")
+	push := func(attribute string) answer {
+		return u.run(t, "push", tree(t, map[string]string{"shop.yaml": `hotParam: [{name: per-user, resource: "GET:/orders", limit: 900, param: ` +
+			attribute + `}]`}), "--yes", "--wait", "--strict", "--min-instances=1")
+	}
+	got := push("user")
+	require.Equal(t, command.ExitDone, got.code, got.err)
+	got = push("usr")
+	assert.Equal(t, command.ExitNo, got.code)
+	assert.Contains(t, got.err, `no instance has seen a call of GET:/orders with attribute usr, which it looks at`+"\n")
+}
+
 func TestStatusAndPushTellOfExceptionsThatNoInstanceHas(t *testing.T) {
 	t.Parallel()
 	server, u := startEtcd(t, etcdtest.Options{})

@@ -143,13 +143,13 @@ func (env Env) printMistakes(c documents.Collection, ignored, warnings []string,
 }
 
 type problemJSON struct {
-	Document string     `json:"document"`
-	Line     int        `json:"line"`
-	Column   int        `json:"column"`
-	Kind     rules.Kind `json:"kind"`
-	Rule     string     `json:"rule"`
-	Field    string     `json:"field"`
-	Message  string     `json:"message"`
+	Document string    `json:"document"`
+	Line     int       `json:"line"`
+	Column   int       `json:"column"`
+	Kind     rule.Kind `json:"kind"`
+	Rule     string    `json:"rule"`
+	Field    string    `json:"field"`
+	Message  string    `json:"message"`
 }
 
 func mistakesJSON(c documents.Collection, ignored, warnings []string) any {

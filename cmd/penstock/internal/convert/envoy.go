@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/penstock-go/penstock/calendar"
 	"github.com/penstock-go/penstock/cmd/penstock/internal/wording"
 	"github.com/penstock-go/penstock/hotparam"
 	"github.com/penstock-go/penstock/rule"
@@ -83,8 +82,8 @@ func (c *envoyFile) descriptors(of *object, above []envoyKey) {
 		switch {
 		case path[len(path)-1].key == "":
 			d.drop(d.offset, "the key of the descriptor is missing")
-		case len(path) > hotparam.MaxParams:
-			d.drop(d.offset, "the descriptor has more than %d keys, which no rule here can look at", hotparam.MaxParams)
+		case len(path) > rule.MaxKeys:
+			d.drop(d.offset, "the descriptor has more than %d keys, which no rule here can look at", rule.MaxKeys)
 		case d.has("rate_limit"):
 			d.dropOthers("key", "value", "rate_limit", "descriptors", "shadow_mode", "quota_mode", "detailed_metric", "value_to_metric")
 			c.limit(d, path)
@@ -206,7 +205,7 @@ func (c *envoyFile) writeWindow(group *envoyGroup, of envoyLimit) {
 	}
 	if of.window > day { // its windows are those of Envoy
 		made.Window, made.Algorithm = 0, hotparam.FixedWindow
-		made.Calendar = rule.Calendar{Period: calendar.Period{Count: int(of.window / day), Unit: calendar.Day}, StartsAt: "1970-01-01"}
+		made.Calendar = rule.Calendar{Period: rule.Period{Count: int(of.window / day), Unit: rule.Day}, StartsAt: "1970-01-01"}
 	}
 	var values []rule.NumberEntry
 	for _, l := range group.limits {

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/penstock-go/penstock/cmd/penstock/internal/wording"
-	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/rule"
 )
 
 // convertJavaFlow converts a flow rule of Sentinel for Java, which sentinel-golang 0.1
@@ -119,7 +119,7 @@ func readOrigin(o *object, r *flowRule, field string) {
 	switch origin := o.text(field); origin {
 	case "", everybody:
 	case others:
-		r.origin = flow.OtherOrigins
+		r.origin = rule.OtherOrigins
 		o.differ(o.at(field), "in Sentinel each caller that no rule names has a limit of its own, and one without a name has none; "+
 			"here all of them share one limit")
 	default:

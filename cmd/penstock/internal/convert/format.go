@@ -49,7 +49,8 @@ func formatOf(o *object) format {
 			"id", "app", "ip", "port", "gmtCreate", "gmtModified", "resource", "limitApp", "grade", "count", "timeWindow",
 			"minRequestAmount", "slowRatioThreshold", "statIntervalMs", "regex",
 		}, convertJavaBreaker, false}
-	case o.has("metricType") && o.has("threshold"):
+	case o.has("threshold") && (o.has("metricType") || o.isNull("metricType") && !o.has(
+		"tokenCalculateStrategy", "controlBehavior", "relationStrategy", "statIntervalInMs")): // null is 0
 		return format{"sentinel-golang", "isolation rules", "threshold", []string{"id", "resource", "metricType", "threshold"}, convertGoIsolation, true}
 	default:
 		return flowFormatOf(o)

@@ -16,6 +16,7 @@ func TestConvertedIsolationRulesDoTheSame(t *testing.T) {
 	for fields, want := range map[string]isolation.Rule{
 		`"metricType": 0, "threshold": 10`:                    ten,
 		`"MetricType": 0, "Threshold": 10, "ID": "pool"`:      {Name: "pool", Resource: "r", Limit: 10},
+		`"metricType": null, "threshold": 10`:                 ten,
 		`"grade": 0, "count": 10`:                             ten,
 		`"grade": 0, "count": 10.9, "limitApp": "default"`:    ten,
 		`"grade": 0, "count": 0`:                              {Resource: "r"},

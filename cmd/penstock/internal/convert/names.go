@@ -11,6 +11,7 @@ import (
 	"github.com/penstock-go/penstock/flow"
 	"github.com/penstock-go/penstock/hotparam"
 	"github.com/penstock-go/penstock/isolation"
+	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
 )
 
@@ -55,7 +56,7 @@ func makeNamesUnique[R any](list []R, nameOf func(*R) (name *string, byDefault s
 // long.
 func numbered(name string, n int) string {
 	suffix := "-" + strconv.Itoa(n)
-	end := min(len(name), rules.MaxNameLength-len(suffix))
+	end := min(len(name), rule.MaxNameLength-len(suffix))
 	for end < len(name) && !utf8.RuneStart(name[end]) {
 		end--
 	}

@@ -141,7 +141,7 @@ var nginxServer = regexp.MustCompile(`\$(server_name\b|\{server_name\})`)
 // same for all requests within one.
 func (z *nginxZone) keysFor(d nginxDirective) []string {
 	isWithin := slices.ContainsFunc(d.around, func(b *nginxBlock) bool { return b.words[0] == "server" })
-	if !z.server || isWithin || slices.Contains(z.keys, "host") || len(z.keys) == hotparam.MaxParams {
+	if !z.server || isWithin || slices.Contains(z.keys, "host") || len(z.keys) == rule.MaxKeys {
 		return z.keys
 	}
 	return slices.Sorted(slices.Values(append(slices.Clone(z.keys), "host")))
@@ -170,8 +170,8 @@ func nginxKey(key string) (keys []string, fault string) {
 		}
 	}
 	slices.Sort(keys)
-	if keys = slices.Compact(keys); len(keys) > hotparam.MaxParams {
-		return nil, fmt.Sprintf("the key of its zone is %s: it has more than %d parts", wording.Quote(key), hotparam.MaxParams)
+	if keys = slices.Compact(keys); len(keys) > rule.MaxKeys {
+		return nil, fmt.Sprintf("the key of its zone is %s: it has more than %d parts", wording.Quote(key), rule.MaxKeys)
 	}
 	return keys, ""
 }

@@ -56,6 +56,11 @@ func (o *object) find(name string) *entry {
 	return nil
 }
 
+// isNull says whether a field is null.
+func (o *object) isNull(name string) bool {
+	return slices.ContainsFunc(o.entries, func(e entry) bool { return strings.EqualFold(e.name(), name) && e.node.value == nil })
+}
+
 func (o *object) has(names ...string) bool {
 	for _, name := range names {
 		if o.find(name) != nil {

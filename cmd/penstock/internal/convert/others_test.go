@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/penstock-go/penstock/breaker"
-	"github.com/penstock-go/penstock/calendar"
 	"github.com/penstock-go/penstock/cmd/penstock/internal/convert"
 	"github.com/penstock-go/penstock/flow"
 	"github.com/penstock-go/penstock/hotparam"
@@ -134,7 +133,7 @@ func TestEnvoyWeeksMonthsAndYearsAreWindowsOfDays(t *testing.T) {
 		assert.Empty(t, hasKind(c, convert.LeftOut), unit)
 		assert.Equal(t, []hotparam.Rule{{
 			Resource: "d", Param: rule.StringsOf("a"), Limit: 3, Algorithm: hotparam.FixedWindow,
-			Calendar: rule.Calendar{Period: calendar.Period{Count: days, Unit: calendar.Day}, StartsAt: "1970-01-01"},
+			Calendar: rule.Calendar{Period: rule.Period{Count: days, Unit: rule.Day}, StartsAt: "1970-01-01"},
 		}}, c.Rules.HotParam, unit)
 	}
 }

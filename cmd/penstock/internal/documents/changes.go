@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
 )
 
@@ -60,9 +61,9 @@ func (c Changes) Removed() int {
 
 func compareRules(from, to Collection) []RuleChange {
 	var changes []RuleChange
-	compared := make(map[rules.Key]bool)
+	compared := make(map[rule.Key]bool)
 	for _, d := range rules.Diff(from.Rules, to.Rules) {
-		compared[rules.Key{Kind: d.Kind, Name: d.Name}] = true
+		compared[rule.Key{Kind: d.Kind, Name: d.Name}] = true
 		changes = append(changes, RuleChange{Difference: d, From: from.documentOf(d.Kind, d.Name), To: to.documentOf(d.Kind, d.Name)})
 	}
 	var moved []RuleChange

@@ -3,6 +3,7 @@ package documents
 import (
 	"errors"
 
+	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
 )
 
@@ -58,7 +59,7 @@ func (c *Collection) addProblems(err error) bool {
 // mergeValid merges the sets that have no rule names in common with earlier ones, and say the same of
 // domains.
 func (c *Collection) mergeValid(sets []rules.Set) rules.Set {
-	taken := make(map[rules.Key]bool)
+	taken := make(map[rule.Key]bool)
 	var domains rules.Set // what is said of them so far
 	var valid []rules.Set
 next:
@@ -82,7 +83,7 @@ next:
 }
 
 // documentOf returns the name of the document that contains a rule, "" if none does.
-func (c Collection) documentOf(kind rules.Kind, name string) string {
+func (c Collection) documentOf(kind rule.Kind, name string) string {
 	at, _ := c.Rules.Position(kind, name)
 	return c.names[at.Document]
 }

@@ -1,6 +1,9 @@
 package documents
 
-import "github.com/penstock-go/penstock/rules"
+import (
+	"github.com/penstock-go/penstock/rule"
+	"github.com/penstock-go/penstock/rules"
+)
 
 // UnknownKinds says what [Judge] does about rules of kinds that it does not know, such as those
 // of a program that brings its own.
@@ -21,7 +24,7 @@ const (
 // UnknownKind is a kind of rules in a document that is not known.
 type UnknownKind struct {
 	Document string // its name
-	Kind     rules.Kind
+	Kind     rule.Kind
 	Line     int
 }
 

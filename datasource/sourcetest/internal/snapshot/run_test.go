@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -120,6 +122,17 @@ func TestTooManyDocumentsAreNotDelivered(t *testing.T) {
 func TestTooLongDocumentHasAnError(t *testing.T) {
 	assert.NoError(t, snapshot.Document("test", "a", make([]byte, rules.MaxDocumentSize)).Err)
 	require.ErrorContains(t, snapshot.Document("test", "a", make([]byte, rules.MaxDocumentSize+1)).Err, `test: document "a" has 1048577 bytes`)
+}
+
+func TestDocumentWithALongNameHasAnErrorAndAShortName(t *testing.T) {
+	name := strings.Repeat("ä", 512)
+	assert.Equal(t, core.Document{Name: name, Data: []byte("x")}, snapshot.Document("test", name, []byte("x")))
+	one, other := snapshot.Document("test", name+"1", nil), snapshot.Document("test", name+"2", nil)
+	assert.Less(t, len(one.Name), 250)
+	assert.NotEqual(t, one.Name, other.Name)
+	assert.True(t, utf8.ValidString(one.Name))
+	require.ErrorContains(t, one.Err, "has 1025 bytes, at most 1024 are read: shorten it")
+	assert.Less(t, len(one.Err.Error()), 400)
 }
 
 func TestMistakesInOptionsAreReportedAtOnce(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/penstock-go/penstock/calendar"
+	"github.com/penstock-go/penstock/internal/calendar"
 )
 
 // The file has when windows begin, as Python's zoneinfo tells it: for each change of the clocks of
