@@ -20,8 +20,8 @@ type compiledRule struct {
 	windows  *openwindow.Windows // nil unless they follow the calendar
 
 	most     int64         // the tokens of the largest call that can ever pass a window
-	bucket   time.Duration // windows: the length of a bucket, about that if it is one of the calendar
-	span     int32         // windows: the number of buckets that the limit holds over
+	bucket   time.Duration // windows: the length of a bucket, about that if it is one of the calendar; queues: see window
+	span     int32         // windows: the number of buckets that the limit holds over; queues: 0
 	revision uint32        // of the version, if the limit moves; see follower
 
 	*warmUpCurves // nil unless the rule warms up
@@ -36,10 +36,11 @@ type warmUpCurves struct {
 // compile compiles a rule that is valid and complete, which it keeps and which never changes.
 // Limiters tell versions of their rule apart by version: the higher one is newer.
 func compile(rule *Rule, version uint64) *compiledRule {
-	r := &compiledRule{rule: rule, version: version, windows: openwindow.New(rule.calendar())}
+	window := rule.Calendar.Length(rule.Window)
+	r := &compiledRule{rule: rule, version: version, windows: openwindow.New(rule.calendar()), bucket: window}
 	if rule.limiterKind() == windowLimiter {
 		parts := max(1, rule.Buckets) // a fixed window is not parted
-		r.bucket, r.span = r.window()/time.Duration(parts), int32(parts)
+		r.bucket, r.span = window/time.Duration(parts), int32(parts)
 		if rule.Strict {
 			// An unaligned interval touches one bucket more than its length has.
 			r.span++
@@ -63,7 +64,12 @@ func (r *Rule) calendar() *calendar.Calendar {
 }
 
 // window returns the time that the limit is for, about that if it is one of the calendar.
-func (r *compiledRule) window() time.Duration { return r.rule.Calendar.Length(r.rule.Window) }
+func (r *compiledRule) window() time.Duration {
+	if r.span == 0 {
+		return r.bucket
+	}
+	return r.rule.Calendar.Length(r.rule.Window)
+}
 
 // windowAt returns the length of the window that is open at now.
 func (r *compiledRule) windowAt(now clock.Instant) time.Duration {

@@ -41,8 +41,8 @@ func (w *window) takeSavedSlowly(r *compiledRule, bucket, n int64) bool {
 	w.close(r)
 	defer w.open(r, bucket)
 	held := w.counts.Held(bucket)
-	beyond := held + n - w.whole // what remains does not suffice, unless others gave back meanwhile
-	if n <= w.carry.largeAbove(w.whole, bucket, r.span) || w.spare(r, bucket) < beyond {
+	beyond := held + n - w.whole() // what remains does not suffice, unless others gave back meanwhile
+	if n <= w.carry.largeAbove(w.whole(), bucket, r.span) || w.spare(r, bucket) < beyond {
 		return false
 	}
 	w.counts.GiveBack(bucket, -int32(n))
@@ -56,16 +56,16 @@ func (w *window) takeSavedSlowly(r *compiledRule, bucket, n int64) bool {
 
 // spare returns how many saved tokens a large call may take in a bucket.
 func (w *window) spare(r *compiledRule, bucket int64) int64 {
-	if w.carry.wanted == 0 || w.carry.inWindow(w.whole, w.fraction, r, bucket) > 0 {
+	if w.carry.wanted == 0 || w.carry.inWindow(w.whole(), w.fraction(), r, bucket) > 0 {
 		return 0
 	}
-	return min(int64(w.carry.saved+roundingError), r.most-w.whole)
+	return min(int64(w.carry.saved+roundingError), r.most-w.whole())
 }
 
 // openForLarge computes what large calls may take in a bucket that is being opened.
 func (w *window) openForLarge(r *compiledRule, bucket int64) {
-	w.large.above.Store(w.carry.largeAbove(w.whole, bucket, r.span))
-	w.large.spare.Store(max(0, w.spare(r, bucket)-w.carry.available(w.fraction)))
+	w.large.above.Store(w.carry.largeAbove(w.whole(), bucket, r.span))
+	w.large.spare.Store(max(0, w.spare(r, bucket)-w.carry.available(w.fraction())))
 }
 
 // largeHeld returns how many tokens the window that ends with a bucket holds beyond its
@@ -74,7 +74,7 @@ func (w *window) largeHeld(r *compiledRule, bucket int64) int64 {
 	if w.carry.spent <= 1 {
 		return 0
 	}
-	return w.carry.inWindow(w.whole, w.fraction, r, bucket)
+	return w.carry.inWindow(w.whole(), w.fraction(), r, bucket)
 }
 
 // noteRefusals notes refused calls from now on, if the rule warms up.
@@ -104,7 +104,7 @@ func (w *window) accountForRefused(r *compiledRule, bucket int64) {
 	}
 	n := int64(w.refused.Swap(0))
 	w.warming.refused(r, n)
-	w.carry.want(n, w.whole, bucket)
+	w.carry.want(n, w.whole(), bucket)
 }
 
 // largeAbove returns how many tokens a call may take in a bucket that is not a large one,
@@ -162,7 +162,7 @@ func (w *window) isLarge(r *compiledRule, n int32) bool {
 		return false
 	}
 	c := w.closedCarry(r)
-	return int64(n) > c.largeAbove(w.whole, w.counts.OpenBucket(), r.span)
+	return int64(n) > c.largeAbove(w.whole(), w.counts.OpenBucket(), r.span)
 }
 
 // freeIn returns after how many buckets from the open one n tokens can be taken, saved
@@ -175,8 +175,8 @@ func (w *window) freeIn(r *compiledRule, n, remaining int64) int64 {
 	free := func(above int64) int64 { // when calls of more tokens can take saved ones
 		return 1 + int64(sort.Search(int(most), func(k int) bool {
 			bucket := open + 1 + int64(k)
-			spent := c.inWindow(w.whole, w.fraction, r, bucket)
-			left := w.whole + spent - w.counts.Held(bucket)
+			spent := c.inWindow(w.whole(), w.fraction(), r, bucket)
+			left := w.whole() + spent - w.counts.Held(bucket)
 			if bucket < open+span {
 				left -= taken
 			}
@@ -184,12 +184,12 @@ func (w *window) freeIn(r *compiledRule, n, remaining int64) int64 {
 				return n <= left
 			}
 			unused := max(0, w.unused(&c, r, bucket, w.limit)-float64(taken*min(bucket-open, span)))
-			return n <= left+min(int64(c.saved+unused/float64(span)+roundingError), r.most-w.whole)
+			return n <= left+min(int64(c.saved+unused/float64(span)+roundingError), r.most-w.whole())
 		}))
 	}
-	buckets := free(c.largeAbove(w.whole, open, r.span))
-	if n <= w.whole && open+buckets >= c.wantedIn+span {
-		return free(w.whole) // nothing is saved for it any more by then
+	buckets := free(c.largeAbove(w.whole(), open, r.span))
+	if n <= w.whole() && open+buckets >= c.wantedIn+span {
+		return free(w.whole()) // nothing is saved for it any more by then
 	}
 	return buckets
 }

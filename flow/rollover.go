@@ -72,8 +72,8 @@ func (w *window) close(r *compiledRule) {
 // taken in the open bucket.
 func (w *window) spendExtra(c *fractionCarry, r *compiledRule, taken int64) {
 	bucket := w.counts.OpenBucket()
-	if c.inWindow(w.whole, w.fraction, r, bucket) == 0 && c.available(w.fraction) == 1 &&
-		taken > 0 && w.counts.Held(bucket) > w.whole {
+	if c.inWindow(w.whole(), w.fraction(), r, bucket) == 0 && c.available(w.fraction()) == 1 &&
+		taken > 0 && w.counts.Held(bucket) > w.whole() {
 		c.spend(bucket, r.bucketEnd(bucket), 1)
 	}
 }
@@ -86,10 +86,9 @@ func (w *window) open(r *compiledRule, bucket int64) {
 	limit := w.warming.limitOf(r, bucket)
 	w.saveUnused(&w.carry, r, bucket, limit)
 	w.limit = limit
-	w.whole, w.fraction = split(limit)
 	w.openForLarge(r, bucket)
-	spent := w.carry.inWindow(w.whole, w.fraction, r, bucket)
-	w.counts.Open(bucket, w.whole+max(spent, w.carry.available(w.fraction)))
+	spent := w.carry.inWindow(w.whole(), w.fraction(), r, bucket)
+	w.counts.Open(bucket, w.whole()+max(spent, w.carry.available(w.fraction())))
 	// When a call is refused nothing remains, whatever does now.
 	overdrawn := min(0, w.counts.Remaining())
 	w.overdrawn.Store(overdrawn)
@@ -118,13 +117,13 @@ func (w *window) retryAfter(r *compiledRule, n int32, remaining int64) time.Dura
 		return rule.Never
 	case w.largeHeld(r, w.counts.OpenBucket()) > 0, w.isLarge(r, n):
 		buckets = w.freeIn(r, int64(n), remaining)
-	case int64(n) <= w.whole:
+	case int64(n) <= w.whole():
 		buckets = w.counts.FreeIn(n, remaining, w.carry.spentIn)
 	default: // all the whole tokens and one that was carried over
 		if int64(n)-1 > remaining {
 			buckets = w.counts.FreeIn(n-1, remaining, w.carry.spentIn)
 		}
-		buckets = max(buckets, w.carry.nextIn(w.fraction, w.counts.OpenBucket(), r.span))
+		buckets = max(buckets, w.carry.nextIn(w.fraction(), w.counts.OpenBucket(), r.span))
 	}
 	return r.lengthOf(w.counts.OpenBucket(), buckets)
 }

@@ -28,13 +28,11 @@ type window struct {
 	large     largeCalls   // see there
 	warned    warnonce.Latest
 
-	mu       sync.Mutex     // guards what follows, and opening and closing buckets
-	warming  *windowWarming // nil unless the rule warms up
-	carry    fractionCarry
-	limit    float64 // the effective limit of the open bucket, tokens per window
-	whole    int64   // its whole tokens
-	fraction float64 // and the fraction
-	counted  int64   // tokens of the open bucket that warming has counted
+	mu      sync.Mutex     // guards what follows, and opening and closing buckets
+	warming *windowWarming // nil unless the rule warms up
+	carry   fractionCarry
+	limit   float64 // the effective limit of the open bucket, tokens per window
+	counted int64   // tokens of the open bucket that warming has counted
 
 	// Of a rule that has changed its shape:
 	log    *passLog    // nil if there is nothing to remember
@@ -53,6 +51,18 @@ func newWindow(r *compiledRule, now clock.Instant) *window {
 	w.noteRefusals(r)
 	w.open(r, bucket)
 	return w
+}
+
+// whole returns the whole tokens of the effective limit of the open bucket.
+func (w *window) whole() int64 {
+	whole, _ := split(w.limit)
+	return whole
+}
+
+// fraction returns the fraction of a token of that limit.
+func (w *window) fraction() float64 {
+	_, fraction := split(w.limit)
+	return fraction
 }
 
 // Take takes n tokens at now under a version of the rule. Pass: they are taken. Block:

@@ -49,7 +49,7 @@ func (w *window) closedCarry(r *compiledRule) fractionCarry {
 	carry, open, taken := w.carry, w.counts.OpenBucket(), w.counts.Taken()
 	carry.refund(open, r.span, max(0, w.counted-taken))
 	if r.warmsUp() {
-		carry.want(int64(w.refused.Load()), w.whole, open)
+		carry.want(int64(w.refused.Load()), w.whole(), open)
 	}
 	w.spendExtra(&carry, r, taken)
 	return carry
@@ -91,10 +91,10 @@ func (w *window) growsIn(r *compiledRule, bucket, remaining int64) (more int64, 
 // already or never will be.
 func (w *window) savedIn(r *compiledRule) int64 {
 	carry := w.closedCarry(r)
-	if w.fraction == 0 || carry.available(w.fraction) == 1 {
+	if w.fraction() == 0 || carry.available(w.fraction()) == 1 {
 		return 0
 	}
-	buckets := math.Ceil((1-carry.saved-roundingError)*float64(r.span)/w.fraction - roundingError)
+	buckets := math.Ceil((1-carry.saved-roundingError)*float64(r.span)/w.fraction() - roundingError)
 	if buckets > float64(forever/r.bucket) {
 		return 0
 	}
