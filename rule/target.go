@@ -61,7 +61,6 @@ func (t Target) CountsLike(other Target) bool {
 	return t.Resource == other.Resource && t.Match == other.Match && t.Shared == other.Shared && t.Related == other.Related
 }
 
-
 // Common are the fields that rules of every kind have, as pointers into a rule.
 type Common struct {
 	Name, Resource, Match *string
