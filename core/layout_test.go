@@ -58,10 +58,10 @@ func TestWhatAResourceWithARuleTakesIsSmall(t *testing.T) {
 	}
 	for name, size := range map[string]struct{ is, most uintptr }{
 		"a resource":                     {unsafe.Sizeof(resource{}), 112},
-		"its plan, of one rule":          {unsafe.Sizeof(inforce.PlanOfOne{}), 384},
-		"a rule in force":                {unsafe.Sizeof(inforce.Rule{}), 176},
+		"its plan, of one rule":          {unsafe.Sizeof(inforce.PlanOfOne{}), 352},
+		"a rule in force":                {unsafe.Sizeof(inforce.Rule{}), 160},
 		"what it keeps for the resource": {unsafe.Sizeof(inforce.State{}), 32},
-		"and of calls that it refuses":   {unsafe.Sizeof(call.Refusals{}), 88},
+		"and of calls that it refuses":   {unsafe.Sizeof(call.Refusals{}), 72},
 		"and their number":               {unsafe.Sizeof(call.Tally{}), 56},
 	} {
 		assert.LessOrEqual(t, size.is, size.most, name)

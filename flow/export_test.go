@@ -3,6 +3,7 @@ package flow
 import (
 	"fmt"
 	"time"
+	"unsafe"
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/rule"
@@ -109,3 +110,9 @@ func (w *window) Logged() int {
 func (w *window) Follow(before predecessor) { w.follow(before) }
 
 func (q *queue) Follow(before predecessor) { q.follow(before) }
+
+// The sizes of what each window has.
+const (
+	SizeOfCompiled = unsafe.Sizeof(compiledRule{})
+	SizeOfWindow   = unsafe.Sizeof(window{})
+)
