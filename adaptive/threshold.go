@@ -36,7 +36,6 @@ func (t *thresholdControl) adopt(r *Rule) { t.rule = *r }
 
 func (t *thresholdControl) update(now clock.Instant, l *shedLimiter, i *interval) verdict {
 	s := l.state
-	s.failedFrom.Store(-1) // how calls end does not matter
 	t.capacity.add(now, i)
 	t.took.add(now, i)
 	t.limit = noLimit
@@ -87,11 +86,11 @@ func (t *thresholdControl) capacityLimit(now clock.Instant) uint32 {
 	return uint32(max(defaultMinLimit, min(limit, MaxLimit)))
 }
 
-func (t *thresholdControl) gauges() (limit, baseline float64) {
+func (t *thresholdControl) inForce() float64 {
 	if t.limit == noLimit {
-		return math.NaN(), math.NaN()
+		return math.NaN()
 	}
-	return float64(t.limit), math.NaN()
+	return float64(t.limit)
 }
 
 // responseTimesLeast is how many calls have to end in a second for their mean to count.
