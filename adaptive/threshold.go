@@ -79,7 +79,7 @@ func (t *thresholdControl) readSignals(now clock.Instant, l *shedLimiter) (exces
 
 // capacityLimit returns how many calls may be under way while the load is too high.
 func (t *thresholdControl) capacityLimit(now clock.Instant) uint32 {
-	limit, _, ok := t.capacity.limit(now)
+	limit, ok := t.capacity.limit(now)
 	if !ok {
 		return noLimit
 	}
