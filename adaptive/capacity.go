@@ -75,7 +75,7 @@ func (c *capacity) estimate(now clock.Instant) (rate, seconds float64, ok bool) 
 
 // limit returns how many calls may be under way at once: one more than the estimate, so
 // that it can grow.
-func (c *capacity) limit(now clock.Instant) (limit, seconds float64, ok bool) {
+func (c *capacity) limit(now clock.Instant) (limit float64, ok bool) {
 	rate, seconds, ok := c.estimate(now)
-	return math.Floor(math.Ldexp(rate*seconds, -c.halvings)+0.5) + 1, seconds, ok
+	return math.Floor(math.Ldexp(rate*seconds, -c.halvings)+0.5) + 1, ok
 }

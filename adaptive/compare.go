@@ -430,6 +430,10 @@ func (g *group) part(isSpared func(*class) bool, now clock.Instant) *group {
 	}
 	g.countStrangers()
 	to.countStrangers()
+	if len(others) == 1 && !others[0].usual.Verified() { // what is known of all is not about this one
+		to.weigh()
+		to.control.Adopt(&others[0].usual, to.control.Limit())
+	}
 	to.limitAsUsual()
 	to.went, to.slowAt, to.changedAt = now, now, now
 	to.beginWindow(now)

@@ -6,8 +6,6 @@
 //   - [Latency] measures response times and throughput, and finds the number of calls
 //     under way at which the service does most. It needs to know nothing of the service.
 //     Calls that come in a burst wait for a moment rather than being refused.
-//   - [BBR] limits calls under way to what recent throughput and response times suggest,
-//     while the CPU is busy.
 //   - [Threshold] refuses calls while a signal, such as the load or the mean response
 //     time, is above a fixed value.
 //

@@ -150,9 +150,14 @@ func (g *group) learn(w limit.Window) {
 		}
 		c.quickBelow.Store(int64(c.usual.Mean() / 2 * float64(time.Second)))
 	}
-	if !changed || g.calls != &g.own {
-		return
+	if changed && g.calls == &g.own {
+		g.weigh()
 	}
+}
+
+// weigh has the calls of each class count by their usual response time: as much as their work is of that of a mean
+// call of the group.
+func (g *group) weigh() {
 	ended, known, work, before, after := 0.0, 0.0, 0.0, 0.0, 0.0
 	for _, c := range g.classes {
 		ended += c.did.Ended

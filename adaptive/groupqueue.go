@@ -20,6 +20,9 @@ func (g *group) join(l *latencyLimiter, of *class, c *rule.Call, patience rule.P
 	g.turned = false
 	g.control.Arrived()
 	g.test(c.Now)
+	if of.group.Load() != g { // the test has found what its class is short of
+		return nil, rule.Stale
+	}
 	if (g.queue.total == 0 || g.isLight(of, c.Now)) && g.begin(of, c.Now, g.places(of, c.Now)) {
 		g.openIfIdle(c.Now)
 		return nil, rule.Pass

@@ -42,9 +42,9 @@ func fields() []rule.Field[Rule] {
 			NotZero("must be true; leave it out, and name a resource or a pattern, for calls that do not come from outside too").
 			Says("only calls that come from outside; without resource and match, all of them together").
 			Otherwise("true without resource and match, else all calls"),
-		rule.ChoiceField("strategy", func(r *Rule) *Strategy { return &r.Strategy }, Latency, BBR, Threshold).
+		rule.ChoiceField("strategy", func(r *Rule) *Strategy { return &r.Strategy }, Latency, Threshold).
 			Given("cpu", "load", "memory", "schedulerDelay", "concurrency", "qps", "avgRT").
-			Says("how it finds out what the service can do: latency, bbr or threshold"),
+			Says("how it finds out what the service can do: latency or threshold"),
 		rule.DurationField("maxDelay", func(r *Rule) *time.Duration { return &r.MaxDelay }).Given("strategy").
 			NotZero("must be from 1ms to 1m0s").
 			Says("latency: the longest that calls are meant to wait at the rule").Otherwise("100ms with latency"),
@@ -59,7 +59,7 @@ func fields() []rule.Field[Rule] {
 			Says("latency: what it is before anything is known").Otherwise("20"),
 		rule.NumberField("cpu", func(r *Rule) *float64 { return &r.CPU }).Given("strategy").
 			NotZero("must be a share from more than 0 to 1, such as 0.8").
-			Says("bbr, threshold: sheds calls while more than this share of the CPU is used").Otherwise("0.8 with bbr; threshold: it does not count"),
+			Says("threshold: the share of the CPU above which calls are shed").Otherwise("it does not count"),
 		rule.NumberField("load", func(r *Rule) *float64 { return &r.Load }).Given("strategy").
 			NotZero("must be more than 0; leave it out if the load does not count").
 			Says("threshold: the load average per processor above which calls are shed").Otherwise("it does not count"),
@@ -140,10 +140,7 @@ func gauges() []rule.Gauge {
 
 // newLimiter returns the limiter of a rule on a resource that it did not apply to before.
 func newLimiter(r *Rule, env rule.Env) rule.Limiter {
-	switch r.Strategy {
-	case BBR:
-		return newBBR(r, env)
-	case Threshold:
+	if r.Strategy == Threshold {
 		return newThreshold(r, env)
 	}
 	return newLatency(r, env)

@@ -13,9 +13,6 @@ type Strategy string
 const (
 	// Latency finds the limit on calls under way from response times and throughput.
 	Latency Strategy = "latency"
-	// BBR limits calls under way, while the CPU is busy, to the highest throughput times
-	// the lowest response time of the last ten seconds.
-	BBR Strategy = "bbr"
 	// Threshold sheds calls while a value is above a threshold.
 	Threshold Strategy = "threshold"
 )
@@ -31,7 +28,6 @@ const (
 	defaultInitialLimit = 20
 	MaxLimit            = 1_000_000 // of calls under way, in every field about them
 
-	defaultCPU        = 0.8 // with [BBR]
 	maxLoad           = 1000.0
 	maxQPS            = 1e9
 	minSchedulerDelay = 10 * time.Microsecond
@@ -93,8 +89,8 @@ type Rule struct {
 	InitialLimit int
 
 	// CPU is the share of the CPU above which calls are shed, from more than 0 to 1: of
-	// the container's share, else of the host's processors. Defaults to 0.8 with
-	// [BBR]; with [Threshold] the CPU does not count if it is left out.
+	// the container's share, else of the host's processors. The CPU does not count if it
+	// is left out.
 	CPU float64
 
 	// Load is the load average of the last minute, divided by the number of processors,
@@ -156,14 +152,10 @@ func withDefaults(r *Rule) {
 	}
 	rule.SetDefault(&r.Strategy, Latency)
 	rule.SetDefault(&r.FairBy, defaultFairBy)
-	switch r.Strategy {
-	case Latency:
+	if r.Strategy == Latency {
 		rule.SetDefault(&r.MaxDelay, defaultMaxDelay)
 		setLimits(r, defaultMinLimit, defaultMaxLimit)
 		setInitialLimit(r)
-	case BBR:
-		setLimits(r, defaultMinLimit, defaultMaxLimit)
-		rule.SetDefault(&r.CPU, defaultCPU)
 	}
 }
 

@@ -34,12 +34,6 @@ func TestWithDefaultsFillsIn(t *testing.T) {
 				MaxDelay: 100 * time.Millisecond, MinLimit: 30, MaxLimit: 1000, InitialLimit: 30,
 			},
 		},
-		"bbr": {
-			adaptive.Rule{Resource: "r", Strategy: adaptive.BBR},
-			adaptive.Rule{
-				Name: "r", Resource: "r", Strategy: adaptive.BBR, FairBy: "origin", MinLimit: 2, MaxLimit: 1000, CPU: 0.8,
-			},
-		},
 		"threshold": {
 			adaptive.Rule{Name: "n", Resource: "r", Strategy: adaptive.Threshold, Load: 3, FairBy: "user"},
 			adaptive.Rule{Name: "n", Resource: "r", Strategy: adaptive.Threshold, Load: 3, FairBy: "user"},
@@ -59,7 +53,7 @@ func TestValidateReportsEveryMistake(t *testing.T) {
 		want []rule.Fault
 	}{
 		"an unknown strategy": {adaptive.Rule{Strategy: "vegas"}, []rule.Fault{
-			{Field: "strategy", Message: `is "vegas": must be "latency", "bbr" or "threshold"`},
+			{Field: "strategy", Message: `is "vegas": must be "latency" or "threshold"`},
 		}},
 		"out of range": {adaptive.Rule{MaxDelay: time.Hour, MinLimit: -1, MaxLimit: 2_000_000}, []rule.Fault{
 			{Field: "maxDelay", Message: "is 1h0m0s: must be from 1ms to 1m0s"},
@@ -69,10 +63,12 @@ func TestValidateReportsEveryMistake(t *testing.T) {
 		"bounds that contradict each other": {adaptive.Rule{MinLimit: 50, MaxLimit: 40, InitialLimit: 45}, []rule.Fault{
 			{Field: "maxLimit", Message: "is 40: must be at least minLimit, 50"},
 		}},
-		"fields of another strategy": {adaptive.Rule{Strategy: adaptive.BBR, MaxDelay: time.Second, QPS: 5, CPU: 2}, []rule.Fault{
-			{Field: "maxDelay", Message: `has no effect with strategy "bbr": remove it, or set strategy to "latency"`},
+		"fields of another strategy": {adaptive.Rule{Strategy: adaptive.Threshold, MaxDelay: time.Second, QPS: 5, CPU: 2}, []rule.Fault{
+			{Field: "maxDelay", Message: `has no effect with strategy "threshold": remove it, or set strategy to "latency"`},
 			{Field: "cpu", Message: "is 2: must be a share from more than 0 to 1, such as 0.8"},
-			{Field: "qps", Message: `has no effect with strategy "bbr": remove it, or set strategy to "threshold"`},
+		}},
+		"a threshold without its strategy": {adaptive.Rule{QPS: 5}, []rule.Fault{
+			{Field: "qps", Message: `has no effect with strategy "latency": remove it, or set strategy to "threshold"`},
 		}},
 		"no threshold": {adaptive.Rule{Strategy: adaptive.Threshold}, []rule.Fault{
 			{Field: "strategy", Message: `is "threshold" without a threshold: give at least one of cpu, load, memory, schedulerDelay, concurrency, qps and avgRT`},

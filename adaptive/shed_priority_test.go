@@ -149,7 +149,6 @@ func TestMoreImportantCallPassesWhereALessImportantOneDoes(t *testing.T) {
 			{Strategy: adaptive.Threshold, Concurrency: 10},
 			{Strategy: adaptive.Threshold, QPS: 50},
 			{Strategy: adaptive.Threshold, CPU: 0.5, Concurrency: 30},
-			{Strategy: adaptive.BBR, CPU: 0.5},
 		}).Draw(rt, "rule")
 		s := newScene(t, r)
 		for range rapid.IntRange(1, 4).Draw(rt, "phases") {

@@ -61,7 +61,7 @@ func TestCapacityIsHighestRateTimesLowestResponseTime(t *testing.T) {
 				now = now.Add(s.length)
 				of.add(now, s.interval())
 			}
-			limit, _, ok := of.limit(now)
+			limit, ok := of.limit(now)
 			require.Equal(t, c.known, ok)
 			if ok {
 				assert.InDelta(t, c.limit, limit, 0)

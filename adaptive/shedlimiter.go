@@ -9,8 +9,7 @@ import (
 	"github.com/penstock-go/penstock/rule"
 )
 
-// shedLimiter is one version of a rule of a strategy that refuses calls at once: [BBR],
-// [Threshold]. It never changes; all versions share a shedState.
+// shedLimiter is one version of a rule of the strategy [Threshold], which refuses calls at once. It never changes; all versions share a shedState.
 type shedLimiter struct {
 	state   *shedState
 	version uint64
@@ -141,7 +140,7 @@ func (l *shedLimiter) Done(t rule.Ticket, e rule.Exit) {
 	if e.Failed || e.Ignored {
 		s.notGood.Add(1)
 	}
-	if e.Ignored || e.Failed && int64(e.Took()) <= s.failedFrom.Load() {
+	if e.Ignored {
 		s.uncounted.Add(1)
 	} else {
 		s.took.Add(uint64(e.Took()))

@@ -21,7 +21,6 @@ func (s signals) Reading(of rule.Signal) *rule.Reading {
 // BenchmarkPassAndDone is a call of a service that is not overloaded.
 func BenchmarkPassAndDone(b *testing.B) {
 	for _, r := range []adaptive.Rule{
-		{Strategy: adaptive.BBR},
 		{Strategy: adaptive.Threshold, CPU: 0.9},
 		{Strategy: adaptive.Threshold, Concurrency: 1000, QPS: 1e9},
 	} {

@@ -16,7 +16,6 @@ import (
 // refusingStrategies are rules of the strategies that never let a call wait.
 func refusingStrategies() map[string]adaptive.Rule {
 	return map[string]adaptive.Rule{
-		"bbr":       {Strategy: adaptive.BBR},
 		"threshold": {Strategy: adaptive.Threshold, Concurrency: 20, QPS: 1e6, AvgRT: time.Second, CPU: 0.9},
 	}
 }
@@ -137,7 +136,7 @@ func TestThresholdRestsAfterOverload(t *testing.T) {
 
 func TestChangeOfStrategyBeginsAnew(t *testing.T) {
 	t.Parallel()
-	s := newScene(t, adaptive.Rule{Strategy: adaptive.BBR})
+	s := newScene(t, adaptive.Rule{})
 	other := adaptive.Rule{Resource: "r", Strategy: adaptive.Threshold, QPS: 1}.WithDefaults()
 	assert.Nil(t, adaptive.Kind().Of(other).Adopt(s.limiter, s.env()))
 }
@@ -193,7 +192,6 @@ func TestStrangeTimesDoNoHarm(t *testing.T) {
 func TestSignalThatCannotBeReadShedsNothing(t *testing.T) {
 	t.Parallel()
 	for _, r := range []adaptive.Rule{
-		{Strategy: adaptive.BBR},
 		{Strategy: adaptive.Threshold, CPU: 0.5, Load: 1, Memory: 0.5, SchedulerDelay: time.Millisecond},
 	} {
 		s := newScene(t, r)

@@ -30,7 +30,7 @@ type shedControl interface {
 
 	// gauges returns the limit on calls under way and the mean response time of the service
 	// when it is not busy; NaN for what is not known.
-	gauges() (limit, baseline float64)
+	inForce() float64 // the limit on calls under way; NaN if there is none
 }
 
 // verdict is what may pass.
@@ -62,7 +62,6 @@ type shedState struct {
 	current    atomic.Pointer[shedLimiter] // the version in force
 	next       atomic.Int64                // the instant at which an update is due
 	limitsWord atomic.Uint64               // limits
-	failedFrom atomic.Int64                // failed calls count like others if they took longer, ns
 	shed       *shed.Threshold
 	_          [24]byte
 
@@ -104,7 +103,6 @@ type totals struct {
 func newShedState(l *shedLimiter, control shedControl, env rule.Env) {
 	s := &shedState{control: control, shed: shed.New(env.Seed), share: 1, every: updateEvery}
 	s.before.at = env.Now
-	s.failedFrom.Store(math.MaxInt64)
 	l.state = s
 	s.current.Store(l)
 	s.apply(control.update(env.Now, l, &interval{}))
@@ -275,9 +273,8 @@ func (t *totals) until(after *totals) interval {
 func (s *shedState) status() rule.Status {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	limit, baseline := s.control.gauges()
 	list := []float64{
-		limit, float64(underWay(s.calls.Load())), math.NaN(), baseline, s.shed.Share(), float64(s.unknown),
+		s.control.inForce(), float64(underWay(s.calls.Load())), math.NaN(), math.NaN(), s.shed.Share(), float64(s.unknown),
 	}
 	for _, p := range rule.Priorities() {
 		list = append(list, float64(s.shed.Refused(p)))

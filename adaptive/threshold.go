@@ -36,7 +36,6 @@ func (t *thresholdControl) adopt(r *Rule) { t.rule = *r }
 
 func (t *thresholdControl) update(now clock.Instant, l *shedLimiter, i *interval) verdict {
 	s := l.state
-	s.failedFrom.Store(-1) // how calls end does not matter
 	t.capacity.add(now, i)
 	t.took.add(now, i)
 	t.limit = noLimit
@@ -80,18 +79,18 @@ func (t *thresholdControl) readSignals(now clock.Instant, l *shedLimiter) (exces
 
 // capacityLimit returns how many calls may be under way while the load is too high.
 func (t *thresholdControl) capacityLimit(now clock.Instant) uint32 {
-	limit, _, ok := t.capacity.limit(now)
+	limit, ok := t.capacity.limit(now)
 	if !ok {
 		return noLimit
 	}
 	return uint32(max(defaultMinLimit, min(limit, MaxLimit)))
 }
 
-func (t *thresholdControl) gauges() (limit, baseline float64) {
+func (t *thresholdControl) inForce() float64 {
 	if t.limit == noLimit {
-		return math.NaN(), math.NaN()
+		return math.NaN()
 	}
-	return float64(t.limit), math.NaN()
+	return float64(t.limit)
 }
 
 // responseTimesLeast is how many calls have to end in a second for their mean to count.

@@ -2,53 +2,49 @@ package adaptive
 
 import (
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/penstock-go/penstock/rule"
 )
 
-// ownField is a field that belongs to some strategies only.
+// ownField is a field that belongs to one strategy only.
 type ownField struct {
 	path  string
-	of    []Strategy
+	of    Strategy
 	given func(*Rule) bool
 	check func(*Rule) string // what is wrong with a value that was given; "" if nothing is
 }
 
-// ownFields are the fields that belong to some strategies only.
+// ownFields are the fields that belong to one strategy only.
 func ownFields() []ownField {
-	limited := []Strategy{Latency, BBR}
-	threshold := []Strategy{Threshold}
 	return []ownField{
-		{"maxDelay", []Strategy{Latency}, func(r *Rule) bool { return r.MaxDelay != 0 }, func(r *Rule) string {
+		{"maxDelay", Latency, func(r *Rule) bool { return r.MaxDelay != 0 }, func(r *Rule) string {
 			return durationFault(r.MaxDelay, minMaxDelay, maxMaxDelay)
 		}},
-		{"minLimit", limited, func(r *Rule) bool { return r.MinLimit != 0 }, func(r *Rule) string {
+		{"minLimit", Latency, func(r *Rule) bool { return r.MinLimit != 0 }, func(r *Rule) string {
 			return callsFault(r.MinLimit)
 		}},
-		{"maxLimit", limited, func(r *Rule) bool { return r.MaxLimit != 0 }, maxLimitFault},
-		{"initialLimit", []Strategy{Latency}, func(r *Rule) bool { return r.InitialLimit != 0 }, initialLimitFault},
-		{"cpu", []Strategy{BBR, Threshold}, func(r *Rule) bool { return r.CPU != 0 }, func(r *Rule) string {
+		{"maxLimit", Latency, func(r *Rule) bool { return r.MaxLimit != 0 }, maxLimitFault},
+		{"initialLimit", Latency, func(r *Rule) bool { return r.InitialLimit != 0 }, initialLimitFault},
+		{"cpu", Threshold, func(r *Rule) bool { return r.CPU != 0 }, func(r *Rule) string {
 			return shareFault(r.CPU)
 		}},
-		{"load", threshold, func(r *Rule) bool { return r.Load != 0 }, func(r *Rule) string {
+		{"load", Threshold, func(r *Rule) bool { return r.Load != 0 }, func(r *Rule) string {
 			return positiveFault(r.Load, maxLoad)
 		}},
-		{"memory", threshold, func(r *Rule) bool { return r.Memory != 0 }, func(r *Rule) string {
+		{"memory", Threshold, func(r *Rule) bool { return r.Memory != 0 }, func(r *Rule) string {
 			return shareFault(r.Memory)
 		}},
-		{"schedulerDelay", threshold, func(r *Rule) bool { return r.SchedulerDelay != 0 }, func(r *Rule) string {
+		{"schedulerDelay", Threshold, func(r *Rule) bool { return r.SchedulerDelay != 0 }, func(r *Rule) string {
 			return durationFault(r.SchedulerDelay, minSchedulerDelay, MaxDuration)
 		}},
-		{"concurrency", threshold, func(r *Rule) bool { return r.Concurrency != 0 }, func(r *Rule) string {
+		{"concurrency", Threshold, func(r *Rule) bool { return r.Concurrency != 0 }, func(r *Rule) string {
 			return callsFault(r.Concurrency)
 		}},
-		{"qps", threshold, func(r *Rule) bool { return r.QPS != 0 }, func(r *Rule) string {
+		{"qps", Threshold, func(r *Rule) bool { return r.QPS != 0 }, func(r *Rule) string {
 			return qpsFault(r.QPS)
 		}},
-		{"avgRT", threshold, func(r *Rule) bool { return r.AvgRT != 0 }, func(r *Rule) string {
+		{"avgRT", Threshold, func(r *Rule) bool { return r.AvgRT != 0 }, func(r *Rule) string {
 			return durationFault(r.AvgRT, minAvgRT, MaxDuration)
 		}},
 	}
@@ -57,8 +53,8 @@ func ownFields() []ownField {
 // validate returns the mistakes in the fields that only this kind has.
 func validate(r *Rule) []rule.Fault {
 	var f rule.Faults
-	if !slices.Contains(strategies(), r.Strategy) {
-		f.Add("strategy", "is %q: must be %s", r.Strategy, oneOf(strategies()))
+	if r.Strategy != Latency && r.Strategy != Threshold {
+		f.Add("strategy", "is %q: must be %q or %q", r.Strategy, Latency, Threshold)
 		return f // which other fields there may be depends on it
 	}
 	thresholds := 0
@@ -66,8 +62,8 @@ func validate(r *Rule) []rule.Fault {
 		if !field.given(r) {
 			continue
 		}
-		if !slices.Contains(field.of, r.Strategy) {
-			f.Add(field.path, "has no effect with strategy %q: remove it, or set strategy to %s", r.Strategy, oneOf(field.of))
+		if field.of != r.Strategy {
+			f.Add(field.path, "has no effect with strategy %q: remove it, or set strategy to %q", r.Strategy, field.of)
 			continue
 		}
 		thresholds++
@@ -80,21 +76,6 @@ func validate(r *Rule) []rule.Fault {
 			r.Strategy)
 	}
 	return f
-}
-
-func strategies() []Strategy { return []Strategy{Latency, BBR, Threshold} }
-
-// oneOf returns strategies as a choice: "latency", "bbr" or "threshold".
-func oneOf(list []Strategy) string {
-	var texts []string
-	for _, s := range list {
-		texts = append(texts, fmt.Sprintf("%q", s))
-	}
-	if len(texts) == 1 {
-		return texts[0]
-	}
-	last := len(texts) - 1
-	return strings.Join(texts[:last], ", ") + " or " + texts[last]
 }
 
 func maxLimitFault(r *Rule) string {

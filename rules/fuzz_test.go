@@ -23,7 +23,7 @@ func FuzzParseYAML(f *testing.F) {
 		"flow:\n- {match: ~, limit: 1, algorithm: fixedWindow, related: b}\n- {match: '~[a', limit: 1}\n- {match: *, limit: 1}\n",
 		"flow:\n- {resource: a, limit: 0.1, algorithm: tokenBucket, burst: 3, overdraft: true, warmUp: {period: 5s}}\n",
 		"flow:\n- {resource: a, limit: .inf, window: 1, buckets: 1e99, strict: yes, naem: ~}\n- {name: a, resource: b, limit: 1, name: c}",
-		"adaptive:\n- {inbound: true, maxDelay: 50ms, minLimit: 3, maxLimit: 9, initialLimit: 4, fairBy: user}\n- {name: b, strategy: bbr, cpu: 0.5}\n",
+		"adaptive:\n- {inbound: true, maxDelay: 50ms, minLimit: 3, maxLimit: 9, initialLimit: 4, fairBy: user}\n- {name: b, strategy: threshold, cpu: 0.5}\n",
 		"adaptive:\n- {match: a*, perResource: false, strategy: threshold, cpu: 1, load: 2, memory: .9, schedulerDelay: 1ms, concurrency: 5, qps: 1, avgRT: 1s}\n",
 		"fault:\n- {resource: a, percent: 0.5, delay: 20ms, abort: {http: 503, grpc: UNAVAILABLE}, until: 2030-06-01T00:00:00+02:00}\n- {match: '*', abort: 1}\n",
 		"flow:\n- {resource: a, limit: 9, follow: {signal: memory, from: 0.7, to: .9, least: 2}}\n- {resource: b, limit: 9, follow: {to: -1}}\n",
@@ -43,7 +43,7 @@ func FuzzParseJSON(f *testing.F) {
 		`{"flow": [{"match": "\u007e\\d+", "limit": 1, "perResource": true, "origin": "日本", "related": "b", "shadow": false}]}`,
 		`{"flow": [{"match": "a[\\]b]", "limit": 1, "algorithm": "tokenBucket", "burst": 1e9, "overdraft": true}]}`,
 		`{"flow": [{"resource": "日本", "limit": 1, "window": "1h0m0.5s", "warmUp": {"period": "1s"}}]}`,
-		`{"adaptive": [{"inbound": true}, {"resource": "a", "strategy": "bbr", "minLimit": 2}, {"name": "t", "strategy": "threshold", "qps": 1e9}]}`,
+		`{"adaptive": [{"inbound": true}, {"resource": "a", "strategy": "latency", "minLimit": 2}, {"name": "t", "strategy": "threshold", "qps": 1e9}]}`,
 		`{"fault": [{"resource": "a", "percent": 100, "delay": "1ms", "until": "2030-06-01T00:00:00Z"}, {"resource": "b", "abort": {"http": 500}}]}`,
 		`{"flow": [{"resource": "a", "limit": 9, "follow": {"signal": "cpu", "to": 1, "least": 0.5}}]}`,
 	} {

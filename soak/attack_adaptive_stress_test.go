@@ -79,7 +79,7 @@ func changingAdaptive(random *rand.Rand) (list []adaptive.Rule) {
 		if random.IntN(4) == 0 {
 			r.Origin = []string{"a", rule.OtherOrigins}[random.IntN(2)]
 		}
-		switch r.Strategy = []adaptive.Strategy{adaptive.Latency, adaptive.BBR, adaptive.Threshold}[random.IntN(3)]; r.Strategy {
+		switch r.Strategy = []adaptive.Strategy{adaptive.Latency, adaptive.Threshold}[random.IntN(2)]; r.Strategy {
 		case adaptive.Threshold:
 			r.QPS, r.Concurrency = float64(1+random.IntN(5000)), 1+random.IntN(30)
 		default:

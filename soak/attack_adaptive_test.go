@@ -92,7 +92,6 @@ func (w *workplace) gauge(name string) float64 {
 func strategies() map[string]adaptive.Rule {
 	return map[string]adaptive.Rule{
 		"latency":   {MinLimit: 2, MaxLimit: 50},
-		"bbr":       {Strategy: adaptive.BBR, MinLimit: 2, MaxLimit: 50},
 		"threshold": {Strategy: adaptive.Threshold, CPU: 0.8, Concurrency: 50, QPS: 1e6, AvgRT: 100 * time.Millisecond},
 	}
 }
@@ -149,9 +148,7 @@ func TestAdaptiveRulesSurviveOddTimes(t *testing.T) {
 				if i%10 > 0 {
 					continue
 				}
-				if r.Strategy != adaptive.BBR { // which limits only while the CPU is busy
-					require.LessOrEqual(t, w.gauge("in_flight"), 50.0)
-				}
+				require.LessOrEqual(t, w.gauge("in_flight"), 50.0)
 				if limit := w.gauge("limit"); r.Strategy != adaptive.Threshold {
 					require.True(t, limit >= 2 && limit <= 50, "limit %v after %d calls", limit, i)
 				}
@@ -201,7 +198,7 @@ func TestCallsThatNeverEndDoNotBlockForGood(t *testing.T) {
 // A limit of one is kept, and calls still pass one by one.
 func TestLimitOfOneServesOneByOne(t *testing.T) {
 	for name, r := range map[string]adaptive.Rule{
-		"latency": {MaxLimit: 1}, "bbr": {Strategy: adaptive.BBR, MaxLimit: 1, CPU: 0.1},
+		"latency":   {MaxLimit: 1},
 		"threshold": {Strategy: adaptive.Threshold, Concurrency: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -209,8 +206,6 @@ func TestLimitOfOneServesOneByOne(t *testing.T) {
 			w := newWorkplace(t, r)
 			w.cpu = 1
 			w.engine.SampleSignals()
-			w.advance(time.Second)
-			w.enter(time.Nanosecond) // bbr looks at the signal with a call
 			w.advance(time.Second)
 			passed := 0
 			for range 10_000 {

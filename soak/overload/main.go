@@ -3,7 +3,7 @@
 //
 //	go run ./soak/overload                                 # every scenario, under the latency strategy
 //	go run ./soak/overload -run 'step' -seeds 5            # some of them, with more seeds
-//	go run ./soak/overload -protect fixed,latency,bbr      # several protections side by side
+//	go run ./soak/overload -protect fixed,latency          # several protections side by side
 //	go run ./soak/overload -rules my-rules.yaml            # rules of your own on the resource "work"
 //	go run ./soak/overload -run A1 -v                      # the goal A1, and what happened in each second
 //	go run ./soak/overload -scenes my-scenes               # scenes of your own: a file or a folder

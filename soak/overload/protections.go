@@ -22,7 +22,6 @@ func protections() []protection {
 	return []protection{
 		{name: "latency", document: adaptiveRule("strategy: latency")},
 		{name: "endpoints", document: adaptiveRule(`match: "*", inbound: true, strategy: latency`)},
-		{name: "bbr", document: adaptiveRule("strategy: bbr")},
 		{name: "threshold", document: adaptiveRule("strategy: threshold, cpu: 0.9")},
 		{name: "envoy", document: constantly(`envoy: [{name: all, match: "*", perResource: false}]`), kinds: []rule.Definition{envoyKind()}},
 		{name: "envoy-endpoints", document: constantly(`envoy: [{match: "*"}]`), kinds: []rule.Definition{envoyKind()}},

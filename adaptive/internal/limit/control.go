@@ -267,6 +267,15 @@ func (c *Control) suspect() {
 	default:
 		c.suspects = c.limit
 	}
+	c.boundSuspects()
+}
+
+// boundSuspects has no limit be restored that is far above the calls that were under way when the first of them ended, as
+// long as nothing better is known.
+func (c *Control) boundSuspects() {
+	if c.start.calls > 0 && !c.base.verified {
+		c.suspects = min(c.suspects, plenty(c.start.calls))
+	}
 }
 
 // beLimited has the limit be enforced.

@@ -78,3 +78,65 @@ func TestServiceThatIsShortFromItsStartIsSeenByItsFirstCalls(t *testing.T) {
 		assert.Equal(t, of.want, short, name)
 	}
 }
+
+// The first calls of a resource that went apart are known as those of a whole service are, though they came while others
+// had the limit.
+func TestResourceThatIsShortFromItsStartIsSeenByItsFirstCalls(t *testing.T) {
+	t.Parallel()
+	var u limit.Usual
+	u.Observe(limit.Window{Length: 400 * time.Millisecond, Calls: 2}, false)
+	u.Observe(limit.Window{Length: 400 * time.Millisecond, Ends: 8, Ended: 8, Calls: 2, Times: 4, Squares: 2}, false)
+	c, now := limit.New(20, 1, 1000), clock.Instant(time.Minute)
+	c.Adopt(&u, 20)
+	c.Reached(now)
+	for range 80 {
+		c.Arrived()
+	}
+	for range 20 {
+		c.Ended(now, 2, 0.5)
+	}
+	_, short := c.Judge(now.Add(2*time.Second), time.Second, time.Second, func(clock.Instant) limit.Surge { return limit.Surge{} })
+	assert.True(t, short, "as much is done as at first, and calls take four times as long")
+}
+
+// Clients give up if most calls of late fail late, however many did not before.
+func TestClientsGiveUpIfMostCallsOfLateFailLate(t *testing.T) {
+	t.Parallel()
+	for name, of := range map[string]struct {
+		good, late int
+		want       bool
+	}{
+		"most fail of late":               {100, 9, true},
+		"too few to say":                  {100, 7, false},
+		"fewer than ended well of late":   {15, 10, false},
+		"more than ended well altogether": {15, 16, true},
+	} {
+		c, now := limit.New(20, 1, 1000), clock.Instant(time.Minute)
+		c.Reached(now)
+		for range of.good {
+			c.Ended(now, 0.1, 0)
+		}
+		for range of.late {
+			c.FailedLate()
+		}
+		_, short := c.Judge(now.Add(time.Second), time.Second, time.Second, func(clock.Instant) limit.Surge { return limit.Surge{} })
+		assert.Equal(t, of.want, short && c.GivenUp(), name)
+	}
+}
+
+// As long as nothing is known but the first calls, the limit that is restored once clients do not give up any more is
+// plenty for as many calls as there were then, not what the test had come to.
+func TestLimitIsRestoredToWhatIsPlentyForTheFirstCalls(t *testing.T) {
+	t.Parallel()
+	c, now := limit.New(100, 1, 1000), clock.Instant(time.Minute)
+	c.Close(limit.Window{Length: time.Second, Ends: 8, Ended: 8, Calls: 4, Times: 4, Squares: 2})
+	c.Reached(now)
+	for range 8 {
+		c.FailedLate()
+	}
+	_, short := c.Judge(now.Add(time.Second), time.Second, time.Second, func(clock.Instant) limit.Surge { return limit.Surge{} })
+	assert.True(t, short)
+	c.Enforce(now)
+	c.Close(limit.Window{Length: time.Second, Ends: 20, Ended: 20, Calls: 4, Times: 4, Squares: 2})
+	assert.InDelta(t, 12, c.Limit(), 0.1, "2 (4 + √4)")
+}

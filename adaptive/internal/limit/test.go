@@ -43,7 +43,8 @@ type level struct {
 	ratios float64       // sum of their response times, in multiples of the usual ones
 	took   float64       // sum of the response times of all, in seconds
 	came   float64       // calls that came
-	late   float64       // calls that failed and took longer than usual
+	late   float64       // calls that failed late, since as many did not
+	good   float64       // calls that did not meanwhile
 
 	ends    float64 // of these, calls that count
 	ratio   float64 // sum of their response times, in multiples of the usual ones
@@ -121,11 +122,22 @@ func (c *Control) Arrived() {
 // FailedLate takes the end of a call of the test that failed after a long time.
 func (c *Control) FailedLate() { c.test.present().late++ }
 
+// endedWell takes the end of a call that did not fail.
+func (l *level) endedWell() {
+	if l.good++; l.good >= l.late && l.all > l.limit {
+		l.good, l.late = 0, 0
+	}
+}
+
+// areGivenUp says whether most calls failed late.
+func (l *level) areGivenUp() bool { return l.late >= leastEnds && l.late > l.good }
+
 // Ended takes the end of a call of the test, which took so many seconds. Usual is how long calls of
 // its resource took when the test began; 0 if that was not known: the call does not count then.
 func (c *Control) Ended(start clock.Instant, took, usual float64) {
 	l := c.test.present()
 	l.all++
+	l.endedWell()
 	l.took += took
 	c.test.ends++
 	c.test.took += took
@@ -176,8 +188,8 @@ func (c *Control) Judge(now clock.Instant, waited, longest time.Duration, surge 
 	asEarlier := known && c.isAsEarlier(now)
 	asUsual := l.ready() && known && l.ratio/l.ends <= AsUsual+0.5*math.Sqrt(c.variation/l.ends)
 	switch {
-	case l.late >= leastEnds && l.late > l.all:
-		c.shortage = Shortage{By: ByFailures, Calls: l.late, Of: l.late + l.all}
+	case l.areGivenUp():
+		c.shortage = Shortage{By: ByFailures, Calls: l.late, Of: l.late + l.good}
 		return false, true // clients give up: to let more in would help nobody
 	case asUsual && !asEarlier:
 		return c.raiseAfter(now, 0), false
@@ -401,7 +413,8 @@ func (c *Control) Enforce(now clock.Instant) {
 		c.setLimit(min(harmless, plenty(max(done, c.calmRate)*c.base.mean)))
 	}
 	if c.suspects > 0 || c.GivenUp() { // calls failed at a limit of the test, which is no limit to go back to
-		c.suspects = c.limit
+		c.suspects = 0
+		c.suspect()
 	}
 }
 
@@ -427,7 +440,7 @@ func (c *Control) Usually(calls float64) {
 func (c *Control) LookAgain(now clock.Instant, longest time.Duration) bool {
 	t := &c.test
 	switch since := now.Sub(t.reached); {
-	case t.present().late > leastEnds || since >= longest:
+	case t.present().areGivenUp() || since >= longest:
 		return false
 	case since >= longest/2 && t.count == 1:
 		c.raise(now, t.present().limit)
@@ -473,10 +486,11 @@ func (c *Control) Expect(rate, calls float64) {
 	}
 }
 
-// Adopt begins with a limit and with what is known of the calls of one resource.
+// Adopt goes on with a limit and with what is known of the calls of one resource, the only one that is left.
 func (c *Control) Adopt(usual *Usual, limit float64) {
 	if usual.Mean() > 0 {
 		c.base, c.variation, c.start = usual.base, usual.variation, usual.start
+		c.boundSuspects()
 	}
 	c.setLimit(limit)
 }

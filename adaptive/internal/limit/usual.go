@@ -11,6 +11,7 @@ type Usual struct {
 	base      baseline
 	variation float64 // squared coefficient of variation
 	calm      Window  // in a row
+	first     Window  // the first windows, until some calls have ended
 	start     start
 	measured  bool // the mean is that of calm windows, though perhaps of few calls
 }
@@ -32,6 +33,11 @@ func (u *Usual) Variation() float64 { return u.variation }
 func (u *Usual) Observe(w Window, calm bool) bool {
 	if !calm {
 		u.calm = Window{}
+	}
+	if u.start.calls == 0 && w.Calls > 0 {
+		if u.first = u.first.Plus(w); u.first.Ended >= leastEnds {
+			u.start = start{u.first.response(), u.first.inFlight()}
+		}
 	}
 	if w.Ended == 0 {
 		return false

@@ -16,6 +16,8 @@ const (
 	noteInboundQPS = "system rules: in Sentinel the last second is 2 buckets; here it is 10, and the limit is exact"
 	noteThreads    = "system rules: Sentinel for Java refuses a call when more than maxThread are under way before it; here at most " +
 		"maxThread are under way"
+	noteBBR = "system rules: with strategy 1 (BBR), sentinel-golang refuses only calls beyond what the service could do at once of late; " +
+		"here the rate of calls is lowered until the CPU is below the threshold"
 	noteCPUPercent = "system rules: sentinel-golang compares a threshold from 0 to 1 with the CPU usage in percent, and that of the " +
 		"machine; here 0.8 is 80 % of what the container may use"
 )
@@ -73,7 +75,7 @@ func convertGoSystem(o *object, to *batch) {
 		o.note(noteCPUPercent)
 		if strategy := o.find("strategy"); strategy != nil {
 			if written, _ := numberText(strategy.node); written == "1" {
-				r.Strategy = adaptive.BBR
+				o.note(noteBBR)
 			}
 		}
 	default:
@@ -121,9 +123,7 @@ func addSystem(o *object, r adaptive.Rule, to *batch) {
 	if o.dropped {
 		return
 	}
-	if r.Strategy == adaptive.Threshold {
-		o.note(noteShedding)
-	}
+	o.note(noteShedding)
 	if r.QPS > 0 {
 		o.note(noteInboundQPS)
 	}

@@ -29,7 +29,7 @@ func TestConvertedSystemRulesDoTheSame(t *testing.T) {
 	for fields, want := range map[string]adaptive.Rule{
 		`"metricType": 4, "triggerCount": 0.8, "strategy": -1`:          {Strategy: adaptive.Threshold, CPU: 0.8},
 		`"metricType": 4, "triggerCount": 0.8`:                          {Strategy: adaptive.Threshold, CPU: 0.8},
-		`"metricType": 4, "triggerCount": 0.8, "strategy": 1`:           {Strategy: adaptive.BBR, CPU: 0.8},
+		`"metricType": 4, "triggerCount": 0.8, "strategy": 1`:           {Strategy: adaptive.Threshold, CPU: 0.8},
 		`"metricType": 3, "triggerCount": 1000, "id": "all"`:            {Name: "all", Strategy: adaptive.Threshold, QPS: 1000},
 		`"metricType": 2, "triggerCount": 99.5, "id": "3"`:              {Strategy: adaptive.Threshold, Concurrency: 100},
 		`"MetricType": 1, "TriggerCount": 250, "name": "x"`:             {Strategy: adaptive.Threshold, AvgRT: 250 * time.Millisecond},
