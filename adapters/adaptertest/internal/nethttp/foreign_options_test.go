@@ -68,7 +68,7 @@ hotParam: [{name: a, resource: r, param: ip, limit: 1, window: 1h, algorithm: sl
 				}
 				w := send()
 				assert.Zero(t, engine.Resource("r").Snapshot().InFlight)
-				assert.Zero(t, engine.Resource("r").Snapshot().Totals.Passed, w.Code)
+				assert.Zero(t, engine.Resource("r").Snapshot().Passed, w.Code)
 				fails = false
 				assert.Equal(t, http.StatusOK, send().Code)
 				assert.Equal(t, http.StatusTooManyRequests, send().Code)
