@@ -25,7 +25,9 @@ func newSharedScene(t *testing.T, limit int) *sharedScene {
 	return &sharedScene{t, newLatency(&r, env).(*latencyLimiter), env.Now}
 }
 
-func (s *sharedScene) of(resource string) *latencyLimiter { return s.shared.For(resource).(*latencyLimiter) }
+func (s *sharedScene) of(resource string) *latencyLimiter {
+	return s.shared.For(resource).(*latencyLimiter)
+}
 
 // sharedCall is a call of a sharedScene.
 type sharedCall struct {
@@ -139,4 +141,28 @@ func TestCallWhoseResourceGoesApartAsItJoinsAsksAgain(t *testing.T) {
 	s.end(passed, false)
 	_, _, decision = waiting.waiter.Poll(s.now)
 	assert.Equal(t, rule.Pass, decision)
+}
+
+// A resource has left its group between the moment in which a call of it looked and that in which it has the lock: it
+// neither begins a test of that group nor counts in one.
+func TestCallOfAResourceThatHasLeftSaysNothingOfItsFormerGroup(t *testing.T) {
+	t.Parallel()
+	s := newSharedScene(t, 1)
+	stays, leaves := s.of("stays"), s.of("leaves")
+	common := s.shared.groups[0]
+	s.shared.mu.Lock()
+	common.goApart(leaves.class, common.freeGroup(s.now), s.now)
+	s.shared.mu.Unlock()
+	s.calls(stays, 1, rule.Pass)
+
+	common.noteFull(leaves.class, s.now)
+	require.False(t, common.control.Testing())
+	common.noteFull(stays.class, s.now)
+	require.True(t, common.control.Testing())
+
+	late := rule.Exit{Start: s.now, Now: s.now.Add(time.Hour), Failed: true}
+	common.learnTest(leaves.class, late, true)
+	assert.Zero(t, leaves.class.tested)
+	common.learnTest(stays.class, late, true)
+	assert.NotZero(t, stays.class.tested)
 }
