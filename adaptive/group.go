@@ -175,14 +175,14 @@ func worked(exit rule.Exit) time.Duration { return max(exit.Took()-exit.Waited, 
 // group by now.
 func (g *group) done(c *class, exit rule.Exit) {
 	failed := exit.Failed || exit.Ignored
-	to := c.group.Load()
 	if !exit.LongLived {
-		c.end(worked(exit), failed, time.Duration(c.quickBelow.Load()), to.lateFrom(c))
+		c.end(worked(exit), failed, time.Duration(c.quickBelow.Load()), c.group.Load().lateFrom(c))
 	}
 	c.leave(exit.Now)
 	if g.calls == &g.own {
 		g.calls.Add(units(exit.Now)<<callsBits - 1)
 	}
+	to := c.group.Load() // after the call has left, so that a group that the class goes to meanwhile does not count it
 	if g != to {
 		g.letPass(exit.Now, true)
 	}
@@ -202,9 +202,9 @@ func (g *group) done(c *class, exit rule.Exit) {
 	}
 }
 
-// learnTest goes on with a test, if there is one, once a call of a class has ended.
+// learnTest goes on with a test, if there is one, once a call of a class of the group has ended.
 func (g *group) learnTest(c *class, exit rule.Exit, failed bool) {
-	if !g.control.Testing() || exit.LongLived {
+	if !g.control.Testing() || exit.LongLived || c.group.Load() != g {
 		return
 	}
 	took := max(worked(exit).Seconds(), minResponse)
@@ -278,7 +278,7 @@ func (g *group) publish() {
 // acquireFull decides on a call that finds the limit reached, and whose caller is not known.
 func (g *group) acquireFull(of *class, c *rule.Call, word uint64) rule.Decision {
 	if word&full == 0 {
-		g.noteFull(c.Now)
+		g.noteFull(of, c.Now)
 		return rule.Wait
 	}
 	level := levelOf(c.Priority())
@@ -325,11 +325,14 @@ func (g *group) goOn(now clock.Instant) {
 	}
 }
 
-// noteFull marks the group as full if the limit is reached. The call that found it so may not
-// want to wait, or not have to, under a shadow rule.
-func (g *group) noteFull(now clock.Instant) {
+// noteFull marks the group as full if the limit is reached, unless the class of the call that found it so has left it.
+// The call may not want to wait, or not have to, under a shadow rule.
+func (g *group) noteFull(of *class, now clock.Instant) {
 	g.lock(now)
 	defer g.unlock()
+	if of.group.Load() != g {
+		return
+	}
 	g.markFull(now)
 	g.turned = true // until it joins
 	g.openIfIdle(now)

@@ -1,0 +1,168 @@
+package adaptive
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/rule"
+)
+
+// sharedScene is a limiter that resources share.
+type sharedScene struct {
+	t      *testing.T
+	shared *latencyLimiter
+	now    clock.Instant
+}
+
+func newSharedScene(t *testing.T, limit int) *sharedScene {
+	t.Helper()
+	r := Rule{Inbound: true, Shared: true, InitialLimit: limit, MaxLimit: limit}.WithDefaults()
+	env := rule.Env{Version: 1, Now: after(0), Seed: 1, Changed: func(clock.Instant, string, string, string) {}}
+	return &sharedScene{t, newLatency(&r, env).(*latencyLimiter), env.Now}
+}
+
+func (s *sharedScene) of(resource string) *latencyLimiter {
+	return s.shared.For(resource).(*latencyLimiter)
+}
+
+// sharedCall is a call of a sharedScene.
+type sharedCall struct {
+	of     *latencyLimiter
+	start  clock.Instant
+	ticket rule.Ticket
+	waiter rule.Waiter
+}
+
+// call makes a call of a resource.
+func (s *sharedScene) call(of *latencyLimiter) (*sharedCall, rule.Decision) {
+	c := &sharedCall{of: of, start: s.now}
+	var decision rule.Decision
+	if c.ticket, decision = of.Acquire(s.normal()); decision == rule.Wait {
+		decision = s.join(c)
+	}
+	s.checkQueues()
+	return c, decision
+}
+
+// join has a call wait that has found that it cannot pass at once.
+func (s *sharedScene) join(c *sharedCall) (decision rule.Decision) {
+	patience := rule.Patience{Since: s.now, Until: s.now.Add(time.Hour), Wake: func() {}}
+	c.waiter, c.ticket, decision = c.of.Join(s.normal(), patience)
+	s.checkQueues()
+	return decision
+}
+
+func (s *sharedScene) normal() rule.Call {
+	c := rule.Call{Now: s.now, Tokens: 1}
+	c.SetCaller(rule.PriorityNormal, true)
+	return c
+}
+
+// calls makes calls of a resource, all of which get one decision.
+func (s *sharedScene) calls(of *latencyLimiter, n int, want rule.Decision) (calls []*sharedCall) {
+	for range n {
+		c, decision := s.call(of)
+		require.Equal(s.t, want, decision)
+		calls = append(calls, c)
+	}
+	return calls
+}
+
+// end ends calls that have passed.
+func (s *sharedScene) end(calls []*sharedCall, failed bool) {
+	for _, c := range calls {
+		c.of.Done(c.ticket, rule.Exit{Now: s.now, Start: c.start, Failed: failed})
+		s.checkQueues()
+	}
+}
+
+// checkQueues has the queue of each group be the calls that wait of the classes of that group.
+func (s *sharedScene) checkQueues() {
+	for _, g := range s.shared.groups {
+		if g == nil {
+			continue
+		}
+		total := 0
+		var waiting []*class
+		for _, c := range g.classes {
+			if total += c.queued; c.queued > 0 {
+				waiting = append(waiting, c)
+			}
+			for _, list := range c.waiting {
+				for w := list.oldest; w != nil; w = w.newer {
+					require.Same(s.t, g, w.group)
+				}
+			}
+		}
+		require.Equal(s.t, total, g.queue.total, "group %d", g.index)
+		require.ElementsMatch(s.t, waiting, g.queue.classes, "group %d", g.index)
+	}
+}
+
+// Clients of one resource give up while calls of another one wait. The next call of the first one shows it, and with
+// that its resource goes apart: the call is not to wait in the queue that it came to.
+func TestCallWhoseResourceGoesApartAsItJoinsAsksAgain(t *testing.T) {
+	t.Parallel()
+	s := newSharedScene(t, 40)
+	quick, hanging := s.of("quick"), s.of("hanging")
+	for range 100 {
+		calls := s.calls(quick, 2, rule.Pass)
+		s.now = s.now.Add(100 * time.Millisecond)
+		s.end(calls, false)
+	}
+	given, others := s.calls(hanging, 8, rule.Pass), s.calls(hanging, 10, rule.Pass)
+	s.now = s.now.Add(300 * time.Millisecond)
+	s.calls(quick, 22, rule.Pass)
+	s.now = s.now.Add(time.Millisecond)
+	s.calls(quick, 23, rule.Wait)
+	late := &sharedCall{of: hanging, start: s.now}
+	_, decision := hanging.Acquire(s.normal())
+	require.Equal(t, rule.Wait, decision)
+	s.end(given, true)
+	require.Zero(t, hanging.class.group.Load().index)
+	s.now = s.now.Add(time.Millisecond)
+
+	assert.Equal(t, rule.Stale, s.join(late))
+	common, apart := s.shared.groups[0], hanging.class.group.Load()
+	require.NotSame(t, common, apart)
+	assert.Equal(t, 5, common.queue.total, "as many quick calls have passed as calls under way are not theirs")
+
+	s.end(others, false)
+	passed := s.calls(hanging, 1, rule.Pass)
+	waiting, decision := s.call(hanging)
+	for ; decision == rule.Pass; waiting, decision = s.call(hanging) {
+		passed = append(passed, waiting)
+	}
+	require.Equal(t, rule.Wait, decision)
+	s.end(passed, false)
+	_, _, decision = waiting.waiter.Poll(s.now)
+	assert.Equal(t, rule.Pass, decision)
+}
+
+// A resource has left its group between the moment in which a call of it looked and that in which it has the lock: it
+// neither begins a test of that group nor counts in one.
+func TestCallOfAResourceThatHasLeftSaysNothingOfItsFormerGroup(t *testing.T) {
+	t.Parallel()
+	s := newSharedScene(t, 1)
+	stays, leaves := s.of("stays"), s.of("leaves")
+	common := s.shared.groups[0]
+	s.shared.mu.Lock()
+	common.goApart(leaves.class, common.freeGroup(s.now), s.now)
+	s.shared.mu.Unlock()
+	s.calls(stays, 1, rule.Pass)
+
+	common.noteFull(leaves.class, s.now)
+	require.False(t, common.control.Testing())
+	common.noteFull(stays.class, s.now)
+	require.True(t, common.control.Testing())
+
+	late := rule.Exit{Start: s.now, Now: s.now.Add(time.Hour), Failed: true}
+	common.learnTest(leaves.class, late, true)
+	assert.Zero(t, leaves.class.tested)
+	common.learnTest(stays.class, late, true)
+	assert.NotZero(t, stays.class.tested)
+}
