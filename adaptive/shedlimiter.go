@@ -9,7 +9,8 @@ import (
 	"github.com/penstock-go/penstock/rule"
 )
 
-// shedLimiter is one version of a rule of the strategy [Threshold], which refuses calls at once. It never changes; all versions share a shedState.
+// shedLimiter is one version of a rule of the strategy [Threshold], which refuses calls at once. It never changes; all
+// versions share a shedState.
 type shedLimiter struct {
 	state   *shedState
 	version uint64

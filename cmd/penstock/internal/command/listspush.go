@@ -174,18 +174,18 @@ func (p listPush) push(ctx context.Context, env Env, s *session, push store.List
 		return s.fail(&store.ListConflictError{Name: push.Name, Expect: push.Expect, Revision: present.Revision})
 	}
 	same := present.Digest == digest
-	shrinks := !same && 2*push.Entries < present.Entries
+	removesMost := !same && 2*push.Entries < present.Entries
 	switch {
-	case shrinks:
+	case removesMost:
 		env.warn(fmt.Sprintf("%d of the %s would go", present.Entries-push.Entries, entries(present.Entries)))
 	case !same && present.Entries > 0 && isOfOtherKind(ctx, s, push.Name, parsed):
-		shrinks = true
+		removesMost = true
 		env.warn(fmt.Sprintf("all of the %s would go: a list of addresses and one of texts have none in common", entries(present.Entries)))
 	}
 	switch {
 	case p.dryRun:
 		return nil
-	case shrinks && p.yes && !p.confirmRemovals:
+	case removesMost && p.yes && !p.confirmRemovals:
 		return failure{ExitNo, errors.New("nothing was written: if so many entries are to go, say --confirm-removals")}
 	}
 	push.ConfirmRemoval = p.confirmRemovals || !p.yes && !same // whoever answers yes has seen it
