@@ -87,6 +87,7 @@ func (r *ring) init(bytes int, c clock.Clock) {
 	r.shards = make([]shard, shards)
 	r.blocks = make([]block, min(max(bytes/bytesOfBlock, shards*minBlocksOfShard), math.MaxUint32/pairsOfBlock))
 	r.words = make([]uint64, 2*pairsOfBlock*len(r.blocks))
+	clear(r.words) // so that the system provides the memory now: calls would wait for each page the first time
 	for i := range r.blocks {
 		r.blocks[i].first = uint32(i * pairsOfBlock)
 		r.blocks[i].state.Store(noPairs)
