@@ -31,6 +31,9 @@ const (
 	// renewed as it is: an older Envoy fills its bucket when an assignment changes.
 	renewPart = 0.01
 
+	// burstAge is how old an assignment is, at least, that another one follows with all of its burst.
+	burstAge = 5 * time.Second
+
 	// spreadSteps is in how many steps all data planes get another assignment that have one
 	// of which nothing is known.
 	spreadSteps = 10
@@ -254,16 +257,14 @@ func (d *division) renewAt(s *quotaShare) clock.Instant {
 	return s.assignedAt.Add(s.expiresAt.Sub(s.assignedAt) / 2)
 }
 
-// trim sends to whoever is farthest off, until all assignments together are what they should be.
+// trim sends to whoever is farthest off, until all assignments together let pass what they should.
 func (d *division) trim(now clock.Instant, send []*quotaShare) []*quotaShare {
 	if d.limit == 0 || math.IsInf(d.limit, 1) {
 		return send
 	}
-	off := 0.0 // what is assigned beyond what should be
+	off := 0.0 // what passes beyond what should
 	for _, s := range d.shares {
-		if !s.ended {
-			off += s.assignment.rate - s.part
-		}
+		off += s.off()
 	}
 	tolerated := trimPart * d.limit
 	if math.Abs(off) <= tolerated {
@@ -272,23 +273,29 @@ func (d *division) trim(now clock.Instant, send []*quotaShare) []*quotaShare {
 	sign := math.Copysign(1, off)
 	d.off = d.off[:0]
 	for _, s := range d.shares {
-		if !s.ended && (s.assignment.rate-s.part)*sign > 0 {
+		if s.off()*sign > 0 {
 			d.off = append(d.off, s)
 		}
 	}
-	slices.SortFunc(d.off, func(a, b *quotaShare) int {
-		return cmp.Compare(sign*(b.assignment.rate-b.part), sign*(a.assignment.rate-a.part))
-	})
+	slices.SortFunc(d.off, func(a, b *quotaShare) int { return cmp.Compare(sign*b.off(), sign*a.off()) })
 	for _, s := range d.off {
 		if math.Abs(off) <= tolerated || off*sign < 0 {
 			break
 		}
-		off -= s.assignment.rate - s.part
+		off -= s.off()
 		s.assign(d, now, 0)
 		send = append(send, s)
 	}
 	clear(d.off)
 	return send
+}
+
+// off is how much more a data plane lets pass than it should. What it does not demand makes up for no other.
+func (s *quotaShare) off() float64 {
+	if s.ended {
+		return 0
+	}
+	return min(s.assignment.rate, s.demand) - min(s.part, s.demand)
 }
 
 // nextDue returns when something is to be done although nobody reports.
@@ -326,11 +333,11 @@ func (s *quotaShare) assign(d *division, now clock.Instant, tolerance float64) {
 // burstTime returns for how long a data plane may use its next rate at once. An older Envoy has a full bucket with each
 // assignment: where one soon follows another, as when a limit is new, it has less of one.
 func (d *division) burstTime(s *quotaShare, now clock.Instant) time.Duration {
-	age := now.Sub(s.assignedAt)
-	if !s.assigned || age >= d.interval {
+	age, whole := now.Sub(s.assignedAt), max(d.interval, burstAge)
+	if !s.assigned || age >= whole {
 		return burstTime
 	}
-	return time.Duration(float64(burstTime) * float64(age) / float64(d.interval))
+	return time.Duration(float64(burstTime) * float64(age) / float64(whole))
 }
 
 // end notes that the stream has ended. Its data plane may go on by what it was assigned, unless

@@ -147,6 +147,9 @@ func TestServersOfAFleetPassALimitThatIsNewFromTheFirstSecond(t *testing.T) {
 			_, _, worst := w.parts(0, 500_000)
 			t.Logf("%.3f at most", worst)
 			assert.LessOrEqual(t, worst, 1.03)
+			if all, _, _ := w.parts(6, 500_000); every == time.Second {
+				assert.InDelta(t, 1.0025, all, 0.0075, "it has settled")
+			}
 		})
 	})
 }
