@@ -16,8 +16,13 @@ import (
 type eventLog struct {
 	gather gatherer[inspect.Events]
 	since  map[string]uint64
-	latest []loggedEvent // the newest first
+	there  map[string]bool // the instances of the last reading, nil before the first
+	latest []loggedEvent   // the newest first
 }
+
+// eventInstance is the type of events that the console notes by itself: an instance has begun to report, or its
+// report is gone.
+const eventInstance core.EventType = "instance"
 
 // loggedEvent is an event, and where it happened.
 type loggedEvent struct {
@@ -52,7 +57,33 @@ func (l *eventLog) read(ctx context.Context, all []instance, wanted func(*inspec
 		}
 		l.since[a.instance.name] = max(last, a.value.Last)
 	}
+	l.compare(all, now, wanted)
 	slices.SortStableFunc(l.latest, func(a, b loggedEvent) int { return b.At.Compare(a.At) })
 	l.latest = l.latest[:min(len(l.latest), overviewEvents)]
 	return append([]loggedEvent{}, l.latest...)
+}
+
+// compare notes which instances have come and gone since the last reading. One that hangs or crashed is among them
+// only until its report ends, and its calls are missing afterwards, too.
+func (l *eventLog) compare(all []instance, now time.Time, wanted func(*inspect.Event) bool) {
+	note := func(name, to string) {
+		if e := (inspect.Event{ID: uint64(now.UnixMicro()), At: now, Type: eventInstance, To: to}); wanted(&e) {
+			l.latest = append(l.latest, loggedEvent{name, e})
+		}
+	}
+	there := make(map[string]bool, len(all))
+	for _, i := range all {
+		if i.base == "" {
+			continue // it stands for those that are not shown
+		}
+		if there[i.name] = true; l.there != nil && !l.there[i.name] {
+			note(i.name, "there")
+		}
+	}
+	for name := range l.there {
+		if !there[name] {
+			note(name, "gone")
+		}
+	}
+	l.there = there
 }

@@ -16,7 +16,7 @@ type historyScreen struct {
 
 // historyShown is what the page gets.
 type historyShown struct {
-	Pushes []store.Revision `json:"pushes"` // the newest first
+	Pushes []store.Revision `json:"pushes"` // the newest first; nil if etcd does not say
 	Events []loggedEvent    `json:"events"` // what was forced, switched and recharged, swaps and rejections
 }
 
@@ -39,7 +39,9 @@ func (s *historyScreen) read(ctx context.Context) (any, error) {
 	ctx, cancel := context.WithTimeout(ctx, etcdTimeout)
 	defer cancel()
 	pushes, err := s.h.Store.History(ctx)
-	if err == nil && pushes != nil {
+	if err != nil {
+		shown.Pushes = nil
+	} else if pushes != nil {
 		shown.Pushes = pushes
 	}
 	return shown, err

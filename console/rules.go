@@ -22,6 +22,7 @@ type rulesShown struct {
 	Pushed    *store.Revision `json:"pushed,omitempty"` // nil if other tools have written since
 	Documents []documentShown `json:"documents"`
 	Progress  []progress      `json:"progress"`
+	Away      bool            `json:"away,omitempty"` // etcd does not answer: nothing of this is known
 }
 
 // documentShown is a document, in etcd or in another source of this process.
@@ -49,7 +50,7 @@ func (s rulesScreen) read(ctx context.Context) (any, error) {
 	}
 	d, err := s.h.fleet.deployment(ctx)
 	if err != nil {
-		return nil, err
+		return rulesShown{Documents: []documentShown{}, Progress: []progress{}, Away: true}, err // rules can be switched off
 	}
 	shown := rulesShown{Revision: d.Revision, Pushed: d.Pushed, Documents: []documentShown{}, Progress: []progress{}}
 	for _, of := range d.Documents {

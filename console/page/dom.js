@@ -82,7 +82,7 @@ export function plain(text, most = longest) {
 
 // name shows a name of somebody else, by itself: its direction changes nothing around it.
 export function name(text, most) {
-  return h("bdi", { title: text.length > longest ? null : plain(text) }, plain(text, most));
+  return h("bdi", { title: text.length > longest ? null : plain(text) }, plain(text, most) || "(no name)");
 }
 
 export const linkTo = (resource, most) => h("a", { href: "#/resource?" + new URLSearchParams({ name: resource }) }, name(resource, most));

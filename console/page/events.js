@@ -21,6 +21,7 @@ const words = {
   refusal: (e) => [rule(e), " refused a call of ", linkTo(e.resource ?? "", 60), e.cannotPass ? "" : `, again in ${duration(e.retryAfter)}`],
   recharge: (e) => [rule(e), by(e), why(e)],
   warning: (e) => [e.rule || e.kind ? rule(e) : "", e.resource ? [" on ", linkTo(e.resource, 60)] : "", why(e)],
+  instance: (e) => [e.to === "gone" ? "its report is gone: it has ended, hangs or does not reach etcd" : "reports to etcd"],
   list: (e) => ["list ", h("b", null, name(e.resource ?? "")), ` ${plain(e.to ?? "")}${why(e)}`],
   fleet: (e) => [e.error ? `backend of the fleet: ${plain(e.error.replace(/^fleet: /, ""), 300)}` : plain(e.text ?? "", 300)],
 };

@@ -8,8 +8,12 @@ export function history(place, { revision }, me) {
   const body = h("div", { class: "row two" }), one = h("div");
   place.append(h("h1", null, "History"), h("p", { class: "sub" }, "Every change of the documents, and what somebody forced, switched or recharged."), one, body);
   if (revision && me.store) open(one, revision, me);
-  return { query: {}, show: (s) => show(body, h("section", { class: "card" }, h("h2", null, "Pushes"), s.pushes.length ? pushes(s.pushes, me) : none(me.store ? "Nothing was pushed yet." : "This process has no store of documents.")),
-    h("section", { class: "card" }, h("h2", null, "In the instances"), scroller("Events in the instances", s.events.length ? eventList(s.events, 60) : none("Nothing has happened yet.")))) };
+  let known = null;
+  return { query: {}, show(s) {
+    known = s.pushes ?? known; // etcd may be away
+    show(body, h("section", { class: "card" }, h("h2", null, "Pushes"), known?.length ? pushes(known) : none(!me.store ? "This process has no store of documents." : known ? "Nothing was pushed yet." : "They are in etcd, which does not answer.")),
+      h("section", { class: "card" }, h("h2", null, "In the instances"), scroller("Events in the instances", s.events.length ? eventList(s.events, 60) : none("Nothing has happened yet."))));
+  } };
 }
 
 const pushes = (list) => table(["revision", "when", "who", "why", "documents"], list.map((p) => h("tr", { "data-key": String(p.revision) },

@@ -14,6 +14,7 @@ export function rules(place, { name: of, line }, me) {
   if (!editor) work.append(list);
   return { query: {}, end: editor?.end, show(s, strip) {
     switches.show(strip.switches, strip, [{}, ...kinds]);
+    if (s.away) return list.hasChildNodes() || show(sub, document.createTextNode("The documents are in etcd, which does not answer. Rules can be switched off."));
     show(sub, document.createTextNode(!me.store ? "The documents in force in this process." : of === undefined ? `Revision ${s.revision}. Choose a document to read or change it.` : "A draft. Nothing is in force until it is pushed."));
     show(list, card("Documents", s.documents.length ? documentList(s.documents, of, me) : none("There are no documents."), me.edit && h("p", null, h("a", { class: "btn", href: "#/rules?name=" }, "New document"))));
     show(progress, me.store && progressCard(s));

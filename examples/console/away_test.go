@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"log/slog"
 	"net/http"
@@ -53,6 +54,9 @@ func TestRulesAreSwitchedOffWhileEtcdIsAway(t *testing.T) {
 			break
 		}
 	}
+	for screen, text := range map[string]string{"rules": `"away":true`, "history": `"pushes":null`} {
+		awaitText(t, page.URL+"/api/live?screen="+screen, text)
+	}
 	answer, err := http.Post(page.URL+"/api/switch", "application/json", strings.NewReader(`{"all":true,"state":"off","reason":"wrong"}`))
 	require.NoError(t, err)
 	defer func() { _ = answer.Body.Close() }()
@@ -60,6 +64,25 @@ func TestRulesAreSwitchedOffWhileEtcdIsAway(t *testing.T) {
 	require.NoError(t, json.NewDecoder(answer.Body).Decode(&done))
 	assert.Equal(t, struct{ Done, Total int }{1, 1}, done)
 	assert.Len(t, engine.Switches(), 1)
+}
+
+// awaitText reads what the page is told of a screen until it has a text.
+func awaitText(t *testing.T, address, text string) {
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	require.NoError(t, err)
+	answer, err := http.DefaultClient.Do(request)
+	require.NoError(t, err)
+	defer func() { _ = answer.Body.Close() }()
+	lines := bufio.NewScanner(answer.Body)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		if strings.Contains(lines.Text(), text) {
+			return
+		}
+	}
+	require.Fail(t, "it was not told", "%s: %v", text, lines.Err())
 }
 
 // report serves inspect and control of the engine, and reports its address as an instance does.
