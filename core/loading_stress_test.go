@@ -94,7 +94,7 @@ func TestCallsInAStormOfChanges(t *testing.T) {
 				for round := range rounds {
 					text := "flow:\n"
 					for _, r := range stormed(s.name, round)[:rand.IntN(9)] {
-						text += "- " + ruleText(r.WithDefaults()) + "\n"
+						text += "- " + ruleText(flow.Kind().WithDefaults(r)) + "\n"
 					}
 					s.put(core.Change{Complete: true, Documents: []core.Document{doc(fmt.Sprint(round%3), 1, text)}})
 					time.Sleep(5 * time.Millisecond)
