@@ -122,6 +122,9 @@ func (c *Control) Arrived() {
 // FailedLate takes the end of a call of the test that failed after a long time.
 func (c *Control) FailedLate() { c.test.present().late++ }
 
+// FailedOtherwise says that calls that failed late did so for another reason than that it was late.
+func (c *Control) FailedOtherwise() { c.test.present().late = 0 }
+
 // endedWell takes the end of a call that did not fail.
 func (l *level) endedWell() {
 	if l.good++; l.good >= l.late && l.all > l.limit {
