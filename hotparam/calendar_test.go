@@ -88,10 +88,10 @@ func TestCalendarMistakesOfValues(t *testing.T) {
 			r := plan(5, "1mo", "Europe/Berlin", "2026-01-17")
 			test.change(&r)
 			var fields []string
-			for _, fault := range r.Validate() {
+			for _, fault := range hotparam.Kind().Faults(r) {
 				fields = append(fields, fault.Field)
 			}
-			assert.Equal(t, test.fields, fields, "%v", r.Validate())
+			assert.Equal(t, test.fields, fields, "%v", hotparam.Kind().Faults(r))
 		})
 	}
 }
