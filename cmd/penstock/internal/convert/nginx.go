@@ -2,6 +2,7 @@ package convert
 
 import (
 	"fmt"
+	"math"
 	"path"
 	"regexp"
 	"slices"
@@ -196,23 +197,25 @@ func (f *nginxFile) find(d nginxDirective, name string, zones map[string]*nginxZ
 
 // limitRequests converts limit_req.
 func (f *nginxFile) limitRequests(d nginxDirective) {
-	name, burst, delayed, delay := "", 0.0, true, ""
+	name, burst, atOnce := "", 0.0, 0.0 // atOnce: of the burst, those that do not wait
 	for _, word := range d.words[1:] {
 		option, value, _ := strings.Cut(word, "=")
 		switch option {
 		case "zone":
 			name = value
-		case "burst":
+		case "burst", "delay":
 			n, err := strconv.ParseUint(value, 10, 31)
 			if err != nil {
-				f.add(LeftOut, d, "the burst is %s: must be a whole number", wording.Quote(value))
+				f.add(LeftOut, d, "the %s is %s: must be a whole number", option, wording.Quote(value))
 				return
 			}
-			burst = float64(n)
+			if option == "burst" {
+				burst = float64(n)
+			} else {
+				atOnce = float64(n)
+			}
 		case "nodelay":
-			delayed = false
-		case "delay":
-			delayed, delay = false, value
+			atOnce = math.Inf(1)
 		default:
 			f.add(LeftOut, d, "limit_req has no option %s", wording.Quote(word))
 			return
@@ -222,11 +225,12 @@ func (f *nginxFile) limitRequests(d nginxDirective) {
 	if z == nil {
 		return
 	}
-	if delay != "" && burst > 0 {
-		f.add(Differs, d, "delay=%s: in nginx the requests of the burst beyond that wait; here they pass at once", wording.Printable(delay))
-	}
 	wait := time.Duration(0)
-	if delayed && burst > 0 {
+	switch {
+	case atOnce >= burst:
+	case atOnce > 0:
+		f.add(Differs, d, "delay=%v: in nginx the requests of the burst beyond that wait; here they pass at once", atOnce)
+	default:
 		wait = time.Duration(burst / z.limit * float64(z.window))
 	}
 	f.writeRate(d, z, burst, wait)

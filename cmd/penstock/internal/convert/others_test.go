@@ -32,6 +32,8 @@ func TestNginxRatesAreConverted(t *testing.T) {
 		"limit_req zone=z;":                       {Limit: 10, Window: time.Second, Algorithm: flow.TokenBucket, Burst: 1},
 		"limit_req zone=z burst=5 nodelay;":       {Limit: 10, Window: time.Second, Algorithm: flow.TokenBucket, Burst: 6},
 		"limit_req zone=z burst=5;":               {Limit: 10, Window: time.Second, Algorithm: flow.Throttle, MaxWait: 500 * time.Millisecond},
+		"limit_req zone=z burst=5 delay=0;":       {Limit: 10, Window: time.Second, Algorithm: flow.Throttle, MaxWait: 500 * time.Millisecond},
+		"limit_req zone=z delay=5 burst=5;":       {Limit: 10, Window: time.Second, Algorithm: flow.TokenBucket, Burst: 6},
 		"limit_req burst=5 zone=z;":               {Limit: 10, Window: time.Second, Algorithm: flow.Throttle, MaxWait: 500 * time.Millisecond},
 		"limit_req_dry_run on; limit_req zone=z;": {Limit: 10, Window: time.Second, Algorithm: flow.TokenBucket, Burst: 1, Shadow: true},
 	} {
@@ -57,6 +59,7 @@ func TestNginxLimitsThatAreNotUnderstoodAreNotWritten(t *testing.T) {
 		"limit_req zone=z;", "limit_req_zone $server_name zone=z:1m; limit_req zone=z;", "limit_req_zone $server_name zone=z:1m rate=10; limit_req zone=z;",
 		"limit_req_zone $server_name zone=z:1m rate=0r/s; limit_req zone=z;", "limit_req_zone $server_name zone=z:1m rate=1.5r/s; limit_req zone=z;",
 		"limit_req_zone $x zone=z:1m rate=1r/s; limit_req zone=z;", "limit_req_zone $server_name zone=z:1m rate=1r/s; limit_req zone=z burst=x;",
+		"limit_req_zone $server_name zone=z:1m rate=1r/s; limit_req zone=z burst=9 delay=x;",
 		"limit_req_zone $server_name zone=z:1m rate=1r/s; limit_req zone=z later=3;", "limit_conn_zone $host zone=z:1m; limit_conn z x;",
 		"limit_conn_zone $host zone=z:1m; limit_conn z;", "limit_conn_zone $host zone=z:1m; limit_conn z 0;", "limit_conn z 5;",
 		"limit_req_zone $server_name zone=z:1m rate=99999999999r/s; limit_req zone=z;",
@@ -300,4 +303,20 @@ func TestLimitsThatTheirProductRefusesAreNotWritten(t *testing.T) {
 		assert.Len(t, hasKind(c, convert.LeftOut), max(1, strings.Count(file, "value: v, rate")-1), "%s: %v", name, c.Findings)
 		assert.Zero(t, c.Rules.Len(), "%s: %+v", name, c.Rules)
 	}
+}
+
+// A field that is not known may be a limit that is misspelled, of which the default would be written.
+func TestInstancesOfResilience4jWithUnknownFieldsAreNotWritten(t *testing.T) {
+	for _, instance := range []string{
+		"bulkhead.instances.x: {maxConcurrentCall: 5}", "bulkhead.instances.x: {maxConcurrentCalls: 5, enabled: false}",
+		"ratelimiter.instances.x: {limitForPeriod: 5, limitRefreshPeriod: 1s, timeout: 0}", "circuitbreaker.instances.x: {failureRateTreshold: 5}",
+		"circuitbreaker.backends.x: {ringBufferSizeInClosedState: 5, failureRateThreshold: 50}",
+	} {
+		c := convertFile("resilience4j." + instance)
+		assert.NotEmpty(t, hasKind(c, convert.LeftOut), instance)
+		assert.Zero(t, c.Rules.Len(), instance)
+	}
+	c := convertFile("resilience4j.circuitbreaker.instances.x: {failureRateThreshold: 5, enableExponentialBackoff: true}")
+	assert.Len(t, hasKind(c, convert.LeftOut), 1)
+	assert.Len(t, c.Rules.Breaker, 1, "how long it is open has nothing to do with the limit")
 }

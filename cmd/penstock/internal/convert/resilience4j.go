@@ -223,12 +223,12 @@ func (o *object) duration(name string, byDefault time.Duration) time.Duration {
 	return d
 }
 
-// reportR4j reports fields that have an effect in resilience4j and none here. Those that only
-// configure metrics and events have none on calls.
+// reportR4j leaves out an instance with fields that are not known, of which the limit is not understood. Fields that
+// only configure metrics and events have no effect on calls.
 func (o *object) reportR4j(known ...string) {
 	known = append(known, "baseConfig", "registerHealthIndicator", "eventConsumerBufferSize", "subscribeForEvents", "writableStackTraceEnabled",
 		"allowHealthIndicatorToFail", "healthIndicatorFailureRate")
-	o.reportOthers(known...)
+	o.dropOthers(known...)
 }
 
 // above0 leaves out an instance of which a value is 0, with which resilience4j does not start.
@@ -299,10 +299,19 @@ func convertR4jBreaker(o *object, to *batch) {
 	slow.Window, slow.WindowCalls, slow.MinCalls, slow.ProbeTimeout = made.Window, made.WindowCalls, made.MinCalls, made.ProbeTimeout
 	o.reportR4j("failureRateThreshold", "waitDurationInOpenState", "permittedNumberOfCallsInHalfOpenState", "maxWaitDurationInHalfOpenState",
 		"slowCallRateThreshold", "slowCallDurationThreshold", "slidingWindowSize", "minimumNumberOfCalls", "slidingWindowType", "ringBufferSizeInClosedState",
-		"ringBufferSizeInHalfOpenState", "automaticTransitionFromOpenToHalfOpenEnabled", "recordExceptions", "ignoreExceptions")
+		"ringBufferSizeInHalfOpenState", "automaticTransitionFromOpenToHalfOpenEnabled", "recordExceptions", "ignoreExceptions",
+		"enableExponentialBackoff", "exponentialBackoffMultiplier", "exponentialMaxWaitDurationInOpenState", "enableRandomizedWait",
+		"randomizedWaitFactor", "recordFailurePredicate", "recordResultPredicate", "ignoreExceptionPredicate")
 	for _, former := range []string{"ringBufferSizeInClosedState", "ringBufferSizeInHalfOpenState"} {
 		if o.has(former) {
-			o.add(LeftOut, o.at(former), "%s is of an earlier version: write slidingWindowSize or permittedNumberOfCallsInHalfOpenState", former)
+			o.drop(o.at(former), "%s is of an earlier version: write slidingWindowSize or permittedNumberOfCallsInHalfOpenState", former)
+		}
+	}
+	for _, name := range []string{
+		"enableExponentialBackoff", "enableRandomizedWait", "recordFailurePredicate", "recordResultPredicate", "ignoreExceptionPredicate",
+	} {
+		if o.has(name) {
+			o.add(LeftOut, o.at(name), "%s: no rule here does that", name)
 		}
 	}
 	o.notes = append(o.notes, noteR4jResource, noteR4jProbes, noteR4jErrors)
