@@ -12,7 +12,7 @@ import (
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/fleet"
-	"github.com/penstock-go/penstock/internal/sharing"
+	"github.com/penstock-go/penstock/internal/sharing/lease"
 )
 
 // However many goroutines take, no token of a lease is taken twice: with a limit of which
@@ -70,7 +70,7 @@ func TestConcurrentTakesNeverTakeMoreThanWasGranted(t *testing.T) {
 
 // assertBalanced checks that all that was granted was used or handed back, and that all that
 // was used beyond that was paid.
-func (s *stepped) assertBalanced(budget *sharing.Budget, passed int64, mode fleet.Mode) {
+func (s *stepped) assertBalanced(budget *lease.Budget, passed int64, mode fleet.Mode) {
 	s.t.Helper()
 	s.run(5 * time.Second)
 	if !budget.Idle(s.now()) { // a call was refused just when the budget became quiet
@@ -178,7 +178,7 @@ func TestGiveBackAtTheEndOfABucketAddsNothingToTheNext(t *testing.T) {
 			}
 		}
 		assert.Positive(t, granted)
-		assert.LessOrEqual(t, budget.Leased(), granted)
+		assert.LessOrEqual(t, budget.Available(s.now()), granted)
 	}
 }
 
@@ -186,7 +186,7 @@ func TestQuietBudgetIsWokenByOneOfManyCalls(t *testing.T) {
 	t.Parallel()
 	for range 100 {
 		s := newStepped(t)
-		budgets := make([]*sharing.Budget, 10)
+		budgets := make([]*lease.Budget, 10)
 		for i := range budgets {
 			budgets[i] = s.member.Budget(bucketOf(1000), fleet.ModeLease, fleet.OutageClosed, s.now())
 		}

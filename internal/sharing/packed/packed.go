@@ -1,4 +1,4 @@
-// Package packed has what decides on a call that takes leased tokens, in one atomic word.
+// package packed has what decides on a call that takes leased tokens, in one atomic word.
 package packed
 
 import (

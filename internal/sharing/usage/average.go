@@ -1,4 +1,4 @@
-// Package usage measures what an instance uses of a limit that the fleet shares, and what it learns of what
+// package usage measures what an instance uses of a limit that the fleet shares, and what it learns of what
 // the others use. Its values are guarded by who has them.
 package usage
 
@@ -36,6 +36,14 @@ func (a Average) PerSecond() float64 {
 // RateMemory is the memory of averages of what passes: that of four tokens of an instance.
 func RateMemory(terms *fleet.Terms, count int) time.Duration {
 	return min(max(time.Second, Seconds(4*float64(max(1, count))/terms.PerSecond())), 5*time.Minute)
+}
+
+// Evened returns a rate that was measured over a memory, as far as its difference from an even share is
+// not by chance: in an outage it would stay. All instances together pass the same.
+func Evened(rate, even float64, memory time.Duration) float64 {
+	difference := rate - even
+	chance := even / memory.Seconds() // twice the variance of a rate, of tokens that come at random
+	return even + difference*max(0, 1-chance/max(chance, difference*difference))
 }
 
 // Seconds is a time of so many seconds, at most some hundred years.
