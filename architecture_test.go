@@ -166,7 +166,7 @@ var sameLayer = map[string][]string{
 
 	"internal/places": {"fleet/places"},
 
-	"datasource/etcd":       {"datasource/lists"},
+	"datasource/etcd":       {"datasource/lists", "datasource/snapshot"},
 	"datasource/etcd/store": {"datasource/etcd", "datasource/etcd/internal/listformat"},
 	"datasource/file":       {"datasource/lists"},
 	"datasource/redis":      {"datasource/snapshot"},
