@@ -1,4 +1,4 @@
-// package sharing is an instance of a fleet, with all limits that it shares with others.
+// Package sharing is an instance of a fleet, with all limits that it shares with others.
 //
 // A [Member] is one instance. It decides on calls by itself, in one atomic step, from tokens that it has
 // leased from a [fleet.Backend] ahead of its demand. No call waits for the network, unless a limit is asked

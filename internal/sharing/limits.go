@@ -69,7 +69,7 @@ func (l *limits) Probe(ask func(fleet.Operation, fleet.Terms)) {
 // Announce implements Limits. Without being announced, a share has no part.
 func (l *limits) Announce(now clock.Instant) (uses []fleet.Use, withInstances bool) {
 	others, shared := l.usesOf(now), l.shares.Uses(now)
-	uses = append(shared, others...)
+	uses = slices.Concat(shared, others)
 	return slices.Clip(uses[:min(len(uses), fleet.MaxUses)]), len(shared) > 0
 }
 

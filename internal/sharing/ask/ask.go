@@ -1,4 +1,4 @@
-// package ask is the limits of which an instance of a fleet asks the backend for each call, see [fleet.ModeAsk].
+// Package ask is the limits of which an instance of a fleet asks the backend for each call, see [fleet.ModeAsk].
 package ask
 
 import (

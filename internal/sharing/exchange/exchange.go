@@ -1,4 +1,4 @@
-// package exchange is what an instance of a fleet exchanges with the backend: requests of its limits in batches, and
+// Package exchange is what an instance of a fleet exchanges with the backend: requests of its limits in batches, and
 // announcements of itself. It knows whether the backend answers. It knows no kind of limit: these are its [Limits].
 package exchange
 

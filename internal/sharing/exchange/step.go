@@ -229,10 +229,10 @@ func (x *Exchange) end(batch *Batch) {
 	}
 }
 
-// RoundTrip is how long an answer takes, and Lead how long it takes from when tokens are
-// missing until new ones are there.
+// RoundTrip is how long an answer takes.
 func (x *Exchange) RoundTrip() time.Duration { return x.connection.mean }
 
+// Lead is how long it takes from when tokens are missing until new ones are there.
 func (x *Exchange) Lead() time.Duration {
 	return Tick + min(x.connection.mean+2*x.connection.deviation, x.config.Timeout)
 }

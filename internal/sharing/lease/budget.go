@@ -1,4 +1,4 @@
-// package lease is the limits of which an instance of a fleet leases tokens ahead of its demand, see
+// Package lease is the limits of which an instance of a fleet leases tokens ahead of its demand, see
 // [fleet.ModeLease] and [fleet.ModeWindow].
 //
 // A call takes tokens of a [Budget] in one atomic step. What happens besides is in the files of the [Budgets]:

@@ -1,4 +1,4 @@
-// package leasedplaces is the limits on calls under way of which an instance of a fleet leases places.
+// Package leasedplaces is the limits on calls under way of which an instance of a fleet leases places.
 package leasedplaces
 
 import (
@@ -10,7 +10,7 @@ import (
 	"github.com/penstock-go/penstock/internal/sharing/exchange"
 )
 
-// PlacesUser is a limiter of calls under way whose places are those of a [Places]. It guards the
+// User is a limiter of calls under way whose places are those of a [Places]. It guards the
 // holder with its lock.
 type User interface {
 	// LockPlaces locks the limiter, and tells what its calls do. The holder may be used until
@@ -23,7 +23,7 @@ type User interface {
 	UnlockPlaces(now clock.Instant) (later func())
 }
 
-// PlacesSet is the leased places of one instance.
+// Set is the leased places of one instance.
 type Set struct {
 	*exchange.Exchange
 

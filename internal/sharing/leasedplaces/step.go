@@ -17,7 +17,7 @@ type pendingClaim struct {
 	sequence int64
 }
 
-// placesTick is how soon places are looked at again because of calls.
+// tick is how soon places are looked at again because of calls.
 const tick = 5 * time.Millisecond
 
 // takeWoken has the places looked at that calls have woken.

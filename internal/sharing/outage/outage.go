@@ -1,4 +1,4 @@
-// package outage decides on the calls of a limit while the backend of the fleet does not answer, as
+// Package outage decides on the calls of a limit while the backend of the fleet does not answer, as
 // [fleet.OnOutage] says.
 package outage
 

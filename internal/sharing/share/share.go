@@ -1,4 +1,4 @@
-// package share is the limits of which each instance of a fleet has a part by its demand, see [fleet.ModeShare].
+// Package share is the limits of which each instance of a fleet has a part by its demand, see [fleet.ModeShare].
 package share
 
 import (

@@ -1,4 +1,4 @@
-// package unordered has lists whose order does not matter.
+// Package unordered has lists whose order does not matter.
 package unordered
 
 import "slices"

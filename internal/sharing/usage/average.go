@@ -1,4 +1,4 @@
-// package usage measures what an instance uses of a limit that the fleet shares, and what it learns of what
+// Package usage measures what an instance uses of a limit that the fleet shares, and what it learns of what
 // the others use. Its values are guarded by who has them.
 package usage
 

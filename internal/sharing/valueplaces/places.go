@@ -1,4 +1,4 @@
-// package valueplaces is the limits on calls under way of each value of an attribute, such as of each user: an
+// Package valueplaces is the limits on calls under way of each value of an attribute, such as of each user: an
 // instance of a fleet asks the backend for each place.
 package valueplaces
 
@@ -14,17 +14,17 @@ import (
 	"github.com/penstock-go/penstock/internal/sharing/unordered"
 )
 
-// ValueID stands for a value, such as a user: the same on all instances.
+// ID stands for a value, such as a user: the same on all instances.
 type ID [16]byte
 
-// ValueCall is a call of a value, for [ValuePlaces].
+// Call is a call of a value, for [Places].
 type Call struct {
 	ID    ID
 	Limit int64 // calls of the value under way at once
 	Cell  ID    // has the place if there is no room for another value
 }
 
-// ValuesSet is the places of values of one instance.
+// Set is the places of values of one instance.
 type Set struct {
 	*exchange.Exchange
 
@@ -33,7 +33,7 @@ type Set struct {
 	sequence int64 // of the last claim
 }
 
-// ValuePlaces is a limit on the calls under way of each value of an attribute, in the whole fleet.
+// Places is a limit on the calls under way of each value of an attribute, in the whole fleet.
 // A place is asked for when a call comes, and goes back when it ends: so the limit is exact, whichever
 // instances the calls of a value come to. A place that has become free within [returnsAfter] is used
 // again without asking.
@@ -121,7 +121,7 @@ type value struct {
 // callSlot is a call under way.
 type callSlot struct {
 	value  *value // nil: the slot is free
-	number int64  // see [ValuePlaces.Number]
+	number int64  // see [Places.Number]
 }
 
 // claim is a claim under way.
@@ -143,7 +143,7 @@ type waiting struct {
 	left   bool
 }
 
-// PlaceWait is a call that waits for a place.
+// Wait is a call that waits for a place.
 type Wait struct {
 	waiting // guarded by Mu
 	places  *Places
@@ -202,8 +202,8 @@ func (p *Places) Release(now clock.Instant) {
 	set.Left()
 }
 
-// Take takes a place that is free here, or that an outage allows: [WaitAllowed], with the ticket for
-// [ValuePlaces.End]. [WaitPending]: the fleet has to be asked.
+// Take takes a place that is free here, or that an outage allows: [exchange.Allowed], with the ticket for
+// [Places.End]. [exchange.Pending]: the fleet has to be asked.
 func (p *Places) Take(now clock.Instant, c *Call) (ticket uint64, state exchange.State) {
 	set := p.set
 	set.Mu.Lock()
@@ -225,7 +225,7 @@ func (p *Places) Take(now clock.Instant, c *Call) (ticket uint64, state exchange
 }
 
 // Ask asks the fleet for a place. wake is called once, when Poll can tell the answer; perhaps at
-// once. It must neither block nor call the PlaceWait.
+// once. It must neither block nor call the Wait.
 func (p *Places) Ask(now clock.Instant, c *Call, wake func()) *Wait {
 	set := p.set
 	set.Mu.Lock()
@@ -252,8 +252,8 @@ func (p *Places) Ask(now clock.Instant, c *Call, wake func()) *Wait {
 	return w
 }
 
-// Poll tells how the call stands: [WaitPending], [WaitAllowed] with its ticket, [WaitDenied] or
-// [WaitReleased].
+// Poll tells how the call stands: [exchange.Pending], [exchange.Allowed] with its ticket, [exchange.Denied] or
+// [exchange.Released].
 func (w *Wait) Poll() (ticket uint64, state exchange.State) {
 	w.places.set.Mu.Lock()
 	defer w.places.set.Mu.Unlock()
