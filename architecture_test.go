@@ -144,11 +144,25 @@ var sameLayer = map[string][]string{
 
 	// An instance of a fleet, from the pure parts up.
 	"internal/sharing": {
-		"fleet", "fleet/places", "internal/places",
-		"internal/sharing/packed", "internal/sharing/usage", "internal/sharing/outage",
+		"fleet", "internal/sharing/usage", "internal/sharing/exchange",
+		"internal/sharing/lease", "internal/sharing/ask", "internal/sharing/share",
+		"internal/sharing/leasedplaces", "internal/sharing/valueplaces",
 	},
-	"internal/sharing/usage":  {"fleet"},
-	"internal/sharing/outage": {"fleet", "internal/sharing/usage"},
+	// The ways to share a limit, which do not know each other.
+	"internal/sharing/lease": {
+		"fleet", "internal/sharing/exchange", "internal/sharing/outage", "internal/sharing/usage",
+		"internal/sharing/packed", "internal/sharing/unordered",
+	},
+	"internal/sharing/ask": {
+		"fleet", "internal/sharing/exchange", "internal/sharing/outage", "internal/sharing/usage",
+		"internal/sharing/packed", "internal/sharing/unordered",
+	},
+	"internal/sharing/share":        {"fleet", "internal/sharing/exchange"},
+	"internal/sharing/leasedplaces": {"fleet", "internal/places", "internal/sharing/exchange", "internal/sharing/unordered"},
+	"internal/sharing/valueplaces":  {"fleet", "internal/places", "fleet/places", "internal/sharing/exchange", "internal/sharing/unordered"},
+	"internal/sharing/exchange":     {"fleet"},
+	"internal/sharing/outage":       {"fleet", "internal/sharing/usage"},
+	"internal/sharing/usage":        {"fleet"},
 
 	"internal/places": {"fleet/places"},
 

@@ -7,6 +7,8 @@ import (
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/internal/optional"
 	"github.com/penstock-go/penstock/internal/sharing"
+	"github.com/penstock-go/penstock/internal/sharing/ask"
+	"github.com/penstock-go/penstock/internal/sharing/exchange"
 	"github.com/penstock-go/penstock/internal/versions"
 	"github.com/penstock-go/penstock/rule"
 )
@@ -15,14 +17,14 @@ import (
 // backend and, if that lets it pass only later, until then.
 type askLimiter struct {
 	limit   *askedLimit
-	asker   *sharing.Asker // that of the limit
+	asker   *ask.Asker // that of the limit
 	version *fleetVersion
 	within  time.Duration // how long an answer takes at most
 }
 
 // askedLimit is what all versions of a rule share.
 type askedLimit struct {
-	asker   *sharing.Asker
+	asker   *ask.Asker
 	warning fleetWarning
 
 	mu       sync.Mutex // guards what follows
@@ -174,7 +176,7 @@ func (l *askedLimit) releaseAll() {
 type askWaiter struct {
 	limit *askedLimit
 	wake  func()
-	wait  *sharing.Wait
+	wait  *ask.Wait
 	until clock.Instant // how long it can wait
 
 	released bool // the mutex of the limit guards it
@@ -187,14 +189,14 @@ func (w *askWaiter) Poll(now clock.Instant) (rule.Ticket, time.Duration, rule.De
 		return 0, 0, rule.Stale
 	}
 	after, state := w.wait.Poll(now)
-	if state != sharing.WaitPending {
+	if state != exchange.Pending {
 		w.limit.warning.note(w.limit.asker.Used)
 	}
 	switch {
-	case state == sharing.WaitAllowed:
+	case state == exchange.Allowed:
 		w.limit.leave(w)
 		return rule.Ticket(w.wait.Asked()), 0, rule.Pass
-	case state == sharing.WaitDenied:
+	case state == exchange.Denied:
 		w.limit.leave(w)
 		return 0, 0, rule.Block
 	case after > 0 && now.Add(after) > w.until:

@@ -4,14 +4,14 @@ import (
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
-	"github.com/penstock-go/penstock/internal/sharing"
+	"github.com/penstock-go/penstock/internal/sharing/lease"
 	"github.com/penstock-go/penstock/rule"
 )
 
 // budgetLimiter is one version of a rule of mode lease or window for which no call waits. To
 // pass is one compare-and-swap, to be refused two atomic steps.
 type budgetLimiter struct {
-	budget  *sharing.Budget // that of the limit
+	budget  *lease.Budget // that of the limit
 	limit   *leasedLimit
 	version *fleetVersion
 }

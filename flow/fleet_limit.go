@@ -5,6 +5,7 @@ import (
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/internal/sharing"
+	"github.com/penstock-go/penstock/internal/sharing/lease"
 	"github.com/penstock-go/penstock/internal/versions"
 	"github.com/penstock-go/penstock/rule"
 )
@@ -12,7 +13,7 @@ import (
 // leasedLimit is what all versions of a rule of mode lease or window share: what the instance
 // has leased, and the calls that wait for it.
 type leasedLimit struct {
-	budget  *sharing.Budget
+	budget  *lease.Budget
 	warning fleetWarning
 
 	mu       sync.Mutex // guards what follows

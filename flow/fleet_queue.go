@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
-	"github.com/penstock-go/penstock/internal/sharing"
+	"github.com/penstock-go/penstock/internal/sharing/lease"
 	"github.com/penstock-go/penstock/internal/waitqueue"
 	"github.com/penstock-go/penstock/rule"
 )
@@ -14,7 +14,7 @@ import (
 // order of package waitqueue; those of a throttle are evenly spaced, too, at the rate that
 // the fleet grants to the instance. The mutex of its leasedLimit guards it.
 type fleetQueue struct {
-	budget  *sharing.Budget
+	budget  *lease.Budget
 	version *fleetVersion // in force
 
 	waiters waitqueue.Queue[fleetWaiter]
@@ -32,7 +32,7 @@ type fleetQueue struct {
 	late bool          // a call has its distance, but there are no tokens
 }
 
-func (q *fleetQueue) init(v *fleetVersion, budget *sharing.Budget) {
+func (q *fleetQueue) init(v *fleetVersion, budget *lease.Budget) {
 	q.budget, q.version, q.last = budget, v, beforeAll
 }
 

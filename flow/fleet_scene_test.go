@@ -11,6 +11,7 @@ import (
 	fleetmemory "github.com/penstock-go/penstock/fleet/memory"
 	"github.com/penstock-go/penstock/flow"
 	"github.com/penstock-go/penstock/internal/sharing"
+	"github.com/penstock-go/penstock/internal/sharing/exchange"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -31,7 +32,7 @@ type instance struct {
 	rule    rule.Rule
 	version uint64
 	limiter rule.Limiter
-	sent    []*sharing.Batch
+	sent    []*exchange.Batch
 
 	onPass  func(*fleetCall) // or nil
 	waiting []*fleetCall

@@ -8,6 +8,7 @@ import (
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/internal/optional"
 	"github.com/penstock-go/penstock/internal/sharing"
+	"github.com/penstock-go/penstock/internal/sharing/share"
 	"github.com/penstock-go/penstock/internal/versions"
 	"github.com/penstock-go/penstock/rule"
 )
@@ -17,7 +18,7 @@ import (
 type shareLimiter struct {
 	*ruleLimiter
 	shared  *sharedLimit
-	share   *sharing.Share // that of shared
+	share   *share.Share // that of shared
 	version *fleetVersion
 }
 
@@ -29,7 +30,7 @@ type shareQueue struct {
 
 // sharedLimit is what all versions of a rule have in common.
 type sharedLimit struct {
-	share *sharing.Share
+	share *share.Share
 
 	mu       sync.Mutex // guards what follows
 	versions versions.Versions
@@ -46,7 +47,7 @@ var (
 // shareSource is the limit of a rule of which the instance has a share. What a signal makes of
 // the limit it makes of the share.
 type shareSource struct {
-	share   *sharing.Share
+	share   *share.Share
 	written Rule
 	signal  *signalSource // nil if the rule follows none
 }
@@ -68,7 +69,7 @@ func (s *shareSource) apply(r *Rule, limit float64) {
 }
 
 // withShare returns a copy of the compiled rule whose limit is that of a share.
-func (r *compiledRule) withShare(share *sharing.Share) *compiledRule {
+func (r *compiledRule) withShare(share *share.Share) *compiledRule {
 	source := &shareSource{share: share, written: *r.rule}
 	if r.follower != nil {
 		source.signal, _ = r.follower.source.(*signalSource)
@@ -216,7 +217,7 @@ func (l *shareQueue) Join(c rule.Call, patience rule.Patience) (rule.Waiter, rul
 // shareWaiter is a call that waits in the queue of a shareQueue.
 type shareWaiter struct {
 	rule.Waiter
-	share  *sharing.Share
+	share  *share.Share
 	tokens int32
 }
 

@@ -6,7 +6,8 @@ import (
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/hotparam/internal/table"
 	"github.com/penstock-go/penstock/internal/optional"
-	"github.com/penstock-go/penstock/internal/sharing"
+	"github.com/penstock-go/penstock/internal/sharing/ask"
+	"github.com/penstock-go/penstock/internal/sharing/exchange"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -83,7 +84,7 @@ func (l *askLimiter) Join(c rule.Call, patience rule.Patience) (rule.Waiter, rul
 		}
 		w.value, w.slot = v, slot
 		w.wait = v.asker.Wait(c.Now, c.Tokens, patience.Wake)
-		if _, state := w.wait.Poll(c.Now); state != sharing.WaitReleased {
+		if _, state := w.wait.Poll(c.Now); state != exchange.Released {
 			break
 		}
 	}
@@ -102,7 +103,7 @@ type askWaiter struct {
 	value   *sharedValue
 	slot    int
 	name    hotValue
-	wait    *sharing.Wait
+	wait    *ask.Wait
 }
 
 // Poll implements [rule.Waiter].
@@ -114,11 +115,11 @@ func (w *askWaiter) Poll(now clock.Instant) (rule.Ticket, time.Duration, rule.De
 	}
 	after, state := w.wait.Poll(now)
 	switch state {
-	case sharing.WaitPending:
+	case exchange.Pending:
 		return 0, after, rule.Wait
-	case sharing.WaitReleased:
+	case exchange.Released:
 		return 0, 0, rule.Stale
-	case sharing.WaitDenied:
+	case exchange.Denied:
 		w.noteUse()
 		if l.penalties != nil && w.value.cell == 0 {
 			l.penalties.refused(w.subject.key, now)

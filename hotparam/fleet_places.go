@@ -12,6 +12,8 @@ import (
 	"github.com/penstock-go/penstock/internal/places"
 	"github.com/penstock-go/penstock/internal/settings"
 	"github.com/penstock-go/penstock/internal/sharing"
+	"github.com/penstock-go/penstock/internal/sharing/exchange"
+	"github.com/penstock-go/penstock/internal/sharing/valueplaces"
 	"github.com/penstock-go/penstock/internal/versions"
 	"github.com/penstock-go/penstock/rule"
 )
@@ -28,7 +30,7 @@ type placesLimiter struct {
 // placesStates is what this instance knows of the places of values of a rule, in all versions of the
 // rule and on all resources that it guards.
 type placesStates struct {
-	*sharing.ValuePlaces
+	*valueplaces.Places
 	key       string // of the rule in the fleet
 	resources int    // that the rule guards; fleetMu of the states guards it, and version
 	version   uint64 // the latest that was activated
@@ -75,8 +77,8 @@ func (s *states) placesFor(c *compiled, env *rule.Env) *placesStates {
 	if s.places == nil {
 		key := settings.FleetKey(env, rule.Key{Kind: kindName, Name: c.rule.Name}, false)
 		s.places = &placesStates{
-			ValuePlaces: sharing.Of(env.Fleet).ValuePlaces(c.placesTerms(key), c.rule.MaxValues, c.rule.Fleet.OnOutage, env.Now),
-			key:         key, version: c.version,
+			Places: sharing.Of(env.Fleet).ValuePlaces(c.placesTerms(key), c.rule.MaxValues, c.rule.Fleet.OnOutage, env.Now),
+			key:    key, version: c.version,
 		}
 	}
 	s.places.resources++
@@ -137,14 +139,14 @@ func (r *placesResource) adopt(version uint64) bool {
 }
 
 // callOf returns what the fleet is told of a call of a value.
-func (l *placesLimiter) callOf(s subject, value rule.Attribute) sharing.ValueCall {
+func (l *placesLimiter) callOf(s subject, value rule.Attribute) valueplaces.Call {
 	key := l.fleet.key
 	if !value.IsSet() {
 		key += "/missing" // no value has the digest of nothing with that key
 	}
 	d := digestOf(key, value)
 	cell := l.cellOf(d, s.class)
-	c := sharing.ValueCall{ID: sharing.ValueID(d), Limit: int64(l.limits[s.class])}
+	c := valueplaces.Call{ID: valueplaces.ID(d), Limit: int64(l.limits[s.class])}
 	copy(c.Cell[:], "cell")
 	binary.LittleEndian.PutUint64(c.Cell[4:], math.Float64bits(cell.limit))
 	binary.LittleEndian.PutUint32(c.Cell[12:], uint32(cell.index))
@@ -178,13 +180,13 @@ func (l *placesLimiter) Acquire(c rule.Call) (rule.Ticket, rule.Decision) {
 	}
 	call := l.callOf(s, c.Attribute)
 	switch ticket, state := l.fleet.places.Take(c.Now, &call); state {
-	case sharing.WaitAllowed:
+	case exchange.Allowed:
 		l.state.keep(c.Now, l.keeps)
 		l.state.hottest.count(l.state, c.Now, s.key, c.Attribute, true)
 		return rule.Ticket(ticket), rule.Pass
-	case sharing.WaitPending:
+	case exchange.Pending:
 		return 0, rule.Wait
-	case sharing.WaitReleased:
+	case exchange.Released:
 		return 0, rule.Stale
 	}
 	return l.refuse(s, c, 0, false)
@@ -225,7 +227,7 @@ type placesWaiter struct {
 	limiter *placesLimiter
 	subject subject
 	name    hotValue
-	wait    *sharing.PlaceWait
+	wait    *valueplaces.Wait
 }
 
 // Poll implements [rule.Waiter].
@@ -233,14 +235,14 @@ func (w *placesWaiter) Poll(now clock.Instant) (rule.Ticket, time.Duration, rule
 	l := w.limiter
 	ticket, state := w.wait.Poll()
 	switch state {
-	case sharing.WaitPending:
+	case exchange.Pending:
 		return 0, 0, rule.Wait
-	case sharing.WaitReleased:
+	case exchange.Released:
 		return 0, 0, rule.Stale
 	}
 	l.state.keep(now, l.keeps)
-	l.state.hottest.countNamed(now, w.subject.key, &w.name, state == sharing.WaitAllowed)
-	if state == sharing.WaitAllowed {
+	l.state.hottest.countNamed(now, w.subject.key, &w.name, state == exchange.Allowed)
+	if state == exchange.Allowed {
 		return rule.Ticket(ticket), 0, rule.Pass
 	}
 	if l.penalties != nil {
@@ -328,7 +330,7 @@ func (l *placesLimiter) Status(now clock.Instant) rule.Status {
 	if l.penalties != nil {
 		status.Gauges[4], status.Gauges[5] = float64(l.penalties.running(now)), float64(l.penalties.begun.Load())
 	}
-	of := l.fleet.places.Status(now)
+	of := l.fleet.places.Status()
 	status.Fleet = &rule.FleetStatus{Granted: of.Granted, Demand: of.Demand, Outage: of.Outage}
 	return status
 }

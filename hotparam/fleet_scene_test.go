@@ -12,6 +12,7 @@ import (
 	fleetmemory "github.com/penstock-go/penstock/fleet/memory"
 	"github.com/penstock-go/penstock/hotparam"
 	"github.com/penstock-go/penstock/internal/sharing"
+	"github.com/penstock-go/penstock/internal/sharing/exchange"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -36,7 +37,7 @@ type instance struct {
 	rule    rule.Rule
 	version uint64
 	limiter rule.Limiter
-	sent    []*sharing.Batch
+	sent    []*exchange.Batch
 	keys    map[string]bool
 	waiting []*waitingCall
 	refused int

@@ -7,7 +7,8 @@ import (
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/hotparam/internal/table"
-	"github.com/penstock-go/penstock/internal/sharing"
+	"github.com/penstock-go/penstock/internal/sharing/ask"
+	"github.com/penstock-go/penstock/internal/sharing/lease"
 	"github.com/penstock-go/penstock/internal/valuehash"
 	"github.com/penstock-go/penstock/rule"
 )
@@ -15,11 +16,11 @@ import (
 // sharedValue is the limit of a value that this instance shares with the fleet, or a cell:
 // the limit of all values that find no slot.
 type sharedValue struct {
-	key    uint64          // of the value
-	owner  *fleetResource  // nil for cells
-	budget *sharing.Budget // nil in mode ask
-	asker  *sharing.Asker  // nil otherwise
-	cell   int             // the number of the cell, from 1; 0 if it is none
+	key    uint64         // of the value
+	owner  *fleetResource // nil for cells
+	budget *lease.Budget  // nil in mode ask
+	asker  *ask.Asker     // nil otherwise
+	cell   int            // the number of the cell, from 1; 0 if it is none
 
 	version atomic.Uint64 // of the rule whose terms it has
 

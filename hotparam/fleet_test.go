@@ -17,6 +17,7 @@ import (
 	"github.com/penstock-go/penstock/hotparam"
 	"github.com/penstock-go/penstock/internal/optional"
 	"github.com/penstock-go/penstock/internal/sharing"
+	"github.com/penstock-go/penstock/internal/sharing/lease"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -165,7 +166,7 @@ func TestManyActiveValuesDoNotStarveOtherLimits(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, shared(hotparam.Rule{Limit: 10}), 2)
 	const limit = 1000
-	budgets := make([]*sharing.Budget, 2)
+	budgets := make([]*lease.Budget, 2)
 	for i, in := range s.instances {
 		terms := fleet.Terms{Key: "flow/other", Limit: limit, Window: time.Second, Burst: 100}
 		budgets[i] = in.member.Budget(terms, fleet.ModeLease, fleet.OutageLast, s.clock.Now())

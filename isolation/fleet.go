@@ -8,6 +8,7 @@ import (
 	"github.com/penstock-go/penstock/internal/places"
 	"github.com/penstock-go/penstock/internal/settings"
 	"github.com/penstock-go/penstock/internal/sharing"
+	"github.com/penstock-go/penstock/internal/sharing/leasedplaces"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -33,7 +34,7 @@ func (r Rule) validateFleet(f *rule.Faults) {
 const top = placesMask
 
 // newLease returns the places of a rule of the whole fleet.
-func newLease(r *Rule, env *rule.Env, p *pool) *sharing.Places {
+func newLease(r *Rule, env *rule.Env, p *pool) *leasedplaces.Places {
 	key := settings.FleetKey(env, rule.Key{Kind: kindName, Name: r.Name}, r.Match != "")
 	return sharing.Of(env.Fleet).Places(key, int64(r.Limit), keepsPlace(r), r.Fleet.OnOutage, p, env.Now)
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/penstock-go/penstock/fleet"
 	"github.com/penstock-go/penstock/fleet/memory"
 	"github.com/penstock-go/penstock/internal/sharing"
+	"github.com/penstock-go/penstock/internal/sharing/exchange"
 	"github.com/penstock-go/penstock/isolation"
 	"github.com/penstock-go/penstock/rule"
 )
@@ -251,7 +252,7 @@ func (m *member) step() {
 var errRefused = errors.New("connection refused")
 
 // send has a batch travel to the store, be made there, and its answer travel back.
-func (m *member) send(batch *sharing.Batch) {
+func (m *member) send(batch *exchange.Batch) {
 	w := m.world
 	way := func() time.Duration { return time.Duration(float64(w.roundTrip) / 2 * (.8 + .4*w.random.Float64())) }
 	w.after(way(), func() {

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
-	"github.com/penstock-go/penstock/internal/sharing"
+	"github.com/penstock-go/penstock/internal/sharing/leasedplaces"
 	"github.com/penstock-go/penstock/internal/tenants"
 	"github.com/penstock-go/penstock/internal/valuehash"
 	"github.com/penstock-go/penstock/internal/waitqueue"
@@ -38,11 +38,11 @@ type pool struct {
 	due     atomic.Int64  // the clock.Instant at which lock has something to do because of the time; changed under mu
 	_       [cacheLine - 24]byte
 
-	lease  *sharing.Places   // of a limit of the whole fleet, else nil; never changes
-	away   atomic.Uint64     // see unlock; changed under mu
-	hasher *valuehash.Hasher // of tenants; never changes
-	missed atomic.Uint64     // calls refused for want of a place of the fleet, since it was looked at
-	full   full              // who is refused because the queue is full
+	lease  *leasedplaces.Places // of a limit of the whole fleet, else nil; never changes
+	away   atomic.Uint64        // see unlock; changed under mu
+	hasher *valuehash.Hasher    // of tenants; never changes
+	missed atomic.Uint64        // calls refused for want of a place of the fleet, since it was looked at
+	full   full                 // who is refused because the queue is full
 
 	acquaintances tenants.Acquaintances
 

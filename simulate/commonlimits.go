@@ -10,7 +10,7 @@ import (
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/fleet"
 	"github.com/penstock-go/penstock/fleet/memory"
-	"github.com/penstock-go/penstock/internal/sharing"
+	"github.com/penstock-go/penstock/internal/sharing/exchange"
 	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
 )
@@ -27,7 +27,7 @@ type commonLimits struct {
 // of members have one with an instance alone.
 type trip struct {
 	instance *instance
-	batch    *sharing.Batch
+	batch    *exchange.Batch
 	limit    string // of which places were granted, as the backend tells
 	roundTrip
 }
@@ -146,7 +146,7 @@ func (s *simulation) stepMember(i *instance) error {
 const maxIdleSteps = 10_000
 
 // send sends a batch of requests to the backend.
-func (s *simulation) send(i *instance, batch *sharing.Batch) {
+func (s *simulation) send(i *instance, batch *exchange.Batch) {
 	t := &trip{instance: i, batch: batch, roundTrip: s.common.network.send(s.now, fleet.DefaultTimeout)}
 	if t.made {
 		s.queue.add(queuedEvent{at: t.asked, kind: backendAsked, trip: t})
@@ -159,7 +159,7 @@ func (s *simulation) send(i *instance, batch *sharing.Batch) {
 func (s *simulation) askBackend(t *trip) {
 	batch := t.batch
 	if !t.answered { // what the reply would be is not for the member
-		batch = &sharing.Batch{
+		batch = &exchange.Batch{
 			Requests: t.batch.Requests, Replies: make([]fleet.Reply, len(t.batch.Requests)),
 			Announce: t.batch.Announce, WithInstances: t.batch.WithInstances,
 		}

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/penstock-go/penstock/fleet"
-	"github.com/penstock-go/penstock/internal/sharing"
+	"github.com/penstock-go/penstock/internal/sharing/ask"
 )
 
 func askTerms(limit float64) fleet.Terms {
@@ -15,9 +15,9 @@ func askTerms(limit float64) fleet.Terms {
 }
 
 // ask asks and returns the answers that came at once.
-func ask(s *stepped, asker *sharing.Asker, n int32) *[]sharing.Answer {
-	answers := new([]sharing.Answer)
-	asker.Ask(s.now(), n, func(a sharing.Answer) { *answers = append(*answers, a) })
+func askFor(s *stepped, asker *ask.Asker, n int32) *[]ask.Answer {
+	answers := new([]ask.Answer)
+	asker.Ask(s.now(), n, func(a ask.Answer) { *answers = append(*answers, a) })
 	return answers
 }
 
@@ -30,9 +30,9 @@ func TestAskIsExact(t *testing.T) {
 			t.Parallel()
 			s := newStepped(t)
 			asker := s.member.Asker(askTerms(5), operation, fleet.OutageLast)
-			var all []*[]sharing.Answer
+			var all []*[]ask.Answer
 			for range 7 {
-				all = append(all, ask(s, asker, 1))
+				all = append(all, askFor(s, asker, 1))
 			}
 			s.step()
 			allowed := 0
@@ -48,12 +48,12 @@ func TestAskIsExact(t *testing.T) {
 
 			assert.Equal(t, last.Retry, asker.DeniedFor(s.now(), 1).Round(ms), "until then nobody asks")
 			sent := len(s.sent)
-			assert.Len(t, *ask(s, asker, 1), 1, "answered at once")
+			assert.Len(t, *askFor(s, asker, 1), 1, "answered at once")
 			s.step()
 			assert.Len(t, s.sent, sent)
 			s.clock.Advance(last.Retry + 2*ms)
 			assert.Zero(t, asker.DeniedFor(s.now(), 1))
-			answers := ask(s, asker, 1)
+			answers := askFor(s, asker, 1)
 			s.step()
 			assert.True(t, (*answers)[0].Allowed)
 		})
@@ -65,7 +65,7 @@ func TestThrottleAnswersWhenTheCallMayPass(t *testing.T) {
 	s := newStepped(t)
 	terms := fleet.Terms{Key: "flow/a", Limit: 10, Window: time.Second, Burst: 1, MaxWait: 150 * ms}
 	asker := s.member.Asker(terms, fleet.AskThrottle, fleet.OutageLast)
-	one, two, three := ask(s, asker, 1), ask(s, asker, 1), ask(s, asker, 1)
+	one, two, three := askFor(s, asker, 1), askFor(s, asker, 1), askFor(s, asker, 1)
 	s.step()
 	assert.Zero(t, (*one)[0].Wait)
 	assert.Equal(t, 100*ms, (*two)[0].Wait)
@@ -78,7 +78,7 @@ func TestAnswerThatIsLateIsDecidedByOnOutageAtTheTimeout(t *testing.T) {
 		s := newStepped(t)
 		asker := s.member.Asker(askTerms(5), fleet.AskFixedWindow, onOutage)
 		s.run(10 * ms)
-		answers := ask(s, asker, 1)
+		answers := askFor(s, asker, 1)
 		batches := s.member.Step(s.now())
 		assert.Len(t, batches, 1)
 		s.clock.Advance(fleet.DefaultTimeout - 1)
@@ -92,8 +92,8 @@ func TestAnswerThatIsLateIsDecidedByOnOutageAtTheTimeout(t *testing.T) {
 			assert.True(t, (*answers)[0].Outage)
 		}
 		// From now on, no call waits.
-		assert.Len(t, *ask(s, asker, 1), 1)
-		assert.Equal(t, want, (*ask(s, asker, 1))[0].Allowed)
+		assert.Len(t, *askFor(s, asker, 1), 1)
+		assert.Equal(t, want, (*askFor(s, asker, 1))[0].Allowed)
 	}
 }
 
@@ -106,17 +106,17 @@ func TestAskerPaysAfterAnOutage(t *testing.T) {
 	s.run(10 * ms)
 	s.isDown = true
 	for range 3 {
-		ask(s, asker, 1)
+		askFor(s, asker, 1)
 		s.run(100 * ms)
 	}
 	assert.False(t, s.member.Status(s.now()).Connected)
 	for range 10 {
-		assert.True(t, (*ask(s, asker, 1))[0].Allowed)
+		assert.True(t, (*askFor(s, asker, 1))[0].Allowed)
 	}
 	s.isDown = false
 	s.run(400 * ms)
 	assert.True(t, s.member.Status(s.now()).Connected)
-	answers := ask(s, asker, 1)
+	answers := askFor(s, asker, 1)
 	s.step()
 	assert.EqualValues(t, 100-13-1, (*answers)[0].Remaining)
 }
@@ -125,12 +125,12 @@ func TestAskerGivesBackAndSettles(t *testing.T) {
 	t.Parallel()
 	s := newStepped(t)
 	asker := s.member.Asker(askTerms(10), fleet.AskTokenBucket, fleet.OutageLast)
-	ask(s, asker, 6)
+	askFor(s, asker, 6)
 	s.step()
 	asker.GiveBack(s.now(), 2)
 	asker.Settle(s.now(), 3)
 	s.step()
-	answers := ask(s, asker, 1)
+	answers := askFor(s, asker, 1)
 	s.step()
 	assert.EqualValues(t, 10-6+2-3-1, (*answers)[0].Remaining)
 	assert.False(t, asker.Idle(s.now()))
@@ -139,7 +139,7 @@ func TestAskerGivesBackAndSettles(t *testing.T) {
 	asker.Release(s.now())
 	asker.Release(s.now())
 	assert.Empty(t, s.member.Status(s.now()).Limits)
-	assert.True(t, (*ask(s, asker, 1))[0].Outage, "nobody asks for a limit that is gone")
+	assert.True(t, (*askFor(s, asker, 1))[0].Outage, "nobody asks for a limit that is gone")
 }
 
 // What calls turn out to have taken more, while the backend does not answer, is paid after it.
@@ -150,18 +150,18 @@ func TestAskerPaysWhatWasSettledInAnOutage(t *testing.T) {
 		terms := askTerms(100)
 		terms.Window = time.Minute
 		asker := s.member.Asker(terms, operation, fleet.OutageClosed)
-		ask(s, asker, 1)
+		askFor(s, asker, 1)
 		s.run(10 * ms)
 		s.isDown = true
 		for range 3 {
-			ask(s, asker, 1)
+			askFor(s, asker, 1)
 			s.run(100 * ms)
 		}
 		assert.False(t, s.member.Status(s.now()).Connected)
 		asker.Settle(s.now(), 5)
 		s.isDown = false
 		s.run(400 * ms)
-		answers := ask(s, asker, 1)
+		answers := askFor(s, asker, 1)
 		s.step()
 		assert.EqualValues(t, 100-1-5-1, (*answers)[0].Remaining)
 	}

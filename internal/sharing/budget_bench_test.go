@@ -12,10 +12,11 @@ import (
 	"github.com/penstock-go/penstock/fleet"
 	"github.com/penstock-go/penstock/fleet/memory"
 	"github.com/penstock-go/penstock/internal/sharing"
+	"github.com/penstock-go/penstock/internal/sharing/lease"
 )
 
 // leased returns a budget that holds many tokens until it ends.
-func leased(tb testing.TB, limit float64) (*sharing.Budget, clock.Instant) {
+func leased(tb testing.TB, limit float64) (*lease.Budget, clock.Instant) {
 	tb.Helper()
 	c := clock.NewVirtual(time.Time{})
 	m := sharing.NewMember(fleet.Config{Manual: true}, c, slog.New(slog.DiscardHandler), 1)

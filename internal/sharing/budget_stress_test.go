@@ -12,7 +12,7 @@ import (
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/fleet"
-	"github.com/penstock-go/penstock/internal/sharing"
+	"github.com/penstock-go/penstock/internal/sharing/lease"
 )
 
 // However many goroutines take, no token of a lease is taken twice: with a limit of which
@@ -70,7 +70,7 @@ func TestConcurrentTakesNeverTakeMoreThanWasGranted(t *testing.T) {
 
 // assertBalanced checks that all that was granted was used or handed back, and that all that
 // was used beyond that was paid.
-func (s *stepped) assertBalanced(budget *sharing.Budget, passed int64, mode fleet.Mode) {
+func (s *stepped) assertBalanced(budget *lease.Budget, passed int64, mode fleet.Mode) {
 	s.t.Helper()
 	s.run(5 * time.Second)
 	if !budget.Idle(s.now()) { // a call was refused just when the budget became quiet
@@ -130,63 +130,11 @@ func TestGiveBackAtTheEndOfALease(t *testing.T) {
 	}
 }
 
-// Calls give tokens of a bucket back just when the next one begins: no more of the next one is
-// there than was granted of it.
-func TestGiveBackAtTheEndOfABucketAddsNothingToTheNext(t *testing.T) {
-	t.Parallel()
-	const length = 100 * ms
-	terms := fleet.Terms{Key: "flow/a", Limit: 1e6, Window: length, Buckets: 1}
-	for range 400 {
-		s := newStepped(t)
-		budget := s.member.Budget(terms, fleet.ModeWindow, fleet.OutageClosed, s.now())
-		s.clock.Advance(length - time.Duration(s.now().Time().UnixNano())%length)
-		for range 150 { // until the middle of the second bucket
-			budget.Take(s.now(), 100)
-			s.run(ms)
-		}
-		var tokens atomic.Int64 // to be given back, of which there are enough
-		taken := s.now()
-		for budget.Take(taken, 100) {
-			tokens.Add(100)
-		}
-		begins := taken.Add(length / 2)
-		s.run(begins.Sub(s.now()) - ms)
-		given := tokens.Load() - 100
-		var wg sync.WaitGroup
-		var stop atomic.Bool
-		for range 2 {
-			wg.Go(func() {
-				for !stop.Load() && tokens.Add(-1) >= 0 {
-					budget.GiveBack(taken, 1)
-				}
-			})
-		}
-		for tokens.Load() > given {
-			runtime.Gosched()
-		}
-		s.run(10 * ms)
-		stop.Store(true)
-		wg.Wait()
-		s.run(10 * ms)
-		var granted int64
-		for i, reply := range s.got {
-			if reply.Bucket == begins.Time().UnixMicro() {
-				granted += reply.Granted
-			}
-			if s.sent[i].BackTo == begins.Time().UnixMicro() {
-				granted -= s.sent[i].Back
-			}
-		}
-		assert.Positive(t, granted)
-		assert.LessOrEqual(t, budget.Leased(), granted)
-	}
-}
-
 func TestQuietBudgetIsWokenByOneOfManyCalls(t *testing.T) {
 	t.Parallel()
 	for range 100 {
 		s := newStepped(t)
-		budgets := make([]*sharing.Budget, 10)
+		budgets := make([]*lease.Budget, 10)
 		for i := range budgets {
 			budgets[i] = s.member.Budget(bucketOf(1000), fleet.ModeLease, fleet.OutageClosed, s.now())
 		}

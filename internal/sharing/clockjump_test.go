@@ -9,7 +9,7 @@ import (
 
 	"github.com/penstock-go/penstock/fleet"
 	"github.com/penstock-go/penstock/internal/longtest"
-	"github.com/penstock-go/penstock/internal/sharing"
+	"github.com/penstock-go/penstock/internal/sharing/ask"
 )
 
 // jumps are how the clock of a server jumps: by hours, or at a failover to a server whose clock
@@ -117,7 +117,7 @@ func TestAskersOutliveAClockThatJumps(t *testing.T) {
 					a := afterJump{name: fmt.Sprintf("operation %d, window %v, jump %v", operation, window, jump)}
 					for end := s.now().Add(d); s.now() < end; s.clock.Advance(ms) {
 						passed := 0
-						asker.Ask(s.now(), 1, func(answer sharing.Answer) {
+						asker.Ask(s.now(), 1, func(answer ask.Answer) {
 							if answer.Allowed {
 								passed++
 							}

@@ -11,6 +11,7 @@ import (
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/fleet"
 	"github.com/penstock-go/penstock/internal/sharing"
+	"github.com/penstock-go/penstock/internal/sharing/ask"
 )
 
 // A store can answer announcements and not requests: they may be on different nodes of a
@@ -44,7 +45,7 @@ func TestCallsWithoutAnswersPassNoMoreThanBefore(t *testing.T) {
 	a := m.Asker(bucketOf(100), fleet.AskTokenBucket, fleet.OutageLast)
 	allowed := 0
 	for range 2000 {
-		a.Ask(c.Now(), 1, func(answer sharing.Answer) {
+		a.Ask(c.Now(), 1, func(answer ask.Answer) {
 			if answer.Allowed {
 				allowed++
 			}

@@ -13,6 +13,9 @@ import (
 	"github.com/penstock-go/penstock/fleet"
 	"github.com/penstock-go/penstock/fleet/memory"
 	"github.com/penstock-go/penstock/internal/sharing"
+	"github.com/penstock-go/penstock/internal/sharing/ask"
+	"github.com/penstock-go/penstock/internal/sharing/exchange"
+	"github.com/penstock-go/penstock/internal/sharing/lease"
 )
 
 // groupScene is one member with a group of limits, on a virtual clock.
@@ -22,7 +25,7 @@ type groupScene struct {
 	store   *memory.Store
 	member  *sharing.Member
 	group   *sharing.Group
-	batches []*sharing.Batch // all that were sent
+	batches []*exchange.Batch // all that were sent
 }
 
 func newGroupScene(t *testing.T) *groupScene {
@@ -52,7 +55,7 @@ func (s *groupScene) run(d time.Duration) {
 	}
 }
 
-func (s *groupScene) budget(key string) *sharing.Budget {
+func (s *groupScene) budget(key string) *lease.Budget {
 	return s.group.Budget(termsOf(key), fleet.OutageLast, s.clock.Now())
 }
 
@@ -96,7 +99,7 @@ func TestAskerIsForgottenOnlyWhenItIsAsNew(t *testing.T) {
 	a := s.group.Asker(termsOf("value"), fleet.AskTokenBucket, fleet.OutageLast)
 	passed := 0
 	for range 20 {
-		a.Ask(s.clock.Now(), 1, func(answer sharing.Answer) {
+		a.Ask(s.clock.Now(), 1, func(answer ask.Answer) {
 			if answer.Allowed {
 				passed++
 			}
@@ -110,17 +113,17 @@ func TestAskerIsForgottenOnlyWhenItIsAsNew(t *testing.T) {
 	assert.False(t, a.Forget(s.clock.Now()), "calls were refused since it was last looked at")
 	s.run(2 * time.Second)
 	assert.True(t, a.Forget(s.clock.Now()))
-	var answer sharing.Answer
-	a.Ask(s.clock.Now(), 1, func(got sharing.Answer) { answer = got })
-	assert.Equal(t, sharing.Answer{Released: true}, answer)
+	var answer ask.Answer
+	a.Ask(s.clock.Now(), 1, func(got ask.Answer) { answer = got })
+	assert.Equal(t, ask.Answer{Released: true}, answer)
 	_, state := a.Wait(s.clock.Now(), 1, func() {}).Poll(s.clock.Now())
-	assert.Equal(t, sharing.WaitReleased, state)
+	assert.Equal(t, exchange.Released, state)
 }
 
 func TestGroupIsAnnouncedAndShownInSum(t *testing.T) {
 	t.Parallel()
 	s := newGroupScene(t)
-	budgets := make([]*sharing.Budget, 200)
+	budgets := make([]*lease.Budget, 200)
 	for i := range budgets {
 		budgets[i] = s.budget("value-" + strconv.Itoa(i))
 	}

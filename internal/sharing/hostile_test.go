@@ -12,6 +12,8 @@ import (
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/fleet"
 	"github.com/penstock-go/penstock/internal/sharing"
+	"github.com/penstock-go/penstock/internal/sharing/ask"
+	"github.com/penstock-go/penstock/internal/sharing/lease"
 )
 
 // anyReply draws an answer that a broken store may give.
@@ -33,7 +35,7 @@ func TestAbsurdRepliesGrantNothingThatWasNotAsked(t *testing.T) {
 		c := clock.NewVirtual(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 		m := sharing.NewMember(fleet.Config{Manual: true}, c, slog.New(slog.DiscardHandler), 1)
 		terms := bucketOf(1000)
-		lease := m.Budget(terms, fleet.ModeLease, fleet.OutageClosed, c.Now())
+		leased := m.Budget(terms, fleet.ModeLease, fleet.OutageClosed, c.Now())
 		terms.Key = "flow/b"
 		window := m.Budget(terms, fleet.ModeWindow, fleet.OutageClosed, c.Now())
 		terms.Key = "flow/c"
@@ -42,7 +44,7 @@ func TestAbsurdRepliesGrantNothingThatWasNotAsked(t *testing.T) {
 		allowed, answers, calls := 0, 0, 0
 		for range rapid.IntRange(1, 20).Draw(t, "steps") {
 			for range 30 {
-				for _, b := range []*sharing.Budget{lease, window} {
+				for _, b := range []*lease.Budget{leased, window} {
 					if b.Take(c.Now(), 1) {
 						passed++
 					}
@@ -50,7 +52,7 @@ func TestAbsurdRepliesGrantNothingThatWasNotAsked(t *testing.T) {
 			}
 			if asker.DeniedFor(c.Now(), 1) == 0 {
 				calls++
-				asker.Ask(c.Now(), 1, func(a sharing.Answer) {
+				asker.Ask(c.Now(), 1, func(a ask.Answer) {
 					answers++
 					if a.Allowed {
 						allowed++

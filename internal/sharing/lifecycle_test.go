@@ -14,6 +14,7 @@ import (
 
 	"github.com/penstock-go/penstock/fleet"
 	"github.com/penstock-go/penstock/internal/sharing"
+	"github.com/penstock-go/penstock/internal/sharing/ask"
 )
 
 // A backend that ignores its context still holds goroutines of the first Run when the second
@@ -95,7 +96,7 @@ func TestErrorForAReleasedLimitIsNotCountedForEver(t *testing.T) {
 	errFull := errors.New("OOM command not allowed")
 	s := newStepped(t)
 	asker := s.member.Asker(askTerms(5), fleet.AskFixedWindow, fleet.OutageLast)
-	asker.Ask(s.now(), 1, func(sharing.Answer) {})
+	asker.Ask(s.now(), 1, func(ask.Answer) {})
 	budget := s.member.Budget(bucketOf(1000), fleet.ModeLease, fleet.OutageLast, s.now())
 	for range 5 {
 		budget.Take(s.now(), 1)

@@ -17,6 +17,8 @@ import (
 	"github.com/penstock-go/penstock/fleet"
 	"github.com/penstock-go/penstock/fleet/memory"
 	"github.com/penstock-go/penstock/internal/sharing"
+	"github.com/penstock-go/penstock/internal/sharing/ask"
+	"github.com/penstock-go/penstock/internal/sharing/lease"
 )
 
 // partitioned is a store on two servers, either of which can fail. A limit is on the server whose
@@ -74,13 +76,13 @@ type partitionedMember struct {
 	*sharing.Member
 	store  *partitioned
 	log    logText
-	limits map[string]*sharing.Budget
+	limits map[string]*lease.Budget
 	passed map[string]int // by the last calls
 }
 
 func newPartitionedMember(t *testing.T, keys ...string) *partitionedMember {
 	m := &partitionedMember{
-		store: &partitioned{Store: memory.New(clock.System())}, limits: map[string]*sharing.Budget{}, passed: map[string]int{},
+		store: &partitioned{Store: memory.New(clock.System())}, limits: map[string]*lease.Budget{}, passed: map[string]int{},
 	}
 	m.Member = sharing.NewMember(fleet.Config{Backend: m.store, Instance: "one"}, clock.System(), slog.New(slog.NewTextHandler(&m.log, nil)), 1)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -211,12 +213,12 @@ func TestCallsThatAskAServerThatHangsDelayNoOthers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		m := newPartitionedMember(t)
-		asker := func(key string) *sharing.Asker {
+		asker := func(key string) *ask.Asker {
 			terms := bucketOf(1000)
 			terms.Key = key
 			return m.Asker(terms, fleet.AskTokenBucket, fleet.OutageClosed)
 		}
-		var hung []*sharing.Asker
+		var hung []*ask.Asker
 		for i := range 1000 {
 			hung = append(hung, asker("1/"+strconv.Itoa(i)))
 		}
@@ -224,13 +226,13 @@ func TestCallsThatAskAServerThatHangsDelayNoOthers(t *testing.T) {
 		m.store.failing.Store(server1)
 		var decided atomic.Int32
 		for i, a := range hung {
-			a.Ask(clock.System().Now(), 1, func(sharing.Answer) { decided.Add(1) })
+			a.Ask(clock.System().Now(), 1, func(ask.Answer) { decided.Add(1) })
 			if i%10 == 0 { // more batches than may be under way
 				synctest.Wait()
 			}
 		}
 		began, answered := time.Now(), time.Duration(-1)
-		other.Ask(clock.System().Now(), 1, func(a sharing.Answer) {
+		other.Ask(clock.System().Now(), 1, func(a ask.Answer) {
 			if a.Allowed && !a.Outage {
 				answered = time.Since(began)
 			}

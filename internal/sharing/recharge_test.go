@@ -8,6 +8,7 @@ import (
 
 	"github.com/penstock-go/penstock/fleet"
 	"github.com/penstock-go/penstock/internal/sharing"
+	"github.com/penstock-go/penstock/internal/sharing/ask"
 )
 
 // recharged is what came of a recharge.
@@ -18,7 +19,7 @@ type recharged struct {
 }
 
 // recharge adds tokens to a balance, and makes the steps that are due.
-func recharge(s *stepped, asker *sharing.Asker, tokens int64) recharged {
+func recharge(s *stepped, asker *ask.Asker, tokens int64) recharged {
 	var r recharged
 	asker.Recharge(s.now(), tokens, func(left int64, err error) {
 		r.times++
@@ -34,9 +35,9 @@ func balanceTerms(limit float64) fleet.Terms {
 }
 
 // allowedOf asks for a token so many times, and counts how often it was granted.
-func allowedOf(s *stepped, asker *sharing.Asker, times int) (count int) {
+func allowedOf(s *stepped, asker *ask.Asker, times int) (count int) {
 	for range times {
-		answers := ask(s, asker, 1)
+		answers := askFor(s, asker, 1)
 		s.step()
 		if (*answers)[0].Allowed {
 			count++
@@ -97,12 +98,12 @@ func TestOutageOfABalance(t *testing.T) {
 			recharge(s, asker, 5)
 			s.isDown = true
 			s.run(2 * time.Second)
-			ask(s, asker, 1)
+			askFor(s, asker, 1)
 			s.run(2 * time.Second)
 			before := s.now()
 			passed := 0
 			for range 20 {
-				answers := ask(s, asker, 1)
+				answers := askFor(s, asker, 1)
 				s.run(200 * time.Millisecond)
 				if assert.Len(t, *answers, 1) && (*answers)[0].Allowed {
 					passed++

@@ -24,7 +24,7 @@ func TestRefundsOfAnySizeGiveBackNoMoreThanTheLimit(t *testing.T) {
 			allowed := func() (count int) {
 				t.Helper()
 				for range 7 {
-					answers := ask(s, asker, 1)
+					answers := askFor(s, asker, 1)
 					s.step()
 					if assert.Len(t, *answers, 1) && assert.False(t, (*answers)[0].Outage) && (*answers)[0].Allowed {
 						count++

@@ -19,6 +19,8 @@ import (
 	"github.com/penstock-go/penstock/fleet"
 	"github.com/penstock-go/penstock/fleet/memory"
 	"github.com/penstock-go/penstock/internal/sharing"
+	"github.com/penstock-go/penstock/internal/sharing/ask"
+	"github.com/penstock-go/penstock/internal/sharing/lease"
 )
 
 // refusing is a store that refuses what is asked of some limits.
@@ -99,19 +101,19 @@ func TestLimitsThatAreRefusedAreAskedAgainAtABoundedRate(t *testing.T) {
 					terms.Key = key
 					return terms
 				}
-				lease := m.Budget(terms("lease"), fleet.ModeLease, fleet.OutageClosed, c.Now())
+				leased := m.Budget(terms("lease"), fleet.ModeLease, fleet.OutageClosed, c.Now())
 				window := m.Budget(terms("window"), fleet.ModeWindow, fleet.OutageClosed, c.Now())
 				asker := m.Asker(terms("ask"), fleet.AskTokenBucket, fleet.OutageClosed)
 				other := m.Budget(terms("other"), fleet.ModeLease, fleet.OutageClosed, c.Now())
 				calls := func(d time.Duration) (ofRefused, others int) {
 					var passed atomic.Int32 // of limits that are refused
 					for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(2 * time.Millisecond) {
-						for _, b := range []*sharing.Budget{lease, window} {
+						for _, b := range []*lease.Budget{leased, window} {
 							if b.Take(c.Now(), 1) {
 								passed.Add(1)
 							}
 						}
-						asker.Ask(c.Now(), 1, func(a sharing.Answer) {
+						asker.Ask(c.Now(), 1, func(a ask.Answer) {
 							if a.Allowed {
 								passed.Add(1)
 							}

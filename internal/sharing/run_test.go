@@ -16,6 +16,8 @@ import (
 	"github.com/penstock-go/penstock/fleet"
 	"github.com/penstock-go/penstock/fleet/memory"
 	"github.com/penstock-go/penstock/internal/sharing"
+	"github.com/penstock-go/penstock/internal/sharing/ask"
+	"github.com/penstock-go/penstock/internal/sharing/lease"
 )
 
 // backend is a store that can be made to fail.
@@ -73,7 +75,7 @@ type running struct {
 	stop    func()
 }
 
-func start(mode fleet.Mode) (*running, *sharing.Budget) {
+func start(mode fleet.Mode) (*running, *lease.Budget) {
 	r := &running{clock: clock.System()}
 	r.backend = &backend{Store: memory.New(r.clock)}
 	r.member = sharing.NewMember(fleet.Config{Backend: r.backend, Instance: "one"}, r.clock,
@@ -90,7 +92,7 @@ func start(mode fleet.Mode) (*running, *sharing.Budget) {
 }
 
 // call calls 500 times a second, for so long, and returns how many passed.
-func (r *running) call(budget *sharing.Budget, d time.Duration) (passed int) {
+func (r *running) call(budget *lease.Budget, d time.Duration) (passed int) {
 	for end := r.clock.Now().Add(d); r.clock.Now() < end; {
 		if budget.Take(r.clock.Now(), 1) {
 			passed++
@@ -245,7 +247,7 @@ func TestBackendThatCannotCountIsSaidInLogAndStatus(t *testing.T) {
 		}
 		assert.InDelta(t, 550, passed, 60, "what flows in, and what was there")
 		assert.ErrorIs(t, shared.Status(c.Now()).Err, fleet.ErrUnsupported)
-		asker.Ask(c.Now(), 1, func(a sharing.Answer) { assert.True(t, a.Allowed && a.Outage) })
+		asker.Ask(c.Now(), 1, func(a ask.Answer) { assert.True(t, a.Allowed && a.Outage) })
 		assert.Equal(t, 1, strings.Count(log.String(), "does not count for limits"), log.String())
 		cancel()
 		wg.Wait()
@@ -258,9 +260,9 @@ func TestCallsOfAskersAreAnsweredWhenTheMemberEnds(t *testing.T) {
 		r, _ := start(fleet.ModeLease)
 		asker := r.member.Asker(askTerms(5), fleet.AskFixedWindow, fleet.OutageClosed)
 		r.backend.set(func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() })
-		var answers []sharing.Answer
+		var answers []ask.Answer
 		var mu sync.Mutex
-		done := func(a sharing.Answer) { mu.Lock(); answers = append(answers, a); mu.Unlock() }
+		done := func(a ask.Answer) { mu.Lock(); answers = append(answers, a); mu.Unlock() }
 		asker.Ask(r.clock.Now(), 1, done)
 		time.Sleep(10 * ms)
 		r.stop()
@@ -268,6 +270,6 @@ func TestCallsOfAskersAreAnsweredWhenTheMemberEnds(t *testing.T) {
 		synctest.Wait()
 		mu.Lock()
 		defer mu.Unlock()
-		assert.Equal(t, []sharing.Answer{{Outage: true}, {Outage: true}}, answers)
+		assert.Equal(t, []ask.Answer{{Outage: true}, {Outage: true}}, answers)
 	})
 }

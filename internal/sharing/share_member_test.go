@@ -16,6 +16,8 @@ import (
 	"github.com/penstock-go/penstock/fleet"
 	"github.com/penstock-go/penstock/fleet/memory"
 	"github.com/penstock-go/penstock/internal/sharing"
+	"github.com/penstock-go/penstock/internal/sharing/lease"
+	"github.com/penstock-go/penstock/internal/sharing/share"
 )
 
 // startMembers runs members of one store until the test ends.
@@ -42,7 +44,7 @@ func TestMembersShareByDemand(t *testing.T) {
 		store := memory.New(clock.System())
 		c := clock.System()
 		terms := fleet.Terms{Key: "flow/partner", Limit: 1000, Window: time.Second, Buckets: 10}
-		var shares []*sharing.Share
+		var shares []*share.Share
 		members := startMembers(t, store, 4)
 		for _, m := range members {
 			shares = append(shares, m.NewShare(terms, fleet.OutageLast, c.Now()))
@@ -91,8 +93,8 @@ func TestSecondInstanceOfANameIsRefused(t *testing.T) {
 		terms := fleet.Terms{Key: "flow/partner", Limit: 1000, Window: time.Second, Buckets: 10}
 		type member struct {
 			*sharing.Member
-			share *sharing.Share
-			lease *sharing.Budget
+			share *share.Share
+			lease *lease.Budget
 			log   logText
 			leave func()
 		}

@@ -12,13 +12,14 @@ import (
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/fleet"
-	"github.com/penstock-go/penstock/internal/sharing"
+	"github.com/penstock-go/penstock/internal/sharing/exchange"
+	"github.com/penstock-go/penstock/internal/sharing/valueplaces"
 )
 
 // flood is calls of an instance, each of another value.
 type flood struct {
 	w       *lateWorld
-	waits   map[*sharing.PlaceWait]bool
+	waits   map[*valueplaces.Wait]bool
 	tickets []uint64
 	passed  int
 	denied  int
@@ -26,18 +27,18 @@ type flood struct {
 	most    int // that waited at once
 }
 
-func (w *lateWorld) flood() *flood { return &flood{w: w, waits: map[*sharing.PlaceWait]bool{}} }
+func (w *lateWorld) flood() *flood { return &flood{w: w, waits: map[*valueplaces.Wait]bool{}} }
 
 func (f *flood) call(limit int64) {
 	f.calls++
-	call := sharing.ValueCall{Limit: limit, Cell: sharing.ValueID{'c'}}
+	call := valueplaces.Call{Limit: limit, Cell: valueplaces.ID{'c'}}
 	binary.BigEndian.PutUint64(call.ID[:], f.calls<<48|f.calls)
 	switch ticket, state := f.w.places[0].Take(f.w.clock.Now(), &call); state {
-	case sharing.WaitAllowed:
+	case exchange.Allowed:
 		f.pass(ticket)
-	case sharing.WaitDenied:
+	case exchange.Denied:
 		f.denied++
-	case sharing.WaitPending:
+	case exchange.Pending:
 		f.waits[f.w.places[0].Ask(f.w.clock.Now(), &call, func() {})] = true
 		f.collect()
 	}
@@ -51,10 +52,10 @@ func (f *flood) pass(ticket uint64) {
 func (f *flood) collect() {
 	for w := range f.waits {
 		switch ticket, state := w.Poll(); state {
-		case sharing.WaitAllowed:
+		case exchange.Allowed:
 			f.pass(ticket)
 			delete(f.waits, w)
-		case sharing.WaitDenied:
+		case exchange.Denied:
 			f.denied++
 			delete(f.waits, w)
 		}
@@ -116,7 +117,7 @@ func TestNoMoreCallsOfAUsedUpValuePassHoweverManyComeWhileAnswersAreLate(t *test
 	denied := w.places[0].Ask(w.clock.Now(), &w.call, func() {})
 	w.step(0)
 	_, state := denied.Poll()
-	require.Equal(t, sharing.WaitDenied, state)
+	require.Equal(t, exchange.Denied, state)
 	f := w.flood()
 	for range 700 {
 		w.deaf(0, time.Millisecond)
@@ -124,7 +125,7 @@ func TestNoMoreCallsOfAUsedUpValuePassHoweverManyComeWhileAnswersAreLate(t *test
 			f.call(1)
 		}
 		ticket, state := w.places[0].Take(w.clock.Now(), &w.call)
-		require.NotEqual(t, sharing.WaitAllowed, state, ticket)
+		require.NotEqual(t, exchange.Allowed, state, ticket)
 	}
 }
 
@@ -137,7 +138,7 @@ func TestCallsOfValuesDoNotPileUpWhenTheStoreIsSlow(t *testing.T) {
 		p.Change(fleet.Terms{Key: "hotParam/a", Limit: 1}, 100_000, fleet.OutageLast)
 	}
 	type sent struct {
-		batch *sharing.Batch
+		batch *exchange.Batch
 		at    clock.Instant
 	}
 	var onTheWay []sent
@@ -169,7 +170,7 @@ func TestCallsOfValuesDoNotPileUpWhenTheStoreIsSlow(t *testing.T) {
 	assert.Zero(t, w.members[0].Status(w.clock.Now()).Outages)
 	require.Equal(t, calls, f.passed)
 	for i := range uint64(calls) {
-		call := sharing.ValueCall{Limit: 1, Cell: sharing.ValueID{'c'}}
+		call := valueplaces.Call{Limit: 1, Cell: valueplaces.ID{'c'}}
 		binary.BigEndian.PutUint64(call.ID[:], (i+1)<<48|(i+1))
 		w.places[1].Ask(w.clock.Now(), &call, func() {})
 		if i%500 == 499 {
@@ -190,22 +191,22 @@ func TestServerThatHangsIsAnOutageOfItsValuesAlone(t *testing.T) {
 		longest := [2]time.Duration{}
 		passed := [2]int{}
 		call := func(id uint64) {
-			c := sharing.ValueCall{Limit: 1}
+			c := valueplaces.Call{Limit: 1}
 			binary.BigEndian.PutUint64(c.ID[:], id<<56|id)
 			server, began, woken := id&1, time.Now(), make(chan struct{})
 			ticket, state := p.Take(clock.System().Now(), &c)
-			if state == sharing.WaitPending {
+			if state == exchange.Pending {
 				waits := p.Ask(clock.System().Now(), &c, func() { close(woken) })
 				<-woken
 				ticket, state = waits.Poll()
 			}
-			if state == sharing.WaitAllowed {
+			if state == exchange.Allowed {
 				p.End(clock.System().Now(), ticket)
 			}
 			mu.Lock()
 			defer mu.Unlock()
 			longest[server] = max(longest[server], time.Since(began))
-			if state == sharing.WaitAllowed {
+			if state == exchange.Allowed {
 				passed[server]++
 			}
 		}

@@ -12,6 +12,8 @@ import (
 	"github.com/penstock-go/penstock/fleet"
 	"github.com/penstock-go/penstock/fleet/memory"
 	"github.com/penstock-go/penstock/internal/sharing"
+	"github.com/penstock-go/penstock/internal/sharing/exchange"
+	"github.com/penstock-go/penstock/internal/sharing/valueplaces"
 )
 
 // lateWorld is two instances that share the only place of a value.
@@ -20,15 +22,15 @@ type lateWorld struct {
 	clock   *clock.Virtual
 	store   *memory.Store
 	members [2]*sharing.Member
-	places  [2]*sharing.ValuePlaces
-	call    sharing.ValueCall
+	places  [2]*valueplaces.Places
+	call    valueplaces.Call
 }
 
 func newLateWorld(t *testing.T) *lateWorld {
 	t.Helper()
 	w := &lateWorld{
 		t: t, clock: clock.NewVirtual(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)),
-		call: sharing.ValueCall{ID: sharing.ValueID{1}, Limit: 1, Cell: sharing.ValueID{'c'}},
+		call: valueplaces.Call{ID: valueplaces.ID{1}, Limit: 1, Cell: valueplaces.ID{'c'}},
 	}
 	w.store = memory.New(w.clock)
 	for i, name := range []string{"one", "two"} {
@@ -58,26 +60,26 @@ func TestALateGrantOfAPlaceIsVoidAfterAPause(t *testing.T) {
 	require.NotEmpty(t, sent)
 	for _, batch := range sent {
 		require.NoError(t, batch.Send(t.Context(), w.store))
-		batch.Arrive() // and the process is paused before it takes the answer
+		batch.Arrived.Store(true) // and the process is paused before it takes the answer
 	}
 	w.clock.Advance(2 * time.Second)
 	other := w.places[1].Ask(w.clock.Now(), &w.call, func() {})
 	w.step(1)
 	_, state := other.Poll()
-	require.Equal(t, sharing.WaitAllowed, state, "the first one does not live any more")
+	require.Equal(t, exchange.Allowed, state, "the first one does not live any more")
 
 	w.step(0) // it goes on, and says that it lives
 	for _, batch := range sent {
 		w.members[0].Deliver(w.clock.Now(), batch)
 	}
 	_, state = waits.Poll()
-	assert.NotEqual(t, sharing.WaitAllowed, state)
+	assert.NotEqual(t, exchange.Allowed, state)
 	for range 5 {
 		w.clock.Advance(10 * time.Millisecond)
 		w.step(0)
 	}
 	_, state = waits.Poll()
-	assert.Equal(t, sharing.WaitDenied, state, "it has asked again")
+	assert.Equal(t, exchange.Denied, state, "it has asked again")
 }
 
 // Calls that wait for a place when their process is paused ask when it goes on, whether their request was
@@ -96,13 +98,13 @@ func TestCallsThatWaitWhileTheProcessIsPausedAskWhenItGoesOn(t *testing.T) {
 			other := w.places[1].Ask(w.clock.Now(), &w.call, func() {})
 			w.step(1)
 			_, state := other.Poll()
-			require.Equal(t, sharing.WaitAllowed, state)
+			require.Equal(t, exchange.Allowed, state)
 			for range 10 {
 				w.step(0)
 				w.clock.Advance(10 * time.Millisecond)
 			}
 			_, state = waits.Poll()
-			assert.Equal(t, sharing.WaitDenied, state)
+			assert.Equal(t, exchange.Denied, state)
 		})
 	}
 }
@@ -118,7 +120,7 @@ func TestAnInstanceTellsOfItsCallsAlthoughTheAnswerThatItIsNewIsLost(t *testing.
 			other := w.places[1].Ask(w.clock.Now(), &w.call, func() {})
 			w.step(1)
 			ticket, state := other.Poll()
-			require.Equal(w.t, sharing.WaitAllowed, state, "the first one does not live any more")
+			require.Equal(w.t, exchange.Allowed, state, "the first one does not live any more")
 			w.places[1].End(w.clock.Now(), ticket)
 			w.clock.Advance(10 * time.Millisecond)
 			w.step(1)
@@ -130,7 +132,7 @@ func TestAnInstanceTellsOfItsCallsAlthoughTheAnswerThatItIsNewIsLost(t *testing.
 			has := w.places[0].Ask(w.clock.Now(), &w.call, func() {})
 			w.step(0)
 			_, state := has.Poll()
-			require.Equal(t, sharing.WaitAllowed, state)
+			require.Equal(t, exchange.Allowed, state)
 			forgets(w)
 
 			sent := 0
@@ -142,7 +144,7 @@ func TestAnInstanceTellsOfItsCallsAlthoughTheAnswerThatItIsNewIsLost(t *testing.
 				w.clock.Advance(10 * time.Millisecond)
 			}
 			require.NotZero(t, sent)
-			w.places[0].Ask(w.clock.Now(), &sharing.ValueCall{ID: sharing.ValueID{2}, Limit: 1}, func() {})
+			w.places[0].Ask(w.clock.Now(), &valueplaces.Call{ID: valueplaces.ID{2}, Limit: 1}, func() {})
 			w.step(0)       // this one has an answer: there is no outage
 			for range 100 { // the store grants nothing in the first of these
 				w.clock.Advance(10 * time.Millisecond)
@@ -151,7 +153,7 @@ func TestAnInstanceTellsOfItsCallsAlthoughTheAnswerThatItIsNewIsLost(t *testing.
 			other := w.places[1].Ask(w.clock.Now(), &w.call, func() {})
 			w.step(1)
 			_, state = other.Poll()
-			assert.Equal(t, sharing.WaitDenied, state)
+			assert.Equal(t, exchange.Denied, state)
 		})
 	}
 }

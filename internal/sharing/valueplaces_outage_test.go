@@ -8,7 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/penstock-go/penstock/fleet"
-	"github.com/penstock-go/penstock/internal/sharing"
+	"github.com/penstock-go/penstock/internal/sharing/exchange"
+	"github.com/penstock-go/penstock/internal/sharing/valueplaces"
 )
 
 // deaf has an instance go on for a while without an answer of the store.
@@ -20,12 +21,12 @@ func (w *lateWorld) deaf(instance int, d time.Duration) {
 }
 
 // has returns the ticket of a call that has got a place.
-func (w *lateWorld) has(instance int, call *sharing.ValueCall) uint64 {
+func (w *lateWorld) has(instance int, call *valueplaces.Call) uint64 {
 	w.t.Helper()
 	waits := w.places[instance].Ask(w.clock.Now(), call, func() {})
 	w.step(instance)
 	ticket, state := waits.Poll()
-	require.Equal(w.t, sharing.WaitAllowed, state)
+	require.Equal(w.t, exchange.Allowed, state)
 	return ticket
 }
 
@@ -39,16 +40,16 @@ func TestCallsOfValuesWaitForLateAnswers(t *testing.T) {
 	w.deaf(0, 600*time.Millisecond)
 	require.Positive(t, w.members[0].Status(w.clock.Now()).Outages)
 	_, state := w.places[0].Take(w.clock.Now(), &w.call)
-	assert.Equal(t, sharing.WaitPending, state)
+	assert.Equal(t, exchange.Pending, state)
 	_, state = waits.Poll()
-	assert.Equal(t, sharing.WaitPending, state)
+	assert.Equal(t, exchange.Pending, state)
 
 	for range 20 {
 		w.clock.Advance(10 * time.Millisecond)
 		w.step(0)
 	}
 	_, state = waits.Poll()
-	assert.Equal(t, sharing.WaitDenied, state, "as the store says")
+	assert.Equal(t, exchange.Denied, state, "as the store says")
 }
 
 // In an outage an instance goes on with the places of a value that it has. It takes no more of one of which the
@@ -87,16 +88,16 @@ func TestInstanceGoesOnWithItsPlacesOfValuesInAnOutage(t *testing.T) {
 				denied := w.places[0].Ask(w.clock.Now(), &w.call, func() {})
 				w.step(0)
 				_, state := denied.Poll()
-				require.Equal(t, sharing.WaitDenied, state)
+				require.Equal(t, exchange.Denied, state)
 			}
 
-			begins := w.places[0].Ask(w.clock.Now(), &sharing.ValueCall{ID: sharing.ValueID{2}, Limit: 6}, func() {})
+			begins := w.places[0].Ask(w.clock.Now(), &valueplaces.Call{ID: valueplaces.ID{2}, Limit: 6}, func() {})
 			w.deaf(0, 740*time.Millisecond)
 			_, state := begins.Poll()
-			require.Equal(t, sharing.WaitPending, state)
+			require.Equal(t, exchange.Pending, state)
 			w.deaf(0, 20*time.Millisecond)
 			_, state = begins.Poll()
-			require.Equal(t, sharing.WaitAllowed, state)
+			require.Equal(t, exchange.Allowed, state)
 			for _, ticket := range tickets {
 				w.places[0].End(w.clock.Now(), ticket)
 			}
@@ -115,12 +116,12 @@ func TestFreePlacesOfValuesAreUsedWhileAnswersAreLate(t *testing.T) {
 		w := newLateWorld(t)
 		w.places[0].Change(fleet.Terms{Key: "hotParam/a", Limit: 1}, 100, onOutage)
 		ticket := w.has(0, &w.call)
-		w.places[0].Ask(w.clock.Now(), &sharing.ValueCall{ID: sharing.ValueID{2}, Limit: 1}, func() {})
+		w.places[0].Ask(w.clock.Now(), &valueplaces.Call{ID: valueplaces.ID{2}, Limit: 1}, func() {})
 		w.deaf(0, 200*time.Millisecond)
 		require.Positive(t, w.members[0].Status(w.clock.Now()).Outages)
 		w.places[0].End(w.clock.Now(), ticket)
 		_, state := w.places[0].Take(w.clock.Now(), &w.call)
-		assert.Equal(t, sharing.WaitAllowed, state, onOutage)
+		assert.Equal(t, exchange.Allowed, state, onOutage)
 	}
 }
 
@@ -140,5 +141,5 @@ func TestPlacesOfValuesThatAreTooManyAreNotUsedAgain(t *testing.T) {
 
 	w.places[0].End(w.clock.Now(), ticket)
 	_, state := w.places[0].Take(w.clock.Now(), &w.call)
-	assert.NotEqual(t, sharing.WaitAllowed, state)
+	assert.NotEqual(t, exchange.Allowed, state)
 }

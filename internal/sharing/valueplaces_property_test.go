@@ -14,6 +14,8 @@ import (
 	"github.com/penstock-go/penstock/fleet"
 	"github.com/penstock-go/penstock/fleet/memory"
 	"github.com/penstock-go/penstock/internal/sharing"
+	"github.com/penstock-go/penstock/internal/sharing/exchange"
+	"github.com/penstock-go/penstock/internal/sharing/valueplaces"
 )
 
 // valueWorld is instances that share places of values, on a virtual clock, and a network that loses
@@ -29,14 +31,14 @@ type valueWorld struct {
 type valueInstance struct {
 	world    *valueWorld
 	member   *sharing.Member
-	places   *sharing.ValuePlaces
+	places   *valueplaces.Places
 	isPaused bool
-	froze    map[sharing.ValueID]int // calls that were under way when it was paused or cut off
-	heard    map[string]time.Time    // when the last claim was sent whose answer says that the instance lives, by key
-	calls    map[sharing.ValueID][]uint64
-	waits    map[*sharing.PlaceWait]sharing.ValueID
-	onTheWay []*sharing.Batch // requests that the store has not got yet
-	back     []*sharing.Batch // answers
+	froze    map[valueplaces.ID]int // calls that were under way when it was paused or cut off
+	heard    map[string]time.Time   // when the last claim was sent whose answer says that the instance lives, by key
+	calls    map[valueplaces.ID][]uint64
+	waits    map[*valueplaces.Wait]valueplaces.ID
+	onTheWay []*exchange.Batch // requests that the store has not got yet
+	back     []*exchange.Batch // answers
 }
 
 func newValueWorld(count int, limit int64, onOutage fleet.OnOutage) *valueWorld {
@@ -45,8 +47,8 @@ func newValueWorld(count int, limit int64, onOutage fleet.OnOutage) *valueWorld 
 	for i := range count {
 		m := sharing.NewMember(fleet.Config{Manual: true, Instance: strconv.Itoa(i), Backend: w.store}, w.clock, slog.New(slog.DiscardHandler), uint64(i+1))
 		in := &valueInstance{
-			world: w, member: m, calls: map[sharing.ValueID][]uint64{}, waits: map[*sharing.PlaceWait]sharing.ValueID{},
-			froze: map[sharing.ValueID]int{}, heard: map[string]time.Time{},
+			world: w, member: m, calls: map[valueplaces.ID][]uint64{}, waits: map[*valueplaces.Wait]valueplaces.ID{},
+			froze: map[valueplaces.ID]int{}, heard: map[string]time.Time{},
 			places: m.ValuePlaces(fleet.Terms{Key: "hotParam/a", Limit: float64(limit)}, 100, onOutage, w.clock.Now()),
 		}
 		w.instances = append(w.instances, in)
@@ -54,13 +56,13 @@ func newValueWorld(count int, limit int64, onOutage fleet.OnOutage) *valueWorld 
 	return w
 }
 
-func (in *valueInstance) begin(value byte) sharing.WaitState {
-	call := sharing.ValueCall{ID: sharing.ValueID{value}, Limit: in.world.limit, Cell: sharing.ValueID{'c'}}
+func (in *valueInstance) begin(value byte) exchange.State {
+	call := valueplaces.Call{ID: valueplaces.ID{value}, Limit: in.world.limit, Cell: valueplaces.ID{'c'}}
 	ticket, state := in.places.Take(in.world.clock.Now(), &call)
 	switch state {
-	case sharing.WaitAllowed:
+	case exchange.Allowed:
 		in.calls[call.ID] = append(in.calls[call.ID], ticket)
-	case sharing.WaitPending:
+	case exchange.Pending:
 		in.waits[in.places.Ask(in.world.clock.Now(), &call, func() {})] = call.ID
 	}
 	return state
@@ -70,18 +72,18 @@ func (in *valueInstance) begin(value byte) sharing.WaitState {
 func (in *valueInstance) collect() {
 	for w, id := range in.waits {
 		switch ticket, state := w.Poll(); state {
-		case sharing.WaitAllowed:
+		case exchange.Allowed:
 			in.calls[id] = append(in.calls[id], ticket)
 			in.world.grants++
 			delete(in.waits, w)
-		case sharing.WaitDenied:
+		case exchange.Denied:
 			delete(in.waits, w)
 		}
 	}
 }
 
 func (in *valueInstance) end(value byte) {
-	id := sharing.ValueID{value}
+	id := valueplaces.ID{value}
 	if n := len(in.calls[id]); n > 0 {
 		in.places.End(in.world.clock.Now(), in.calls[id][n-1])
 		in.calls[id] = in.calls[id][:n-1]
@@ -96,7 +98,7 @@ func (in *valueInstance) pause() {
 }
 
 // hear notes of which values the store knows that the instance lives.
-func (in *valueInstance) hear(batch *sharing.Batch) {
+func (in *valueInstance) hear(batch *exchange.Batch) {
 	for i, r := range batch.Requests {
 		if r.Value != nil && (r.Value.Value == "" || batch.Replies[i].Value.IsNew) {
 			in.heard[r.Terms.Key] = time.UnixMicro(r.Value.Sequence)
@@ -162,8 +164,8 @@ func (w *valueWorld) check(t require.TestingT, values byte) {
 	for v := range values {
 		total, frozen := 0, 0
 		for _, in := range w.instances {
-			total += len(in.calls[sharing.ValueID{v}])
-			frozen += min(in.froze[sharing.ValueID{v}], len(in.calls[sharing.ValueID{v}]))
+			total += len(in.calls[valueplaces.ID{v}])
+			frozen += min(in.froze[valueplaces.ID{v}], len(in.calls[valueplaces.ID{v}]))
 		}
 		require.LessOrEqual(t, total, int(w.limit)+frozen, "value %d", v)
 	}
@@ -217,7 +219,7 @@ func TestPlacesOfValuesAreNeverMoreThanTheLimit(t *testing.T) {
 		for _, in := range w.instances {
 			in.isPaused = false
 			for v := range byte(values) {
-				for len(in.calls[sharing.ValueID{v}]) > 0 {
+				for len(in.calls[valueplaces.ID{v}]) > 0 {
 					in.end(v)
 				}
 			}
@@ -226,7 +228,7 @@ func TestPlacesOfValuesAreNeverMoreThanTheLimit(t *testing.T) {
 			w.advance(time.Second, nothing)
 			for _, in := range w.instances {
 				for v := range byte(values) {
-					for len(in.calls[sharing.ValueID{v}]) > 0 {
+					for len(in.calls[valueplaces.ID{v}]) > 0 {
 						in.end(v)
 					}
 				}
@@ -244,6 +246,6 @@ func TestPlacesOfValuesAreNeverMoreThanTheLimit(t *testing.T) {
 			w.instances[0].begin(0)
 		}
 		w.advance(50*time.Millisecond, nothing)
-		require.Len(r, w.instances[0].calls[sharing.ValueID{0}], int(w.limit))
+		require.Len(r, w.instances[0].calls[valueplaces.ID{0}], int(w.limit))
 	})
 }

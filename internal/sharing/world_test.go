@@ -13,6 +13,9 @@ import (
 	"github.com/penstock-go/penstock/fleet"
 	"github.com/penstock-go/penstock/fleet/memory"
 	"github.com/penstock-go/penstock/internal/sharing"
+	"github.com/penstock-go/penstock/internal/sharing/ask"
+	"github.com/penstock-go/penstock/internal/sharing/exchange"
+	"github.com/penstock-go/penstock/internal/sharing/lease"
 )
 
 // world is a fleet on a virtual clock: instances with a demand of their own, a network with
@@ -46,8 +49,8 @@ type world struct {
 type instance struct {
 	world  *world
 	member *sharing.Member
-	budget *sharing.Budget
-	asker  *sharing.Asker
+	budget *lease.Budget
+	asker  *ask.Asker
 	isCut  bool // from the store
 	rate   float64
 	wakeAt clock.Instant // the earliest step that is planned
@@ -144,7 +147,7 @@ func (i *instance) call(now clock.Instant) {
 	i.calls[ms]++
 	switch {
 	case i.asker != nil:
-		i.asker.Ask(now, 1, func(a sharing.Answer) {
+		i.asker.Ask(now, 1, func(a ask.Answer) {
 			if a.Allowed {
 				i.passes[i.millisecond()]++
 			}
@@ -195,7 +198,7 @@ func (i *instance) step() {
 var errRefused = errors.New("connection refused")
 
 // send has a batch travel to the store, be made there, and its answer travel back.
-func (i *instance) send(batch *sharing.Batch) {
+func (i *instance) send(batch *exchange.Batch) {
 	w := i.world
 	if len(batch.Requests) > 0 {
 		w.exchanges++

@@ -31,6 +31,7 @@ func (l *Bucket) flow(elapsed time.Duration) {
 	l.Level = min(l.Most, l.Level+l.Rate*max(0, elapsed).Seconds())
 }
 
+// Tokens is how many may pass now.
 func (l *Bucket) Tokens() int64 { return int64(max(0, l.Level+1e-9)) }
 
 // next returns when there is a token, 0 if that is not known.

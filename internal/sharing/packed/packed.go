@@ -22,7 +22,7 @@ const (
 	tokenBits  = 28
 	tokenMask  = 1<<tokenBits - 1
 	zeroTokens = 1 << (tokenBits - 1)
-	QuietBit   = 1 << tokenBits
+	QuietBit   = 1 << tokenBits // see Tokens
 	endShift   = tokenBits + 1
 	unitShift  = 18
 
@@ -64,8 +64,10 @@ func (p Tokens) Has(now clock.Instant, n int32) bool {
 // WholeUnit is the greatest instant at which tokens can end that is not after the given one.
 func WholeUnit(end clock.Instant) clock.Instant { return end &^ (1<<unitShift - 1) }
 
+// Tokens returns how many there are; below 0, how many are owed.
 func (p Tokens) Tokens() int64 { return int64(p&tokenMask) - zeroTokens }
 
+// IsQuiet says whether the next call that wants tokens must wake the member.
 func (p Tokens) IsQuiet() bool { return p&QuietBit != 0 }
 
 // Plus returns them with more tokens, or less.

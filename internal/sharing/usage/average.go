@@ -38,5 +38,13 @@ func RateMemory(terms *fleet.Terms, count int) time.Duration {
 	return min(max(time.Second, Seconds(4*float64(max(1, count))/terms.PerSecond())), 5*time.Minute)
 }
 
+// Evened returns a rate that was measured over a memory, as far as its difference from an even share is
+// not by chance: in an outage it would stay. All instances together pass the same.
+func Evened(rate, even float64, memory time.Duration) float64 {
+	difference := rate - even
+	chance := even / memory.Seconds() // twice the variance of a rate, of tokens that come at random
+	return even + difference*max(0, 1-chance/max(chance, difference*difference))
+}
+
 // Seconds is a time of so many seconds, at most some hundred years.
 func Seconds(s float64) time.Duration { return time.Duration(min(max(s, -1e9)*1e9, math.MaxInt64/2)) }

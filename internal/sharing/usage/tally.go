@@ -35,8 +35,7 @@ func (t *Tally) Add(now clock.Instant, asked, passed, granted int64) {
 	t.counted = max(t.counted, now)
 }
 
-// Refused notes that the store does not count for one of the limits, and accepted that it
-// counts again.
+// Refused notes that the store does not count for one of the limits.
 func (t *Tally) Refused(err error) {
 	if t != nil {
 		t.Refusing++
@@ -44,6 +43,7 @@ func (t *Tally) Refused(err error) {
 	}
 }
 
+// Accepted notes that the store counts again for a limit that was refused.
 func (t *Tally) Accepted() {
 	if t != nil {
 		t.Refusing--
