@@ -117,10 +117,10 @@ func fields() []rule.Field[Rule] {
 			Says("tenants that get more or less than others, whose weight is 1; only with fairBy").Otherwise("all have 1"),
 		rule.ChoiceField("weightBy", func(r *Rule) *WeightBy { return &r.WeightBy }, ByTokens, ByCalls).Given("fairBy").
 			Says("what tenants get shares of: tokens, or calls; only with fairBy"),
-		rule.ChoiceField("newcomers", func(r *Rule) *Newcomers { return &r.Newcomers }, NewcomersHalf, NewcomersEqual).Given("fairBy").
+		rule.ChoiceField("newcomers", func(r *Rule) *rule.Newcomers { return &r.Newcomers }, rule.NewcomersHalf, rule.NewcomersEqual).Given("fairBy").
 			Says("what tenants get together that are not known, while many of them wait: half, or equal to take them for known; only with fairBy").
 			Otherwise("half if 256 tokens may wait"),
-		rule.ChoiceField("mask", func(r *Rule) *Mask { return &r.Mask }, MaskHash).Given("fairBy").
+		rule.ChoiceField("mask", func(r *Rule) *rule.Mask { return &r.Mask }, rule.MaskHash).Given("fairBy").
 			Says("hash: status shows a hash in place of each tenant; only with fairBy").Otherwise("tenants are shown"),
 		rule.NumberField("burst", func(r *Rule) *float64 { return &r.Burst }).Given("limit", "algorithm", "overdraft").
 			Says("tokenBucket: how many tokens it holds, and has at the start").Otherwise("the limit, at least 1"),
@@ -187,7 +187,7 @@ func examples() []rule.Example[Rule] {
 		Rule: Rule{
 			Name: "model-tokens", Resource: "model:answer", Limit: 50_000, Algorithm: TokenBucket, MaxWait: 20 * time.Second,
 			FairBy:  rule.StringsOf("tenant"),
-			Weights: rule.NumberMapOf(rule.NumberEntry{Key: rule.Scalar{Type: rule.Text, Text: "gold"}, Value: 2}), Mask: MaskHash,
+			Weights: rule.NumberMapOf(rule.NumberEntry{Key: rule.Scalar{Type: rule.Text, Text: "gold"}, Value: 2}), Mask: rule.MaskHash,
 		},
 		Fields: []string{"name", "resource", "limit", "algorithm", "maxWait", "fairBy", "weights", "weightBy", "newcomers", "mask"},
 	}, {

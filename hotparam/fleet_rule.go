@@ -79,7 +79,7 @@ func (c *compiled) fleetTerms(key string, limit float64) fleet.Terms {
 	if c.rule.Algorithm == TokenBucket {
 		terms.Burst = c.rule.burst(limit)
 	} else {
-		terms.Burst = max(1, limit/Buckets)
+		terms.Burst = max(1, limit/buckets)
 	}
 	return terms
 }

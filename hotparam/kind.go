@@ -105,7 +105,7 @@ func fields() []rule.Field[Rule] {
 		settings.OnExceedField(func(r *Rule) *rule.OnExceed { return &r.OnExceed }),
 		settings.CountsField(func(r *Rule) *rule.Counts { return &r.Counts }),
 		settings.WarnAtField(func(r *Rule) *float64 { return &r.WarnAt }),
-		rule.ChoiceField("mask", func(r *Rule) *Mask { return &r.Mask }, MaskHash).
+		rule.ChoiceField("mask", func(r *Rule) *rule.Mask { return &r.Mask }, rule.MaskHash).
 			Says("hash: status shows a hash in place of each value").Otherwise("values are shown"),
 	}
 	shared := settings.FleetFields(func(r *Rule) *rule.Scope { return &r.Scope }, func(r *Rule) *rule.Fleet { return &r.Fleet })
@@ -152,7 +152,7 @@ func examples() []rule.Example[Rule] {
 		About: "The calls of a user of a tenant are spaced evenly: they wait up to half a second.",
 		Rule: Rule{
 			Match: "reports:*", Except: rule.StringsOf("reports:public:*"), Param: rule.StringsOf("tenant", "user"), Limit: 5, Algorithm: Throttle,
-			MaxWait: 500 * time.Millisecond, Mask: MaskHash,
+			MaxWait: 500 * time.Millisecond, Mask: rule.MaskHash,
 		},
 		Fields: []string{"match", "except", "perResource", "param", "limit", "algorithm", "maxWait", "mask"},
 	}, {
