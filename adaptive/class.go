@@ -28,6 +28,7 @@ type class struct {
 	share     float64      // usual work, in multiples of an equal share in that of the group; 1 if it is less
 	begun     counts       // when the window of the group began
 	did       limit.Window // in that window
+	before    limit.Window // what it did in the window before
 	seen      counts       // when the classes of the group were compared
 	steady    counts       // when its response time was last looked at, while nothing is known of it
 	reached   counts       // when the limit of the group was, or the class came to it

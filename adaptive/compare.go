@@ -481,6 +481,9 @@ func (g *group) sendApart(slow *class, now clock.Instant) {
 		return
 	}
 	to := g.limitedLike(slow)
+	if to != nil && now.Sub(slow.recent.calm.at) < together {
+		return // it may be over soon
+	}
 	if to == nil && (!others || float64(underWay) < min(g.control.Limit()/2, g.control.Plenty(held)) || doubtful > underWay/4) {
 		return
 	}

@@ -1,6 +1,7 @@
 package adaptive_test
 
 import (
+	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
@@ -36,6 +37,21 @@ func TestOnlyCallsThatFailLaterThanOthersEndAreThoseOfClientsWhoGaveUp(t *testin
 	}
 }
 
+// A dependency becomes eight times as slow, fails most calls, and fails them no later than it answers the others. More
+// than half of them take longer than the mean of those that do not fail took up to then.
+func TestDependencyThatFailsAndIsSlowIsNotOneWhoseClientsGiveUp(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(1, 2))
+	s := newGateScene(t, adaptive.Rule{})
+	s.callEvery(10*time.Millisecond, 3000, func(i int) (took time.Duration, failed bool) {
+		if i < 1000 {
+			return 20 * time.Millisecond, false
+		}
+		return time.Duration(160 * r.ExpFloat64() * float64(time.Millisecond)), r.Float64() < 0.8
+	})
+	assert.Equal(t, adaptive.Normal, s.limiter.Status(s.now).State)
+}
+
 // callEvery has a number of calls come one after the other. Of each, how says how long it takes, and whether it fails.
 func (s *gateScene) callEvery(interval time.Duration, calls int, how func(i int) (took time.Duration, failed bool)) {
 	type ending struct {
@@ -44,6 +60,7 @@ func (s *gateScene) callEvery(interval time.Duration, calls int, how func(i int)
 		failed bool
 	}
 	var open []ending
+	var waiting []*gateCall
 	for i := range calls {
 		open = slices.DeleteFunc(open, func(e ending) bool {
 			if e.at <= i {
@@ -51,10 +68,17 @@ func (s *gateScene) callEvery(interval time.Duration, calls int, how func(i int)
 			}
 			return e.at <= i
 		})
-		if c := s.call(rule.PriorityNormal); c.decision == rule.Pass {
-			took, failed := how(i)
-			open = append(open, ending{i + int((took+interval-1)/interval), c, failed})
-		}
+		waiting = append(waiting, s.call(rule.PriorityNormal))
+		waiting = slices.DeleteFunc(waiting, func(c *gateCall) bool {
+			if c.waiter != nil {
+				c.poll()
+			}
+			if c.decision == rule.Pass {
+				took, failed := how(i)
+				open = append(open, ending{i + int((took+interval-1)/interval), c, failed})
+			}
+			return c.decision != rule.Wait
+		})
 		s.now = s.now.Add(interval)
 	}
 }

@@ -387,6 +387,9 @@ func (g *group) test(now clock.Instant) {
 	}
 	g.readProcessor()
 	g.peak = max(g.peak, g.there())
+	if !g.failsLate(now) {
+		g.control.FailedOtherwise()
+	}
 	raised, short := g.control.Judge(now, waited, g.patience(), g.surge)
 	switch {
 	case short && g.isDraining(): // a burst that is over
@@ -401,6 +404,14 @@ func (g *group) test(now clock.Instant) {
 		g.peak = g.there()
 		g.apply(now)
 	}
+}
+
+// failsLate says whether calls of a class fail later than others of it end, in the present window and the one before.
+func (g *group) failsLate(now clock.Instant) bool {
+	return slices.ContainsFunc(g.classes, func(c *class) bool {
+		w := c.read(now).since(c.begun)
+		return w.Failed > 0 && w.FailsLate(c.before)
+	})
 }
 
 // there returns how many calls are under way or wait.

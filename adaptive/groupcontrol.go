@@ -36,6 +36,9 @@ func (g *group) measure(now clock.Instant) limit.Window {
 	active := 0
 	for _, c := range g.classes {
 		w := c.read(now).since(c.begun)
+		if !w.FailsLate(c.before) {
+			w.Late = 0
+		}
 		c.did = w
 		if w.Calls > 0 {
 			active++
@@ -144,6 +147,7 @@ func (g *group) learn(w limit.Window) {
 	calm := g.control.Calm(w)
 	changed := false
 	for _, c := range g.classes {
+		c.before = c.did
 		changed = c.usual.Observe(c.did.WithoutQuick(), calm) || changed
 		if good, known := c.did.Good(); known {
 			c.lateFrom.Store(int64(good * float64(time.Second)))

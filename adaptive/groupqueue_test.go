@@ -166,3 +166,28 @@ func TestCallOfAResourceThatHasLeftSaysNothingOfItsFormerGroup(t *testing.T) {
 	common.learnTest(stays.class, late, true)
 	assert.NotZero(t, stays.class.tested)
 }
+
+// A resource that becomes as slow as those under a limit goes there once it has been slow for a while: it may have had
+// more calls than usual for a moment.
+func TestResourceGoesUnderTheLimitOfOthersOnceItHasBeenAsSlowForAWhile(t *testing.T) {
+	t.Parallel()
+	s := newSharedScene(t, 40)
+	pool, quick := s.of("pool").class, s.of("quick").class
+	common := s.shared.groups[0]
+	apart := common.freeGroup(s.now)
+	common.goApart(pool, apart, s.now)
+	apart.control.Reached(s.now)
+	apart.control.Enforce(s.now)
+	for c, usual := range map[*class]float64{pool: 0.1, quick: 0.01} {
+		c.usual.Set(usual, 100)
+		c.recent = recent{calls: 3 * 100 * usual, ends: 100, span: 1, slow: true, calm: mark{at: s.now}}
+	}
+
+	s.now = s.now.Add(100 * time.Millisecond)
+	common.sendApart(quick, s.now)
+	assert.Same(t, common, quick.group.Load())
+
+	s.now = s.now.Add(time.Second)
+	common.sendApart(quick, s.now)
+	assert.Same(t, apart, quick.group.Load())
+}

@@ -25,9 +25,23 @@ type test struct {
 	reached  clock.Instant
 	harmless float64 // the limit up to which calls did not take longer
 	arrivals float64 // calls that came since then
+	marks    [2]arrivals
 	ends     float64 // calls that ended while the limit was reached
 	took     float64 // the sum of their response times, in seconds
 	blind    int     // how often the limit was raised although hardly a call had ended
+}
+
+// arrivals is how many calls had come at an instant.
+type arrivals struct {
+	at       clock.Instant
+	arrivals float64
+}
+
+// mark has the second half of the time since the limit was reached be known, at least, or somewhat more of it.
+func (t *test) mark(now clock.Instant) {
+	if now.Sub(t.reached) >= 2*t.marks[1].at.Sub(t.reached) {
+		t.marks[0], t.marks[1] = t.marks[1], arrivals{now, t.arrivals}
+	}
 }
 
 const maxLevels = 4 // that are compared: the lowest and the latest
@@ -81,12 +95,13 @@ func (c *Control) Reached(now clock.Instant) bool {
 		l := c.test.present()
 		*l = level{limit: l.limit, since: now, from: now}
 		c.test.reached, c.test.arrivals = now, 0
+		c.test.marks = [2]arrivals{{at: now}, {at: now}}
 		return false
 	case limited:
 		return false
 	}
 	c.phase = testing
-	c.test = test{reached: now}
+	c.test = test{reached: now, marks: [2]arrivals{{at: now}, {at: now}}}
 	c.test.add(level{limit: c.limit, since: now, from: now})
 	return true
 }
@@ -121,6 +136,9 @@ func (c *Control) Arrived() {
 
 // FailedLate takes the end of a call of the test that failed after a long time.
 func (c *Control) FailedLate() { c.test.present().late++ }
+
+// FailedOtherwise says that calls that failed late did so for another reason than that it was late.
+func (c *Control) FailedOtherwise() { c.test.present().late = 0 }
 
 // endedWell takes the end of a call that did not fail.
 func (l *level) endedWell() {
@@ -184,6 +202,7 @@ func (c *Control) Judge(now clock.Instant, waited, longest time.Duration, surge 
 	if waited <= 0 {
 		return false, false
 	}
+	c.test.mark(now)
 	known := c.base.verified
 	asEarlier := known && c.isAsEarlier(now)
 	asUsual := l.ready() && known && l.ratio/l.ends <= AsUsual+0.5*math.Sqrt(c.variation/l.ends)
@@ -358,8 +377,9 @@ func (s Surge) IsDemand() bool { return s.isMore() && s.Ended >= asMuch*s.Usual 
 // surge says whether clearly more calls came than usual since they take longer, and still do since the
 // limit was reached.
 func (c *Control) surge(now clock.Instant, since func(clock.Instant) Surge) bool {
-	expected := c.calmRate * now.Sub(c.test.reached).Seconds()
-	if still := (Surge{Came: c.test.arrivals, Usual: expected, Variance: expected}); !still.isMore() {
+	lately := c.test.marks[0]
+	expected := c.calmRate * now.Sub(lately.at).Seconds()
+	if still := (Surge{Came: c.test.arrivals - lately.arrivals, Usual: expected, Variance: expected}); !still.isMore() {
 		return false
 	}
 	s := since(now)

@@ -44,6 +44,7 @@ func (w Window) Plus(o Window) Window {
 	return Window{
 		Length: w.Length + o.Length, Ends: w.Ends + o.Ends, Ended: w.Ended + o.Ended, Failed: w.Failed + o.Failed, Late: w.Late + o.Late,
 		Calls: w.Calls + o.Calls, Times: w.Times + o.Times, Squares: w.Squares + o.Squares,
+		Lost: w.Lost + o.Lost, Quick: w.Quick + o.Quick, QuickTimes: w.QuickTimes + o.QuickTimes,
 		Growth: w.Growth + o.Growth, Full: w.Full + o.Full, Over: w.Over || o.Over,
 	}
 }
@@ -81,6 +82,22 @@ func (w Window) Good() (mean float64, known bool) {
 		return 0, w.Ended > 0
 	}
 	return (w.Times - w.Lost) / good, good >= leastEnds
+}
+
+// FailsLate says whether calls that failed took longer than those that did not, by three standard errors, as those do of
+// which clients give up: else they failed for another reason. If too few did not, they are compared with those of the
+// window before, too, and if that has too few as well, it says so.
+func (w Window) FailsLate(before Window) bool {
+	if w.Ended-w.Failed < fewEnds {
+		w = w.Plus(before)
+	}
+	w = w.WithoutQuick()
+	good := w.Ended - w.Failed
+	if good < fewEnds || w.Failed == 0 {
+		return true
+	}
+	ratio := w.Lost / w.Failed / ((w.Times - w.Lost) / good)
+	return ratio > 1+3*math.Sqrt(w.variation()*(1/good+1/w.Failed))
 }
 
 // full returns for which share of the time calls found the limit reached.
