@@ -95,5 +95,5 @@ func (r *responseLimit) follow(now clock.Instant, threshold time.Duration, i *in
 		return
 	}
 	weight := 1 / (1 + followTimes*mean/float64(i.length) + followCalls/i.counted)
-	r.limit = max(1, min(r.limit*math.Pow(ratio, weight), MaxLimit))
+	r.limit = max(1, min(r.limit*math.Pow(ratio, weight), maxLimit))
 }

@@ -26,7 +26,7 @@ const (
 	defaultMinLimit     = 2
 	defaultMaxLimit     = 1000
 	defaultInitialLimit = 20
-	MaxLimit            = 1_000_000 // of calls under way, in every field about them
+	maxLimit            = 1_000_000 // of calls under way, in every field about them
 
 	maxLoad           = 1000.0
 	maxQPS            = 1e9
@@ -79,7 +79,7 @@ type Rule struct {
 	MaxDelay time.Duration
 
 	// MinLimit and MaxLimit bound the limit on calls under way. MinLimit defaults to
-	// 2, MaxLimit to 1,000. From 1 to [MaxLimit]. Not with
+	// 2, MaxLimit to 1,000. From 1 to maxLimit. Not with
 	// [Threshold].
 	MinLimit, MaxLimit int
 
@@ -106,7 +106,7 @@ type Rule struct {
 	// calls are shed, from 10 µs to [MaxDuration].
 	SchedulerDelay time.Duration
 
-	// Concurrency is how many calls may be under way at once, from 1 to [MaxLimit].
+	// Concurrency is how many calls may be under way at once, from 1 to maxLimit.
 	Concurrency int
 
 	// QPS is how many tokens may pass in a second, which is ten aligned buckets of 100 ms: a
@@ -157,7 +157,7 @@ func setLimits(r *Rule, least, most int) {
 		least = min(least, r.MaxLimit)
 	}
 	rule.SetDefault(&r.MinLimit, least)
-	rule.SetDefault(&r.MaxLimit, max(most, min(r.MinLimit, MaxLimit)))
+	rule.SetDefault(&r.MaxLimit, max(most, min(r.MinLimit, maxLimit)))
 }
 
 func setInitialLimit(r *Rule) {

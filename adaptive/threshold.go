@@ -83,7 +83,7 @@ func (t *thresholdControl) capacityLimit(now clock.Instant) uint32 {
 	if !ok {
 		return noLimit
 	}
-	return uint32(max(defaultMinLimit, min(limit, MaxLimit)))
+	return uint32(max(defaultMinLimit, min(limit, maxLimit)))
 }
 
 func (t *thresholdControl) inForce() float64 {

@@ -82,7 +82,7 @@ func maxLimitFault(r *Rule) string {
 	if fault := callsFault(r.MaxLimit); fault != "" {
 		return fault
 	}
-	if r.MaxLimit < r.MinLimit && r.MinLimit <= MaxLimit {
+	if r.MaxLimit < r.MinLimit && r.MinLimit <= maxLimit {
 		return fmt.Sprintf("is %d: must be at least minLimit, %d", r.MaxLimit, r.MinLimit)
 	}
 	return ""
@@ -100,10 +100,10 @@ func initialLimitFault(r *Rule) string {
 }
 
 func callsFault(value int) string {
-	if rule.Within(value, 1, MaxLimit) {
+	if rule.Within(value, 1, maxLimit) {
 		return ""
 	}
-	return fmt.Sprintf("is %d: must be from 1 to %d calls under way", value, MaxLimit)
+	return fmt.Sprintf("is %d: must be from 1 to %d calls under way", value, maxLimit)
 }
 
 func shareFault(value float64) string {

@@ -74,6 +74,7 @@ require (
 	github.com/modern-go/reflect2 v1.0.3-0.20250322232337-35a7c28c31ee // indirect
 	github.com/munnerz/goautoneg v0.0.0-20191010083416-a7dc8b61c822 // indirect
 	github.com/pelletier/go-toml/v2 v2.4.3 // indirect
+	github.com/penstock-go/penstock/adapters/rpc v0.2.0 // indirect
 	github.com/philhofer/fwd v1.2.0 // indirect
 	github.com/pkg/errors v0.9.1 // indirect
 	github.com/power-devops/perfstat v0.0.0-20221212215047-62379fc7944b // indirect
@@ -119,5 +120,6 @@ replace (
 	github.com/penstock-go/penstock/adapters/gin => ../adapters/gin
 	github.com/penstock-go/penstock/adapters/grpc => ../adapters/grpc
 	github.com/penstock-go/penstock/adapters/kratos => ../adapters/kratos
+	github.com/penstock-go/penstock/adapters/rpc => ../adapters/rpc
 	github.com/penstock-go/penstock/fleet/redis => ../fleet/redis
 )

@@ -100,7 +100,7 @@ func withDefaults(r *Rule) {
 		}
 		rule.SetDefault(&r.MinCalls, defaultMinCalls(r))
 	}
-	rule.SetDefault(&r.OpenFor, DefaultOpenFor)
+	rule.SetDefault(&r.OpenFor, defaultOpenFor)
 	rule.SetDefault(&r.MaxOpenFor, r.OpenFor)
 	rule.SetDefault(&r.Probes, defaultProbes)
 	rule.SetDefault(&r.ProbeTimeout, r.Window)

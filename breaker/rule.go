@@ -39,7 +39,7 @@ const (
 const (
 	defaultWindow  = 10 * time.Second
 	usualMinCalls  = 20
-	DefaultOpenFor = 5 * time.Second
+	defaultOpenFor = 5 * time.Second
 	defaultProbes  = 5
 
 	MinRatio        = 0.001 // the least threshold of a ratio; the most is 1

@@ -1,6 +1,9 @@
 package console_test
 
 import (
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
 	"net/http"
 	"net/netip"
 	"os"
@@ -187,5 +190,34 @@ func TestFilesOfThePageAreKeptForGood(t *testing.T) {
 		code, header, _ := send(t, http.MethodGet, url+path, "", none)
 		assert.Equal(t, http.StatusOK, code, path)
 		assert.Equal(t, "no-cache", header.Get("Cache-Control"), path)
+	}
+}
+
+func TestClientCertificateIsBelievedOnceItIsVerified(t *testing.T) {
+	roles := map[string]console.Role{"alice": console.Editor, "*": console.Viewer}
+	known := console.ClientCertificates(roles)
+	certificate := func(name string) []*x509.Certificate {
+		return []*x509.Certificate{{Subject: pkix.Name{CommonName: name}}, {Subject: pkix.Name{CommonName: "issuer"}}}
+	}
+	verified := func(name string) *tls.ConnectionState {
+		chain := certificate(name)
+		return &tls.ConnectionState{PeerCertificates: chain, VerifiedChains: [][]*x509.Certificate{chain}}
+	}
+	for name, c := range map[string]struct {
+		state *tls.ConnectionState
+		who   console.Identity
+		want  console.Role
+	}{
+		"somebody with a role":   {verified("alice"), "alice", console.Editor},
+		"somebody else":          {verified("bob"), "bob", console.Viewer},
+		"not verified":           {&tls.ConnectionState{PeerCertificates: certificate("alice")}, "", console.Nobody},
+		"no certificate":         {&tls.ConnectionState{}, "", console.Nobody},
+		"no TLS":                 {nil, "", console.Nobody},
+		"no name":                {verified(""), "", console.Nobody},
+		"the name of all others": {verified("*"), "", console.Nobody},
+	} {
+		who, role := known(&http.Request{TLS: c.state})
+		assert.Equal(t, c.who, who, name)
+		assert.Equal(t, c.want, role, name)
 	}
 }

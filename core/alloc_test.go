@@ -29,7 +29,7 @@ func TestNoCallAllocates(t *testing.T) {
 		}
 		return rules
 	}
-	warm := flow.WarmUp{Period: flow.DefaultStep}
+	warm := flow.WarmUp{Period: time.Second}
 	all := []flow.Rule{
 		{Resource: "reject", Limit: 1e9},
 		{Resource: "warm", Limit: 1e9, WarmUp: warm},

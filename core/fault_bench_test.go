@@ -19,7 +19,7 @@ func BenchmarkEntryWithFault(b *testing.B) {
 		rules []fault.Rule
 	}{
 		{"none", nil},
-		{"not chosen", []fault.Rule{{Resource: "r", Percent: fault.MinPercent, Abort: fault.Abort{HTTP: 503}, Until: day}}},
+		{"not chosen", []fault.Rule{{Resource: "r", Percent: 0.0001, Abort: fault.Abort{HTTP: 503}, Until: day}}},
 		{"ended", []fault.Rule{{Resource: "r", Percent: 100, Abort: fault.Abort{HTTP: 503}, Until: time.Now()}}},
 		{"refused", []fault.Rule{{Resource: "r", Percent: 100, Abort: fault.Abort{HTTP: 503}, Until: day}}},
 	} {

@@ -319,7 +319,7 @@ func TestObserverOfABreakerMayAskTheEngine(t *testing.T) {
 		fail()
 	}
 	require.Equal(t, []string{"closed open"}, changes)
-	c.Advance(breaker.DefaultOpenFor)
+	c.Advance(breaker.Kind().WithDefaults(breaker.Rule{}).OpenFor)
 	require.Equal(t, 1, enter(e, "r", 1), "the probe; the observer's own call is refused")
 	require.Equal(t, []string{"closed open", "open halfOpen", "halfOpen closed"}, changes)
 	for range 10 {

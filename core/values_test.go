@@ -49,7 +49,7 @@ func TestOneValueIsResetAndTheOthersAreNot(t *testing.T) {
 		"composite":     {Limit: 10, Param: rule.StringsOf("tenant", "user")},
 		"with a burst":  {Limit: 1, Burst: 10},
 		"with penalty":  {Limit: 10, Penalty: hotparam.Penalty{After: 3, Within: time.Minute, For: time.Hour}},
-		"masked values": {Limit: 10, Mask: hotparam.MaskHash},
+		"masked values": {Limit: 10, Mask: rule.MaskHash},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

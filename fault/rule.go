@@ -9,7 +9,7 @@ import (
 
 // Ranges of the fields of a [Rule].
 const (
-	MinPercent = 0.0001
+	minPercent = 0.0001
 	maxPercent = 100
 
 	minDelay = time.Millisecond
@@ -55,7 +55,7 @@ type Rule struct {
 	Shared bool
 
 	// Percent is how many of 100 calls are chosen, at random and each by itself. From
-	// [MinPercent] to 100.
+	// 0.0001 to 100.
 	Percent float64
 
 	// Delay is how long a chosen call is delayed, unless its context or the rule ends
@@ -99,8 +99,8 @@ func withDefaults(r *Rule) {
 // validate returns the mistakes in the fields that only this kind has.
 func validate(r *Rule) []rule.Fault {
 	var f rule.Faults
-	if !rule.Within(r.Percent, MinPercent, maxPercent) {
-		f.Add("percent", "is %v: must be from %v to %d, of 100 calls", r.Percent, MinPercent, maxPercent)
+	if !rule.Within(r.Percent, minPercent, maxPercent) {
+		f.Add("percent", "is %v: must be from %v to %d, of 100 calls", r.Percent, minPercent, maxPercent)
 	}
 	switch {
 	case r.Delay == 0 && !r.aborts():

@@ -27,7 +27,7 @@ func defaults(r *Rule) {
 	if r.WarmUp.Period != 0 {
 		rule.SetDefault(&r.WarmUp.ColdFactor, DefaultColdFactor)
 		if r.limiterKind() != bucketLimiter {
-			rule.SetDefault(&r.WarmUp.Step, DefaultStep)
+			rule.SetDefault(&r.WarmUp.Step, defaultStep)
 		}
 	} else if r.limiterKind() == bucketLimiter {
 		rule.SetDefault(&r.Burst, defaultBurst(r.Limit))

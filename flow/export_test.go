@@ -33,6 +33,12 @@ func Compile(rule Rule, version uint64) *compiledRule {
 	return r
 }
 
+// The bounds of fields.
+const (
+	MaxMaxWait = maxMaxWait
+	MaxPeriod  = maxPeriod
+)
+
 const (
 	WindowLimiter   = windowLimiter
 	ThrottleLimiter = throttleLimiter

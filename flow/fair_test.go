@@ -36,7 +36,7 @@ type waitingTenant struct {
 func fairThrottle() flow.Rule {
 	return flow.Rule{
 		Resource: "r", Limit: 10, Algorithm: flow.Throttle, MaxWait: time.Hour, FairBy: rule.StringsOf("tenant"),
-		Newcomers: flow.NewcomersEqual,
+		Newcomers: rule.NewcomersEqual,
 	}
 }
 
@@ -193,7 +193,7 @@ func TestNobodyIsToldTooShortAWait(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := rapid.SampledFrom([]flow.Rule{fairThrottle(), fairBucket()}).Draw(t, "rule")
 		r.WeightBy = rapid.SampledFrom([]flow.WeightBy{flow.ByTokens, flow.ByCalls}).Draw(t, "by")
-		r.Newcomers = rapid.SampledFrom([]flow.Newcomers{flow.NewcomersEqual, flow.NewcomersHalf}).Draw(t, "newcomers")
+		r.Newcomers = rapid.SampledFrom([]rule.Newcomers{rule.NewcomersEqual, rule.NewcomersHalf}).Draw(t, "newcomers")
 		most := rapid.SampledFrom([]int32{1, 3, 100}).Draw(t, "most")
 		r.Burst *= float64(most)
 		if rapid.Bool().Draw(t, "weights") {
@@ -231,7 +231,7 @@ func TestSharesOfAQueueComeAndGoWhileCallsWait(t *testing.T) {
 
 func TestKnownTenantsPassBesideInventedOnes(t *testing.T) {
 	t.Parallel()
-	for newcomers, want := range map[flow.Newcomers]int{flow.NewcomersHalf: 10, flow.NewcomersEqual: 1} {
+	for newcomers, want := range map[rule.Newcomers]int{rule.NewcomersHalf: 10, rule.NewcomersEqual: 1} {
 		r := fairThrottle()
 		r.Newcomers = newcomers
 		s := newSharedQueue(t, r)
@@ -258,7 +258,7 @@ func TestStatusSaysWhoWaitsInAQueue(t *testing.T) {
 	assert.Equal(t, []float64{3, 3, 0}, status.Gauges)
 	require.Len(t, status.Notes, 1)
 	assert.Regexp(t, `^calls of 3 tenants wait, most of them of f \(3\), . \(1\), . \(1\); the next pass goes to f$`, status.Notes[0].Text)
-	s.change(func(r *flow.Rule) { r.Mask = flow.MaskHash })
+	s.change(func(r *flow.Rule) { r.Mask = rule.MaskHash })
 	assert.Regexp(t, `of #[0-9a-f]{16} \(3\), .*; the next pass goes to #[0-9a-f]{16}$`, s.l.Status(s.now).Notes[0].Text)
 	s.change(func(r *flow.Rule) { r.FairBy, r.Mask, r.Newcomers = rule.Strings{}, "", "" })
 	assert.Empty(t, s.l.Status(s.now).Gauges)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/penstock-go/penstock/fleet"
@@ -117,10 +118,10 @@ func fields() []rule.Field[Rule] {
 			Says("tenants that get more or less than others, whose weight is 1; only with fairBy").Otherwise("all have 1"),
 		rule.ChoiceField("weightBy", func(r *Rule) *WeightBy { return &r.WeightBy }, ByTokens, ByCalls).Given("fairBy").
 			Says("what tenants get shares of: tokens, or calls; only with fairBy"),
-		rule.ChoiceField("newcomers", func(r *Rule) *Newcomers { return &r.Newcomers }, NewcomersHalf, NewcomersEqual).Given("fairBy").
+		rule.ChoiceField("newcomers", func(r *Rule) *rule.Newcomers { return &r.Newcomers }, rule.NewcomersHalf, rule.NewcomersEqual).Given("fairBy").
 			Says("what tenants get together that are not known, while many of them wait: half, or equal to take them for known; only with fairBy").
 			Otherwise("half if 256 tokens may wait"),
-		rule.ChoiceField("mask", func(r *Rule) *Mask { return &r.Mask }, MaskHash).Given("fairBy").
+		rule.ChoiceField("mask", func(r *Rule) *rule.Mask { return &r.Mask }, rule.MaskHash).Given("fairBy").
 			Says("hash: status shows a hash in place of each tenant; only with fairBy").Otherwise("tenants are shown"),
 		rule.NumberField("burst", func(r *Rule) *float64 { return &r.Burst }).Given("limit", "algorithm", "overdraft").
 			Says("tokenBucket: how many tokens it holds, and has at the start").Otherwise("the limit, at least 1"),
@@ -171,66 +172,61 @@ func readControl(r *Rule, v rule.Value) string {
 
 // examples are rules that have every field between them.
 func examples() []rule.Example[Rule] {
-	return []rule.Example[Rule]{{
-		About:  "A limit: what comes beyond it is refused.",
-		Rule:   Rule{Name: "create-qps", Resource: "orders:create", Limit: 1000},
-		Fields: []string{"name", "resource", "limit", "window", "algorithm", "buckets", "strict", "shadow"},
-	}, {
-		About: "Even spacing: calls wait for their turn. A cold cache warms up first.",
-		Rule: Rule{
-			Resource: "reports:render", Limit: 5, Algorithm: Throttle, MaxWait: 500 * time.Millisecond,
-			WarmUp: WarmUp{Period: 10 * time.Second},
-		},
-		Fields: []string{"resource", "limit", "algorithm", "maxWait", "warmUp.period", "warmUp.coldFactor", "warmUp.step"},
-	}, {
-		About: "Tokens of a model: who asks for too many waits behind himself; gold gets twice as many as another tenant.",
-		Rule: Rule{
-			Name: "model-tokens", Resource: "model:answer", Limit: 50_000, Algorithm: TokenBucket, MaxWait: 20 * time.Second,
-			FairBy:  rule.StringsOf("tenant"),
-			Weights: rule.NumberMapOf(rule.NumberEntry{Key: rule.Scalar{Type: rule.Text, Text: "gold"}, Value: 2}), Mask: MaskHash,
-		},
-		Fields: []string{"name", "resource", "limit", "algorithm", "maxWait", "fairBy", "weights", "weightBy", "newcomers", "mask"},
-	}, {
-		About:  "A bucket for each resource of the administration, and for one kind of callers.",
-		Rule:   Rule{Match: "admin:*", Except: rule.StringsOf("admin:login", "admin:help:*"), Limit: 5, Algorithm: TokenBucket, Burst: 20, Origin: "mobile"},
-		Fields: []string{"match", "except", "perResource", "limit", "algorithm", "burst", "overdraft", "origin"},
-	}, {
-		About: "Less and less passes while 70 to 90 % of the memory is in use.",
-		Rule: Rule{
-			Name: "imports", Resource: "orders:import", Limit: 200,
-			Follow: Follow{Signal: rule.SignalMemory, From: 0.7, To: 0.9, Least: 20},
-		},
-		Fields: []string{"name", "resource", "limit", "follow.signal", "follow.from", "follow.to", "follow.least"},
-	}, {
-		About: "A quota of a partner: all instances of the service together keep to it.",
-		Rule: Rule{
-			Name: "partner-quota", Resource: "partners:call", Limit: 10000,
-			Scope: rule.ScopeFleet, Fleet: rule.Fleet{Mode: fleet.ModeWindow},
-		},
-		Fields: []string{"name", "resource", "limit", "scope", "fleet.mode", "fleet.onOutage"},
-	}, {
-		About: "A contract: a million calls a month, by the days of Berlin. The log warns when 80 % are used.",
-		Rule: Rule{
-			Name: "contract", Resource: "partners:search", Limit: 1_000_000,
-			Calendar: rule.Calendar{Period: calendar.Period{Count: 1, Unit: calendar.Month}, TimeZone: "Europe/Berlin", StartsAt: "2026-01-17"},
-			WarnAt:   0.8,
-		},
-		Fields: []string{"name", "resource", "limit", "window", "timeZone", "startsAt", "warnAt"},
-	}, {
-		About:  "A balance that is bought: nothing passes before somebody adds tokens, and nothing flows back.",
-		Rule:   Rule{Name: "prepaid-exports", Resource: "exports:make", Algorithm: Prepaid, Scope: rule.ScopeFleet},
-		Fields: []string{"name", "resource", "limit", "algorithm", "scope"},
-	}, {
-		About:  "What is over the rate passes as the first to be shed, when an adaptive rule has to.",
-		Rule:   Rule{Name: "committed-rate", Resource: "orders:search", Limit: 100, OnExceed: rule.ExceedDemote},
-		Fields: []string{"name", "resource", "limit", "onExceed"},
-	}, {
-		About:  "At most 100 answers a minute that cost something: calls that fail count for nothing.",
-		Rule:   Rule{Name: "paid-answers", Resource: "maps:route", Limit: 100, Window: time.Minute, Counts: rule.CountsSuccesses},
-		Fields: []string{"name", "resource", "limit", "window", "counts"},
-	}, {
-		About:  "Reads give way to writes.",
-		Rule:   Rule{Name: "reads-yield", Resource: "orders:read", Limit: 50, Related: "orders:write"},
-		Fields: []string{"name", "resource", "limit", "related"},
-	}}
+	return []rule.Example[Rule]{
+		example("A limit: what comes beyond it is refused.",
+			"name resource limit window algorithm buckets strict shadow",
+			Rule{Name: "create-qps", Resource: "orders:create", Limit: 1000}),
+		example("Even spacing: calls wait for their turn. A cold cache warms up first.",
+			"resource limit algorithm maxWait warmUp.period warmUp.coldFactor warmUp.step", Rule{
+				Resource: "reports:render", Limit: 5, Algorithm: Throttle, MaxWait: 500 * time.Millisecond,
+				WarmUp: WarmUp{Period: 10 * time.Second},
+			}),
+		example("Tokens of a model: who asks for too many waits behind himself; gold gets twice as many as another tenant.",
+			"name resource limit algorithm maxWait fairBy weights weightBy newcomers mask", Rule{
+				Name: "model-tokens", Resource: "model:answer", Limit: 50_000, Algorithm: TokenBucket,
+				MaxWait: 20 * time.Second, FairBy: rule.StringsOf("tenant"),
+				Weights: rule.NumberMapOf(rule.NumberEntry{Key: rule.Scalar{Type: rule.Text, Text: "gold"}, Value: 2}),
+				Mask:    rule.MaskHash,
+			}),
+		example("A bucket for each resource of the administration, and for one kind of callers.",
+			"match except perResource limit algorithm burst overdraft origin", Rule{
+				Match: "admin:*", Except: rule.StringsOf("admin:login", "admin:help:*"), Limit: 5,
+				Algorithm: TokenBucket, Burst: 20, Origin: "mobile",
+			}),
+		example("Less and less passes while 70 to 90 % of the memory is in use.",
+			"name resource limit follow.signal follow.from follow.to follow.least", Rule{
+				Name: "imports", Resource: "orders:import", Limit: 200,
+				Follow: Follow{Signal: rule.SignalMemory, From: 0.7, To: 0.9, Least: 20},
+			}),
+		example("A quota of a partner: all instances of the service together keep to it.",
+			"name resource limit scope fleet.mode fleet.onOutage", Rule{
+				Name: "partner-quota", Resource: "partners:call", Limit: 10000, Scope: rule.ScopeFleet,
+				Fleet: rule.Fleet{Mode: fleet.ModeWindow},
+			}),
+		example("A contract: a million calls a month, by the days of Berlin. The log warns when 80 % are used.",
+			"name resource limit window timeZone startsAt warnAt", Rule{
+				Name: "contract", Resource: "partners:search", Limit: 1_000_000,
+				Calendar: rule.Calendar{Period: calendar.Period{Count: 1, Unit: calendar.Month}, TimeZone: "Europe/Berlin", StartsAt: "2026-01-17"},
+				WarnAt:   0.8,
+			}),
+		example("A balance that is bought: nothing passes before somebody adds tokens, and nothing flows back.",
+			"name resource limit algorithm scope",
+			Rule{Name: "prepaid-exports", Resource: "exports:make", Algorithm: Prepaid, Scope: rule.ScopeFleet}),
+		example("What is over the rate passes as the first to be shed, when an adaptive rule has to.",
+			"name resource limit onExceed",
+			Rule{Name: "committed-rate", Resource: "orders:search", Limit: 100, OnExceed: rule.ExceedDemote}),
+		example("At most 100 answers a minute that cost something: calls that fail count for nothing.",
+			"name resource limit window counts", Rule{
+				Name: "paid-answers", Resource: "maps:route", Limit: 100, Window: time.Minute,
+				Counts: rule.CountsSuccesses,
+			}),
+		example("Reads give way to writes.",
+			"name resource limit related",
+			Rule{Name: "reads-yield", Resource: "orders:read", Limit: 50, Related: "orders:write"}),
+	}
+}
+
+// example returns an example that shows the fields, whose names have spaces between them.
+func example(about, fields string, r Rule) rule.Example[Rule] {
+	return rule.Example[Rule]{About: about, Rule: r, Fields: strings.Fields(fields)}
 }

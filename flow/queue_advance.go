@@ -170,7 +170,7 @@ func (q *queue) releaseAll() {
 // finish takes a waiter out of the queue, sets its state and wakes it.
 func (q *queue) finish(w *waiter, state waiterState) {
 	charge := q.waiters.remove(w, state == granted)
-	if q.compiled.rule.Newcomers == NewcomersHalf && q.tenants != nil {
+	if q.compiled.rule.Newcomers == rule.NewcomersHalf && q.tenants != nil {
 		q.tenants.known.Add(charge, w.turn.at)
 	}
 	w.state = state

@@ -3,7 +3,6 @@ package flow
 import (
 	"time"
 
-	"github.com/penstock-go/penstock/internal/tenants"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -34,18 +33,18 @@ const (
 	defaultWindow     = time.Second
 	defaultMaxBuckets = 10
 	DefaultColdFactor = 3.0
-	DefaultStep       = time.Second
+	defaultStep       = time.Second
 
 	MaxLimit       = 1e9 // tokens per window
-	MinWindow      = 10 * time.Millisecond
-	MinFixedWindow = time.Millisecond
-	MaxWindow      = 24 * time.Hour
-	MaxBuckets     = 1000
+	minWindow      = 10 * time.Millisecond
+	minFixedWindow = time.Millisecond
+	maxWindow      = 24 * time.Hour
+	maxBuckets     = 1000
 	minBucket      = time.Millisecond // the shortest bucket of a window
-	MaxMaxWait     = 24 * time.Hour
-	MaxPeriod      = 24 * time.Hour
+	maxMaxWait     = 24 * time.Hour
+	maxPeriod      = 24 * time.Hour
 
-	MaxColdFactor = 1000.0
+	maxColdFactor = 1000.0
 )
 
 // Rule limits the rate of calls of a resource, or of all resources that match a pattern.
@@ -74,8 +73,8 @@ type Rule struct {
 	Limit float64
 
 	// Window is the time that Limit is for. Defaults to one second; from
-	// [MinWindow] to [MaxWindow], other than a sliding window from
-	// [MinFixedWindow]. A fixed window begins at a multiple of its length since
+	// 10 ms to 24 hours, other than a sliding window from
+	// 1 ms. A fixed window begins at a multiple of its length since
 	// the Unix epoch: one of a day at midnight UTC. If it is an hour or more, of one
 	// instance, whole and without a warm-up, it goes by the wall clock, else it is measured. Not with [Prepaid].
 	Window time.Duration
@@ -118,12 +117,12 @@ type Rule struct {
 	// in eight to one in 64 of these calls is looked at), and whoever passes after it has waited while at
 	// most 32 unknown ones waited, until ten minutes after its last call that was looked at; and the calls
 	// without the attribute. It has an effect while more unknown tenants wait at a priority than 32, and
-	// than twice the known ones. Defaults to [NewcomersHalf] if 256 tokens or more may wait, as the Limit
-	// and MaxWait say, else to [NewcomersEqual]. Only with FairBy.
-	Newcomers Newcomers
+	// than twice the known ones. Defaults to [rule.NewcomersHalf] if 256 tokens or more may wait, as the Limit
+	// and MaxWait say, else to [rule.NewcomersEqual]. Only with FairBy.
+	Newcomers rule.Newcomers
 
 	// Mask says how status shows tenants. The default shows them as they are. Only with FairBy.
-	Mask Mask
+	Mask rule.Mask
 
 	// Burst is how many tokens the bucket holds, and has at the start. Defaults
 	// to the limit, at least 1. A call that takes more is always refused, unless
@@ -211,26 +210,8 @@ const (
 	ByCalls  WeightBy = "calls"
 )
 
-// Newcomers says what tenants get that are not known, see [Rule.Newcomers].
-type Newcomers string
-
-// What they can get.
-const (
-	// NewcomersHalf gives them half of what passes together, while many of them wait.
-	NewcomersHalf Newcomers = "half"
-
-	// NewcomersEqual takes all tenants for known.
-	NewcomersEqual Newcomers = "equal"
-)
-
 // defaultNewcomersQueue is how many tokens may wait, at the least, for NewcomersHalf to be the default.
 const defaultNewcomersQueue = 256
-
-// Mask says how status shows tenants.
-type Mask string
-
-// MaskHash shows a hash in place of a tenant. It is another one after each restart.
-const MaskHash Mask = tenants.MaskHash
 
 // WarmUp makes the effective limit of a cold resource rise from limit/ColdFactor to the
 // limit, within about Period of full load. See the package internal/warmup.
@@ -240,7 +221,7 @@ type WarmUp struct {
 	Period time.Duration
 
 	// ColdFactor is how much lower than the limit the effective limit of a cold
-	// resource is. Greater than 1, at most [MaxColdFactor]; defaults to 3.
+	// resource is. Greater than 1, at most 1000; defaults to 3.
 	ColdFactor float64
 
 	// Step is how often the effective limit is computed anew. Defaults to one second.

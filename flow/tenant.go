@@ -34,7 +34,7 @@ type tenantsOfQueue struct {
 func (l *ruleLimiter) shareFairly(seed uint64) *ruleLimiter {
 	if r := l.compiled.rule; l.queue != nil && r.isFair() {
 		l.fairness = &fairness{
-			weights: tenants.CompileWeights(r.tenants()), by: r.WeightBy, learns: r.Newcomers == NewcomersHalf,
+			weights: tenants.CompileWeights(r.tenants()), by: r.WeightBy, learns: r.Newcomers == rule.NewcomersHalf,
 			queue: l.queue.tenantsOf(seed),
 		}
 	}
@@ -112,7 +112,7 @@ func (r *Rule) isFair() bool { return r.FairBy != rule.Strings{} }
 
 // tenants returns the fields that say whose calls wait.
 func (r *Rule) tenants() tenants.Fields {
-	return tenants.Fields{FairBy: r.FairBy, Weights: r.Weights, Mask: string(r.Mask)}
+	return tenants.Fields{FairBy: r.FairBy, Weights: r.Weights, Mask: r.Mask}
 }
 
 func (r *Rule) attributes() []string { return slices.Collect(r.FairBy.All()) }
@@ -130,11 +130,11 @@ func (r *Rule) remembered() int {
 	return int(max(1, min(4*r.mayWait(), 1<<14)))
 }
 
-func (r *Rule) defaultNewcomers() Newcomers {
+func (r *Rule) defaultNewcomers() rule.Newcomers {
 	if r.mayWait() >= defaultNewcomersQueue {
-		return NewcomersHalf
+		return rule.NewcomersHalf
 	}
-	return NewcomersEqual
+	return rule.NewcomersEqual
 }
 
 // validateFairness adds the mistakes in the fields for tenants.
@@ -164,8 +164,8 @@ func (r *Rule) validateFairness(f *rule.Faults) {
 	if r.WeightBy != ByTokens && r.WeightBy != ByCalls {
 		f.Add("weightBy", "is %q: must be %q or %q", r.WeightBy, ByTokens, ByCalls)
 	}
-	if r.Newcomers != NewcomersHalf && r.Newcomers != NewcomersEqual {
-		f.Add("newcomers", "is %q: must be %q or %q", r.Newcomers, NewcomersHalf, NewcomersEqual)
+	if r.Newcomers != rule.NewcomersHalf && r.Newcomers != rule.NewcomersEqual {
+		f.Add("newcomers", "is %q: must be %q or %q", r.Newcomers, rule.NewcomersHalf, rule.NewcomersEqual)
 	}
 	r.tenants().Validate(f)
 }

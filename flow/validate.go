@@ -14,8 +14,8 @@ func validate(r *Rule) []rule.Fault {
 	if !rule.Within(r.Limit, 0, MaxLimit) {
 		f.Add("limit", "is %v: must be from 0 (blocks all) to %.0f tokens per window", r.Limit, float64(MaxLimit))
 	}
-	if shortest := r.shortestWindow(); !r.validatePrepaid(&f) && !r.validateCalendar(&f) && !rule.Within(r.Window, shortest, MaxWindow) {
-		f.Add("window", "is %v: must be from %v to %v, or days, weeks or months, such as 2d", r.Window, shortest, MaxWindow)
+	if shortest := r.shortestWindow(); !r.validatePrepaid(&f) && !r.validateCalendar(&f) && !rule.Within(r.Window, shortest, maxWindow) {
+		f.Add("window", "is %v: must be from %v to %v, or days, weeks or months, such as 2d", r.Window, shortest, maxWindow)
 	}
 	if r.validateAlgorithm(&f) {
 		r.validateSliding(&f)
@@ -41,9 +41,9 @@ func validate(r *Rule) []rule.Fault {
 func (r *Rule) shortestWindow() time.Duration {
 	switch r.Algorithm {
 	case FixedWindow, TokenBucket, Throttle:
-		return MinFixedWindow
+		return minFixedWindow
 	}
-	return MinWindow
+	return minWindow
 }
 
 // validateAlgorithm says whether the algorithm is known, so that it makes sense to
@@ -68,10 +68,10 @@ func (r *Rule) validateSliding(f *rule.Faults) {
 		}
 		return
 	}
-	if !rule.Within(r.Buckets, 1, MaxBuckets) {
-		f.Add("buckets", "is %d: must be from 1 to %d", r.Buckets, MaxBuckets)
+	if !rule.Within(r.Buckets, 1, maxBuckets) {
+		f.Add("buckets", "is %d: must be from 1 to %d", r.Buckets, maxBuckets)
 	}
-	if r.Buckets >= 1 && r.Window >= MinWindow {
+	if r.Buckets >= 1 && r.Window >= minWindow {
 		if r.Window/time.Duration(r.Buckets) < minBucket {
 			f.Add("buckets", "is %d: a window of %v has at most %d, so that none is shorter than %v",
 				r.Buckets, r.Window, r.Window/minBucket, minBucket)

@@ -16,8 +16,8 @@ func (r *Rule) validateWait(f *rule.Faults) {
 		}
 		return
 	}
-	if !rule.Within(r.MaxWait, 0, MaxMaxWait) {
-		f.Add("maxWait", "is %v: must be from 0s to %v", r.MaxWait, MaxMaxWait)
+	if !rule.Within(r.MaxWait, 0, maxMaxWait) {
+		f.Add("maxWait", "is %v: must be from 0s to %v", r.MaxWait, maxMaxWait)
 	}
 }
 
@@ -104,12 +104,12 @@ func (r *Rule) validateWarmUp(f *rule.Faults) {
 	if w == (WarmUp{}) {
 		return
 	}
-	if w.Period <= 0 || w.Period > MaxPeriod {
-		f.Add("warmUp.period", "is %v: must be longer than 0s and at most %v", w.Period, MaxPeriod)
+	if w.Period <= 0 || w.Period > maxPeriod {
+		f.Add("warmUp.period", "is %v: must be longer than 0s and at most %v", w.Period, maxPeriod)
 	}
-	if w.Period != 0 && (w.ColdFactor <= 1 || !rule.Within(w.ColdFactor, 1, MaxColdFactor)) {
+	if w.Period != 0 && (w.ColdFactor <= 1 || !rule.Within(w.ColdFactor, 1, maxColdFactor)) {
 		f.Add("warmUp.coldFactor", "is %v: must be greater than 1 and at most %v (a cold resource gets limit/coldFactor)",
-			w.ColdFactor, MaxColdFactor)
+			w.ColdFactor, maxColdFactor)
 	}
 	if r.limiterKind() == bucketLimiter {
 		if w.Step != 0 {
@@ -117,8 +117,8 @@ func (r *Rule) validateWarmUp(f *rule.Faults) {
 		}
 		return
 	}
-	if w.Period != 0 && !rule.Within(w.Step, MinWindow, time.Minute) {
-		f.Add("warmUp.step", "is %v: must be from %v to %v", w.Step, MinWindow, time.Minute)
+	if w.Period != 0 && !rule.Within(w.Step, minWindow, time.Minute) {
+		f.Add("warmUp.step", "is %v: must be from %v to %v", w.Step, minWindow, time.Minute)
 	}
 }
 

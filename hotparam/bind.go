@@ -79,8 +79,8 @@ func (l *limiter) transfer(from, to *tables, key uint64, class int, now clock.In
 	case from.windows != nil:
 		used := from.windows.Used(key, l.terms, now)
 		to.windows.Charge(key, now, now, toTokens(float64(used)))
-		for i := range Buckets {
-			taken := now.Add(-time.Duration(i) * l.rule.Window / Buckets)
+		for i := range buckets {
+			taken := now.Add(-time.Duration(i) * l.rule.Window / buckets)
 			from.windows.Charge(key, now, taken, -math.MaxInt32)
 		}
 	case limit == 0: // nothing passes any more

@@ -60,7 +60,7 @@ func (l *limiter) shown(s subject, value rule.Attribute) string {
 	}
 	v := hotValue{of: l.state}
 	v.setName(value)
-	return shownValue(&v, s.key, l.rule.Mask == MaskHash)
+	return shownValue(&v, s.key, l.rule.Mask == rule.MaskHash)
 }
 
 // usedBy returns how many tokens are missing for a value to be as new.

@@ -325,7 +325,7 @@ func (l *placesLimiter) Status(now clock.Instant) rule.Status {
 	count, without := l.fleet.places.Values()
 	status := rule.Status{
 		Gauges: []float64{float64(count), float64(l.rule.MaxValues), 0, float64(without), 0, 0},
-		Values: l.state.hottest.of(l.state, now, l.rule.Mask == MaskHash),
+		Values: l.state.hottest.of(l.state, now, l.rule.Mask == rule.MaskHash),
 	}
 	if l.penalties != nil {
 		status.Gauges[4], status.Gauges[5] = float64(l.penalties.running(now)), float64(l.penalties.begun.Load())

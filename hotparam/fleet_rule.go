@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
-	"hash"
 	"strconv"
 
 	"github.com/penstock-go/penstock/fleet"
@@ -79,7 +78,7 @@ func (c *compiled) fleetTerms(key string, limit float64) fleet.Terms {
 	if c.rule.Algorithm == TokenBucket {
 		terms.Burst = c.rule.burst(limit)
 	} else {
-		terms.Burst = max(1, limit/Buckets)
+		terms.Burst = max(1, limit/buckets)
 	}
 	return terms
 }
@@ -101,39 +100,32 @@ func (r *Rule) operation() fleet.Operation {
 // differs between rules. Nobody can find two values with the same one.
 type digest [16]byte
 
-// digestOf returns the digest of a value of the limit that has a key.
-func digestOf(key string, value rule.Attribute) (d digest) {
-	h := sha256.New()
-	h.Write([]byte(key))
-	h.Write([]byte{0})
-	writeDigest(h, value)
-	copy(d[:], h.Sum(nil))
-	return d
+// digestOf returns the digest of a value of the limit that has a key. Without an allocation, unless they are long.
+func digestOf(key string, value rule.Attribute) digest {
+	var short [256]byte
+	sum := sha256.Sum256(appendValue(append(append(short[:0], key...), 0), value))
+	return digest(sum[:len(digest{})])
 }
 
-// writeDigest writes a value so that different ones differ, whatever their types.
-func writeDigest(h hash.Hash, value rule.Attribute) {
+// appendValue appends a value so that different ones differ, whatever their types.
+func appendValue(b []byte, value rule.Attribute) []byte {
 	if text, ok := value.Text(); ok {
-		writeTagged(h, 't', uint64(len(text)))
-		h.Write([]byte(text))
+		return append(appendTagged(b, 't', uint64(len(text))), text...)
 	} else if number, ok := value.Number(); ok {
-		writeTagged(h, 'n', uint64(number))
+		return appendTagged(b, 'n', uint64(number))
 	} else if truth, ok := value.Boolean(); ok {
-		writeTagged(h, 'b', uint64(len(strconv.FormatBool(truth))))
-	} else {
-		parts := value.Parts()
-		writeTagged(h, 'c', uint64(len(parts)))
-		for _, part := range parts {
-			writeDigest(h, part)
-		}
+		return appendTagged(b, 'b', uint64(len(strconv.FormatBool(truth))))
 	}
+	parts := value.Parts()
+	b = appendTagged(b, 'c', uint64(len(parts)))
+	for _, part := range parts {
+		b = appendValue(b, part)
+	}
+	return b
 }
 
-func writeTagged(h hash.Hash, tag byte, word uint64) {
-	var b [9]byte
-	b[0] = tag
-	binary.LittleEndian.PutUint64(b[1:], word)
-	h.Write(b[:])
+func appendTagged(b []byte, tag byte, word uint64) []byte {
+	return binary.LittleEndian.AppendUint64(append(b, tag), word)
 }
 
 // keyOf returns the key of the value's limit in the fleet.

@@ -2,6 +2,7 @@ package hotparam
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/penstock-go/penstock/fleet"
@@ -105,7 +106,7 @@ func fields() []rule.Field[Rule] {
 		settings.OnExceedField(func(r *Rule) *rule.OnExceed { return &r.OnExceed }),
 		settings.CountsField(func(r *Rule) *rule.Counts { return &r.Counts }),
 		settings.WarnAtField(func(r *Rule) *float64 { return &r.WarnAt }),
-		rule.ChoiceField("mask", func(r *Rule) *Mask { return &r.Mask }, MaskHash).
+		rule.ChoiceField("mask", func(r *Rule) *rule.Mask { return &r.Mask }, rule.MaskHash).
 			Says("hash: status shows a hash in place of each value").Otherwise("values are shown"),
 	}
 	shared := settings.FleetFields(func(r *Rule) *rule.Scope { return &r.Scope }, func(r *Rule) *rule.Fleet { return &r.Fleet })
@@ -134,76 +135,69 @@ func readControl(r *Rule, v rule.Value) string {
 
 // examples are rules that have every field between them.
 func examples() []rule.Example[Rule] {
-	entry := func(text string, limit float64) rule.NumberEntry {
-		return rule.NumberEntry{Key: rule.Scalar{Type: rule.Text, Text: text}, Value: limit}
+	return []rule.Example[Rule]{
+		example("10 orders a second for each user, 20 at once; who is refused 100 times in a minute is out for 10.",
+			"name resource param limit window algorithm burst maxValues values penalty.after penalty.within penalty.for missing shadow", Rule{
+				Name: "per-user", Resource: "orders:create", Param: rule.StringsOf("user"), Limit: 10, Burst: 20,
+				Values:  rule.NumberMapOf(entry("vip-1", 1000), entry("test-*", 1), entry("banned", 0)),
+				Penalty: Penalty{After: 100, Within: time.Minute, For: 10 * time.Minute},
+			}),
+		example("The calls of a user of a tenant are spaced evenly: they wait up to half a second.",
+			"match except perResource param limit algorithm maxWait mask", Rule{
+				Match: "reports:*", Except: rule.StringsOf("reports:public:*"),
+				Param: rule.StringsOf("tenant", "user"), Limit: 5, Algorithm: Throttle,
+				MaxWait: 500 * time.Millisecond, Mask: rule.MaskHash,
+			}),
+		example("At most 3 calls of an address at once. A place that is held for 5 min is free again.",
+			"name resource param concurrency maxAge origin", Rule{
+				Name: "per-address", Resource: "reports:render", Param: rule.StringsOf("ip"), Concurrency: 3,
+				MaxAge: 5 * time.Minute, Origin: "mobile",
+			}),
+		example("Five logins of an account in five minutes, on whichever instance they are tried.",
+			"name resource param limit window scope fleet.mode fleet.onOutage", Rule{
+				Name: "per-account", Resource: "logins:try", Param: rule.StringsOf("account"), Limit: 5,
+				Window: 5 * time.Minute, Scope: rule.ScopeFleet, Fleet: rule.Fleet{Mode: fleet.ModeAsk},
+			}),
+		example("At most 2 exports of a tenant at once, on whichever instances they run.",
+			"name resource param concurrency scope", Rule{
+				Name: "exports-at-once", Resource: "reports:export", Param: rule.StringsOf("tenant"), Concurrency: 2,
+				Scope: rule.ScopeFleet,
+			}),
+		example("Five failed logins of an account in five minutes; who knows the password logs in as often as he likes.",
+			"name resource param limit window algorithm counts", Rule{
+				Name: "failed-logins", Resource: "logins:try", Param: rule.StringsOf("account"), Limit: 5,
+				Window: 5 * time.Minute, Algorithm: SlidingWindow, Counts: rule.CountsFailures,
+			}),
+		example("A thousand exports of a tenant a day; the log warns of each tenant that has used 900.",
+			"name resource param limit window warnAt", Rule{
+				Name: "exports", Resource: "reports:export", Param: rule.StringsOf("tenant"), Limit: 1000,
+				Calendar: rule.Calendar{Period: calendar.Period{Count: 1, Unit: calendar.Day}}, WarnAt: 0.9,
+			}),
+		example("Tokens that tenants have bought: those of whom none has added any have none, and nothing flows back.",
+			"name match perResource param limit algorithm missing scope", Rule{
+				Name: "credit", Match: "api:*", Shared: true, Param: rule.StringsOf("tenant"), Algorithm: Prepaid,
+				Missing: MissingBlock, Scope: rule.ScopeFleet,
+			}),
+		example("A tenant over its share is served as long as there is room.",
+			"name match perResource param limit onExceed", Rule{
+				Name: "per-tenant", Match: "api:*", Shared: true, Param: rule.StringsOf("tenant"), Limit: 100,
+				OnExceed: rule.ExceedDemote,
+			}),
+		example("A plan: 100000 calls of a tenant a month, from the 17th on, in all instances together.",
+			"name match perResource param limit window timeZone startsAt scope", Rule{
+				Name: "plan", Match: "api:*", Shared: true, Param: rule.StringsOf("tenant"), Limit: 100_000,
+				Scope: rule.ScopeFleet, Calendar: rule.Calendar{
+					Period: calendar.Period{Count: 1, Unit: calendar.Month}, TimeZone: "Europe/Berlin", StartsAt: "2026-01-17",
+				},
+			}),
 	}
-	return []rule.Example[Rule]{{
-		About: "10 orders a second for each user, 20 at once; who is refused 100 times in a minute is out for 10.",
-		Rule: Rule{
-			Name: "per-user", Resource: "orders:create", Param: rule.StringsOf("user"), Limit: 10, Burst: 20,
-			Values:  rule.NumberMapOf(entry("vip-1", 1000), entry("test-*", 1), entry("banned", 0)),
-			Penalty: Penalty{After: 100, Within: time.Minute, For: 10 * time.Minute},
-		},
-		Fields: []string{
-			"name", "resource", "param", "limit", "window", "algorithm", "burst", "maxValues", "values",
-			"penalty.after", "penalty.within", "penalty.for", "missing", "shadow",
-		},
-	}, {
-		About: "The calls of a user of a tenant are spaced evenly: they wait up to half a second.",
-		Rule: Rule{
-			Match: "reports:*", Except: rule.StringsOf("reports:public:*"), Param: rule.StringsOf("tenant", "user"), Limit: 5, Algorithm: Throttle,
-			MaxWait: 500 * time.Millisecond, Mask: MaskHash,
-		},
-		Fields: []string{"match", "except", "perResource", "param", "limit", "algorithm", "maxWait", "mask"},
-	}, {
-		About:  "At most 3 calls of an address at once. A place that is held for 5 min is free again.",
-		Rule:   Rule{Name: "per-address", Resource: "reports:render", Param: rule.StringsOf("ip"), Concurrency: 3, MaxAge: 5 * time.Minute, Origin: "mobile"},
-		Fields: []string{"name", "resource", "param", "concurrency", "maxAge", "origin"},
-	}, {
-		About: "Five logins of an account in five minutes, on whichever instance they are tried.",
-		Rule: Rule{
-			Name: "per-account", Resource: "logins:try", Param: rule.StringsOf("account"), Limit: 5, Window: 5 * time.Minute,
-			Scope: rule.ScopeFleet, Fleet: rule.Fleet{Mode: fleet.ModeAsk},
-		},
-		Fields: []string{"name", "resource", "param", "limit", "window", "scope", "fleet.mode", "fleet.onOutage"},
-	}, {
-		About: "At most 2 exports of a tenant at once, on whichever instances they run.",
-		Rule: Rule{
-			Name: "exports-at-once", Resource: "reports:export", Param: rule.StringsOf("tenant"), Concurrency: 2, Scope: rule.ScopeFleet,
-		},
-		Fields: []string{"name", "resource", "param", "concurrency", "scope"},
-	}, {
-		About: "Five failed logins of an account in five minutes; who knows the password logs in as often as he likes.",
-		Rule: Rule{
-			Name: "failed-logins", Resource: "logins:try", Param: rule.StringsOf("account"), Limit: 5, Window: 5 * time.Minute,
-			Algorithm: SlidingWindow, Counts: rule.CountsFailures,
-		},
-		Fields: []string{"name", "resource", "param", "limit", "window", "algorithm", "counts"},
-	}, {
-		About: "A thousand exports of a tenant a day; the log warns of each tenant that has used 900.",
-		Rule: Rule{
-			Name: "exports", Resource: "reports:export", Param: rule.StringsOf("tenant"), Limit: 1000,
-			Calendar: rule.Calendar{Period: calendar.Period{Count: 1, Unit: calendar.Day}}, WarnAt: 0.9,
-		},
-		Fields: []string{"name", "resource", "param", "limit", "window", "warnAt"},
-	}, {
-		About: "Tokens that tenants have bought: those of whom none has added any have none, and nothing flows back.",
-		Rule: Rule{
-			Name: "credit", Match: "api:*", Shared: true, Param: rule.StringsOf("tenant"), Algorithm: Prepaid, Missing: MissingBlock,
-			Scope: rule.ScopeFleet,
-		},
-		Fields: []string{"name", "match", "perResource", "param", "limit", "algorithm", "missing", "scope"},
-	}, {
-		About:  "A tenant over its share is served as long as there is room.",
-		Rule:   Rule{Name: "per-tenant", Match: "api:*", Shared: true, Param: rule.StringsOf("tenant"), Limit: 100, OnExceed: rule.ExceedDemote},
-		Fields: []string{"name", "match", "perResource", "param", "limit", "onExceed"},
-	}, {
-		About: "A plan: 100000 calls of a tenant a month, from the 17th on, in all instances together.",
-		Rule: Rule{
-			Name: "plan", Match: "api:*", Shared: true, Param: rule.StringsOf("tenant"), Limit: 100_000,
-			Calendar: rule.Calendar{Period: calendar.Period{Count: 1, Unit: calendar.Month}, TimeZone: "Europe/Berlin", StartsAt: "2026-01-17"},
-			Scope:    rule.ScopeFleet,
-		},
-		Fields: []string{"name", "match", "perResource", "param", "limit", "window", "timeZone", "startsAt", "scope"},
-	}}
+}
+
+// example returns an example that shows the fields, whose names have spaces between them.
+func example(about, fields string, r Rule) rule.Example[Rule] {
+	return rule.Example[Rule]{About: about, Rule: r, Fields: strings.Fields(fields)}
+}
+
+func entry(text string, limit float64) rule.NumberEntry {
+	return rule.NumberEntry{Key: rule.Scalar{Type: rule.Text, Text: text}, Value: limit}
 }

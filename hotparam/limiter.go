@@ -488,7 +488,7 @@ func (l *limiter) Status(now clock.Instant) rule.Status {
 	if l.penalties != nil {
 		gauges[4], gauges[5] = float64(l.penalties.running(now)), float64(l.penalties.begun.Load())
 	}
-	return rule.Status{Gauges: gauges, Values: l.state.hottest.of(l.state, now, l.rule.Mask == MaskHash)}
+	return rule.Status{Gauges: gauges, Values: l.state.hottest.of(l.state, now, l.rule.Mask == rule.MaskHash)}
 }
 
 // gaugeBytes is the index of the last gauge of most rules.

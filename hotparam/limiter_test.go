@@ -425,7 +425,7 @@ func TestStatusShowsValuesInOneLineCutOrMasked(t *testing.T) {
 	}
 	assert.ElementsMatch(t, []string{"a�b�c", long[:63] + "…", "-7"}, got)
 
-	s = newService(t, perUser(func(r *hotparam.Rule) { r.Mask = hotparam.MaskHash }))
+	s = newService(t, perUser(func(r *hotparam.Rule) { r.Mask = rule.MaskHash }))
 	s.ask(user("secret"))
 	assert.Regexp(t, "^#[0-9a-f]{16}$", s.limiter.Status(s.now).Values[0].Value)
 }

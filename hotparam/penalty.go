@@ -38,7 +38,7 @@ type penalties struct {
 type refusalCount struct {
 	within  time.Duration // how long a window was when they were counted
 	bucket  int64         // the last one that counts
-	buckets [Buckets]uint32
+	buckets [buckets]uint32
 }
 
 func newPenalties(slots int, p Penalty, version uint64) *penalties {
@@ -172,13 +172,13 @@ func newRefusalCount(now clock.Instant, within time.Duration) refusalCount {
 }
 
 func bucketOf(now clock.Instant, within time.Duration) int64 {
-	return int64(uint64(now) / uint64(within/Buckets))
+	return int64(uint64(now) / uint64(within/buckets))
 }
 
 // add counts a refusal. One that comes late counts in the last bucket.
 func (c *refusalCount) add(now clock.Instant, within time.Duration) {
 	c.advance(now, within)
-	if n := &c.buckets[c.bucket%Buckets]; *n < 1<<32-1 {
+	if n := &c.buckets[c.bucket%buckets]; *n < 1<<32-1 {
 		*n++
 	}
 }
@@ -187,12 +187,12 @@ func (c *refusalCount) add(now clock.Instant, within time.Duration) {
 // length.
 func (c *refusalCount) advance(now clock.Instant, within time.Duration) {
 	bucket := bucketOf(now, within)
-	if c.within != within || bucket-c.bucket >= Buckets {
+	if c.within != within || bucket-c.bucket >= buckets {
 		*c = newRefusalCount(now, within)
 	}
 	for c.bucket < bucket {
 		c.bucket++
-		c.buckets[c.bucket%Buckets] = 0
+		c.buckets[c.bucket%buckets] = 0
 	}
 }
 

@@ -45,12 +45,6 @@ const (
 	MissingUnauthenticated Missing = "unauthenticated"
 )
 
-// Mask says how status shows values.
-type Mask string
-
-// MaskHash shows a hash in place of a value. It is another one after each restart.
-const MaskHash Mask = "hash"
-
 // The defaults and the ranges of a rule's fields.
 const (
 	defaultWindow    = time.Second
@@ -65,7 +59,7 @@ const (
 	minSliding     = 10 * time.Millisecond // the shortest sliding window
 	maxWindow      = 24 * time.Hour
 	maxMaxWait     = 24 * time.Hour
-	MinMaxValues   = 100
+	minMaxValues   = 100
 	MaxMaxValues   = 10_000_000
 	maxEntries     = 1000 // of Values
 	maxPatterns    = 100  // among them
@@ -75,7 +69,7 @@ const (
 
 	// Buckets is how many buckets a sliding window has, and the window of a penalty.
 	// It moves on by one at a time.
-	Buckets = 10
+	buckets = 10
 )
 
 // Rule is a limit for each value of an attribute, such as each user or each client
@@ -158,7 +152,7 @@ type Rule struct {
 	// The table is for [DefaultMaxValues] at first, and for as many as this when the first
 	// value finds one of the last places only. Defaults to what 500 new values a second take for as long as one
 	// needs to be as new again, at least DefaultMaxValues and at most what 64 MiB hold; with
-	// Concurrency or ScopeFleet to DefaultMaxValues. From [MinMaxValues] to [MaxMaxValues].
+	// Concurrency or ScopeFleet to DefaultMaxValues. From 100 to [MaxMaxValues].
 	MaxValues int
 
 	// Values has other limits, or with Concurrency other numbers of calls, for some
@@ -180,7 +174,7 @@ type Rule struct {
 	Missing Missing
 
 	// Mask says how status shows values. The default shows them as they are.
-	Mask Mask
+	Mask rule.Mask
 
 	// Scope says whether a value has its limit on each instance of the service, the default,
 	// or on all instances together: [rule.ScopeFleet]. An engine without a backend for its fleet,

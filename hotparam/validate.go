@@ -19,8 +19,8 @@ func validate(r *Rule) []rule.Fault {
 	} else {
 		r.validateRate(&f)
 	}
-	if !rule.Within(r.MaxValues, MinMaxValues, MaxMaxValues) {
-		f.Add("maxValues", "is %d: must be from %d to %d", r.MaxValues, MinMaxValues, MaxMaxValues)
+	if !rule.Within(r.MaxValues, minMaxValues, MaxMaxValues) {
+		f.Add("maxValues", "is %d: must be from %d to %d", r.MaxValues, minMaxValues, MaxMaxValues)
 	}
 	r.validateValues(&f)
 	r.validatePenalty(&f)
@@ -33,8 +33,8 @@ func validate(r *Rule) []rule.Fault {
 	default:
 		f.Add("missing", "is %q: must be %q, %q, %q or %q", r.Missing, MissingPass, MissingShare, MissingBlock, MissingUnauthenticated)
 	}
-	if r.Mask != "" && r.Mask != MaskHash {
-		f.Add("mask", "is %q: must be %q; leave it out to show values", r.Mask, MaskHash)
+	if r.Mask != "" && r.Mask != rule.MaskHash {
+		f.Add("mask", "is %q: must be %q; leave it out to show values", r.Mask, rule.MaskHash)
 	}
 	return f
 }
@@ -183,8 +183,8 @@ func validateBuckets(f *rule.Faults, field string, window time.Duration) {
 	switch {
 	case !rule.Within(window, minSliding, maxWindow):
 		f.Add(field, "is %v: must be from %v to %v", window, minSliding, maxWindow)
-	case window%Buckets != 0:
-		f.Add(field, "is %v: must be a multiple of %v, for it has %d equal buckets", window, time.Duration(Buckets), Buckets)
+	case window%buckets != 0:
+		f.Add(field, "is %v: must be a multiple of %v, for it has %d equal buckets", window, time.Duration(buckets), buckets)
 	}
 }
 

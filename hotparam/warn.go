@@ -46,7 +46,7 @@ func (w *askWaiter) noteUse() {
 		return
 	}
 	if used, window, known := w.value.asker.Used(); known && l.hasToWarn(w.subject, used) {
-		l.warnOf(w.subject, used, window, func() string { return shownValue(&w.name, w.subject.key, l.rule.Mask == MaskHash) })
+		l.warnOf(w.subject, used, window, func() string { return shownValue(&w.name, w.subject.key, l.rule.Mask == rule.MaskHash) })
 	}
 }
 

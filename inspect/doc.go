@@ -1,7 +1,7 @@
 // Package inspect shows over HTTP what an engine holds: which rules are in
 // force, where they come from, and which of them a call would be held against.
 // The command penstock explain asks it. Its answer to ready is made for the probe
-// that decides whether a process gets calls; [ReadinessOf] gives it to a service
+// that decides whether a process gets calls; readinessOf gives it to a service
 // that has a handler for that already.
 //
 // [Handler] only reads, and remembers nothing of what it is asked but that it was ready and, for a

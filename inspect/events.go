@@ -52,7 +52,7 @@ type Event struct {
 	Error string `json:"error,omitempty"`
 
 	// Swap is what an event of the type swap changed.
-	Swap *Swap `json:"swap,omitempty"`
+	Swap *eventSwap `json:"swap,omitempty"`
 
 	// RetryAfter is how long it takes, in seconds, until a call passes such as the one that was refused: 0
 	// if that is not known. CannotPass says that it never does under the present rules.
@@ -64,16 +64,16 @@ type Event struct {
 	Skipped uint64 `json:"skipped,omitempty"`
 }
 
-// Swap is how a set of rules differs from the one before.
-type Swap struct {
+// eventSwap is how a set of rules differs from the one before.
+type eventSwap struct {
 	Rules   int `json:"rules"` // now in force
 	Added   int `json:"added"`
 	Changed int `json:"changed"`
 	Removed int `json:"removed"`
 }
 
-// EventsOf returns the events that came after the one with an ID, or all that the engine keeps for 0.
-func EventsOf(engine *core.Engine, since uint64) Events {
+// eventsOf returns the events that came after the one with an ID, or all that the engine keeps for 0.
+func eventsOf(engine *core.Engine, since uint64) Events {
 	found, missed := engine.Events(since)
 	c := engine.Clock()
 	of := Events{Time: timeOf(c, c.Now()), Events: make([]Event, len(found)), Last: since, Missed: missed}
@@ -91,7 +91,7 @@ func eventOf(e *core.Event, engine *core.Engine) Event {
 		By: e.By, Until: e.Until, Ended: e.Ended, Text: e.Text, Error: e.Err, Skipped: e.Skipped,
 	}
 	if e.Type == core.EventSwap {
-		of.Swap = &Swap{e.Rules, e.Added, e.Changed, e.Removed}
+		of.Swap = &eventSwap{e.Rules, e.Added, e.Changed, e.Removed}
 	}
 	if e.RetryAfter == core.Never {
 		of.CannotPass = true
@@ -115,7 +115,7 @@ func (h handler) events(w http.ResponseWriter, r *http.Request) {
 		answer(w, http.StatusBadRequest, Failure{err.Error()})
 		return
 	}
-	of := EventsOf(h.engine, since)
+	of := eventsOf(h.engine, since)
 	if _, asValue := w.(ContentWriter); asValue {
 		answer(w, http.StatusOK, of)
 		return

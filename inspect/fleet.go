@@ -29,7 +29,7 @@ type Fleet struct {
 	Limits []FleetLimit `json:"limits,omitempty"`
 
 	// SharesError says why the shares of the instances are not known, "" if they are or
-	// nobody has asked for them, see [StatusWithShares].
+	// nobody has asked for them, see statusWithShares.
 	SharesError string `json:"sharesError,omitempty"`
 }
 
@@ -110,10 +110,10 @@ func fleetOf(of *core.FleetStatus, c clock.Clock) *Fleet {
 	return f
 }
 
-// StatusWithShares returns the status of the engine with the shares that all instances have
+// statusWithShares returns the status of the engine with the shares that all instances have
 // of the limits of their fleet. It asks the backend, no longer than its timeout or until the
 // context ends; if it cannot tell, the status says why.
-func StatusWithShares(ctx context.Context, engine *core.Engine) Status {
+func statusWithShares(ctx context.Context, engine *core.Engine) Status {
 	return withShares(ctx, engine, StatusOf(engine))
 }
 

@@ -17,7 +17,7 @@ import (
 //	status?limiters=…                       a [Status]; with limiters=changed of limiters only those
 //	                                        that are not in their first state, such as open breakers
 //	limiters?resource=…&kind=…&rule=…       [Limiters]; all parameters may be left out
-//	ready                                   a [Readiness], with the status 503 unless it is ready
+//	ready                                   a readiness, with the status 503 unless it is ready
 //	explain?resource=…&origin=…&attr=key=…  an [Explanation]
 //	resources?match=…&sort=…&limit=…        [Resources]; see [ResourceQuery] for all parameters
 //	resources/NAME                          a [ResourceDetail], see [ResourcePath]
@@ -116,7 +116,7 @@ func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (h handler) status(w http.ResponseWriter, r *http.Request) {
 	switch of := r.URL.Query().Get("limiters"); of {
 	case "":
-		answer(w, http.StatusOK, StatusWithShares(r.Context(), h.engine))
+		answer(w, http.StatusOK, statusWithShares(r.Context(), h.engine))
 	case "changed":
 		answer(w, http.StatusOK, withShares(r.Context(), h.engine, statusOf(h.engine, h.changed.limiters(h.engine))))
 	default:
@@ -135,7 +135,7 @@ func onlyGet(w http.ResponseWriter, r *http.Request) bool {
 }
 
 func (h handler) ready(w http.ResponseWriter) {
-	readiness, code := ReadinessOf(h.engine), http.StatusOK
+	readiness, code := readinessOf(h.engine), http.StatusOK
 	if !readiness.Ready {
 		code = http.StatusServiceUnavailable
 	}

@@ -61,7 +61,7 @@ func TestMaskedValuesAreNotShown(t *testing.T) {
 	engine, server := newEngine(t)
 	require.NoError(t, engine.Load(rules.Set{HotParam: []hotparam.Rule{
 		{Name: "shown", Resource: "orders", Param: rule.StringsOf("user"), Limit: 2},
-		{Name: "masked", Resource: "orders", Param: rule.StringsOf("user"), Limit: 9, Mask: hotparam.MaskHash},
+		{Name: "masked", Resource: "orders", Param: rule.StringsOf("user"), Limit: 9, Mask: rule.MaskHash},
 	}}))
 	for _, user := range []string{"alice", "alice", "alice", "bob"} {
 		call(t, engine, "orders", user, 1)

@@ -73,7 +73,7 @@ type QuotaState struct {
 // QuotasOf asks the engine what is left of its limits. It changes nothing. Limits for each value of an
 // attribute are left out unless the query has all that they look at; the error says what a rule that
 // the query names lacks. Limits of resources that were never called are left out.
-func QuotasOf(engine *core.Engine, query QuotaQuery) (Quotas, error) {
+func quotasOf(engine *core.Engine, query QuotaQuery) (Quotas, error) {
 	now := engine.Clock().Now()
 	found := Quotas{QuotaQuery: query, Time: timeOf(engine.Clock(), now), Quotas: []QuotaState{}}
 	byValue, known := map[rule.Key]core.RuleSnapshot{}, false
@@ -183,7 +183,7 @@ func (h handler) quotas(w http.ResponseWriter, r *http.Request) {
 		answer(w, http.StatusBadRequest, Failure{err.Error()})
 		return
 	}
-	found, err := QuotasOf(h.engine, query)
+	found, err := quotasOf(h.engine, query)
 	if err != nil {
 		answer(w, http.StatusUnprocessableEntity, Failure{err.Error()})
 		return

@@ -6,17 +6,17 @@ import (
 	"github.com/penstock-go/penstock/core"
 )
 
-// Readiness tells whether an engine has the rules of every source that it follows, and the
+// readiness tells whether an engine has the rules of every source that it follows, and the
 // lists that they name.
-type Readiness struct {
+type readiness struct {
 	Ready bool `json:"ready"`
 
 	// Missing are the sources that were not read yet.
-	Missing []Missing `json:"missing,omitempty"`
+	Missing []missingSource `json:"missing,omitempty"`
 
 	// MissingLists are the lists that keep the engine from being ready, since rules in force
 	// name them: see [core.Engine.AwaitedLists].
-	MissingLists []MissingList `json:"missingLists,omitempty"`
+	MissingLists []missingList `json:"missingLists,omitempty"`
 
 	// AwaitsFleet says that the backend of the fleet has not answered yet, and that the engine
 	// waits for it: see [core.Engine.AwaitsFleet].
@@ -24,59 +24,59 @@ type Readiness struct {
 
 	// OnCopy are the sources whose rules are those of a copy, because they could
 	// not be read since the process was started. They count as ready.
-	OnCopy []OnCopy `json:"onCopy,omitempty"`
+	OnCopy []sourceOnCopy `json:"onCopy,omitempty"`
 
 	// ListsOnCopy are the lists in force that are those of a copy. They count as there.
-	ListsOnCopy []ListOnCopy `json:"listsOnCopy,omitempty"`
+	ListsOnCopy []listOnCopy `json:"listsOnCopy,omitempty"`
 }
 
-// Missing is a source that was not read yet.
-type Missing struct {
+// missingSource is a source that was not read yet.
+type missingSource struct {
 	Source string `json:"source"`
 	Error  string `json:"error,omitempty"` // why it cannot be read; "" when nothing is known
 }
 
-// MissingList is a list that rules in force name and that is not there.
-type MissingList struct {
+// missingList is a list that rules in force name and that is not there.
+type missingList struct {
 	Name  string   `json:"name"`
 	Rules []string `json:"rules"` // that name it, by kind and name: the first ten
 }
 
-// ListOnCopy is a list that is in force as a copy has it.
-type ListOnCopy struct {
+// listOnCopy is a list that is in force as a copy has it.
+type listOnCopy struct {
 	Name     string    `json:"name"`
 	Source   string    `json:"source"`
 	CopiedAt time.Time `json:"copiedAt"` // when the source had it
 }
 
-// OnCopy is a source whose rules are those of a copy.
-type OnCopy struct {
+// sourceOnCopy is a source whose rules are those of a copy.
+type sourceOnCopy struct {
 	Source   string    `json:"source"`
 	CopiedAt time.Time `json:"copiedAt"`        // when the source held them
 	Error    string    `json:"error,omitempty"` // why it cannot be read
 }
 
-// ReadinessOf returns whether the engine is ready: whether the rules of every
+// readinessOf returns whether the engine is ready: whether the rules of every
 // source that it follows are in force, be it from a copy, and the lists that they name.
 // Documents that were rejected do not matter, nor does a source that was lost later: the
 // rules in force stay. Nor does a list that goes missing when the engine was ready before.
 // Without sources, and rules that name lists, an engine is ready, unless it awaits its fleet.
-func ReadinessOf(engine *core.Engine) Readiness {
-	var r Readiness
+func readinessOf(engine *core.Engine) readiness {
+	var r readiness
 	for _, s := range engine.Status().Sources {
 		switch {
 		case !s.Ready:
-			r.Missing = append(r.Missing, Missing{Source: s.Name, Error: textOf(s.Err)})
+			r.Missing = append(r.Missing, missingSource{Source: s.Name, Error: textOf(s.Err)})
 		case s.CopiedAt != 0:
-			r.OnCopy = append(r.OnCopy, OnCopy{Source: s.Name, CopiedAt: s.CopiedAt.Time(), Error: textOf(s.Err)})
+			r.OnCopy = append(r.OnCopy, sourceOnCopy{Source: s.Name, CopiedAt: s.CopiedAt.Time(), Error: textOf(s.Err)})
 		}
 	}
 	for _, l := range engine.AwaitedLists() {
-		r.MissingLists = append(r.MissingLists, MissingList(l))
+		r.MissingLists = append(r.MissingLists, missingList(l))
 	}
 	for _, l := range engine.Lists().Status() {
 		if l.InForce && l.CopiedAt != 0 {
-			r.ListsOnCopy = append(r.ListsOnCopy, ListOnCopy{Name: l.Name, Source: l.Source, CopiedAt: l.CopiedAt.Time()})
+			r.ListsOnCopy = append(r.ListsOnCopy, listOnCopy{Name: l.Name, Source: l.Source, CopiedAt: l.CopiedAt.Time()})
 		}
 	}
 	r.AwaitsFleet = engine.AwaitsFleet()

@@ -52,17 +52,17 @@ func TestReadyTellsWhatIsMissingAndWhatIsACopy(t *testing.T) {
 	a, b := shelf{"a", make(chan func(core.Sink))}, shelf{"b", make(chan func(core.Sink))}
 	require.NoError(t, engine.Follow(t.Context(), a))
 	require.NoError(t, engine.Follow(t.Context(), b))
-	requireReadiness(http.StatusServiceUnavailable, inspect.Readiness{Missing: []inspect.Missing{{Source: "a"}, {Source: "b"}}})
+	requireReadiness(http.StatusServiceUnavailable, inspect.Readiness{Missing: []inspect.MissingSource{{Source: "a"}, {Source: "b"}}})
 
 	fell := func(sink core.Sink) { sink.Disconnected(errors.New("it fell")) }
 	a.do(fell)
 	b.do(func(sink core.Sink) { sink.Apply(core.Change{Complete: true}) })
-	requireReadiness(http.StatusServiceUnavailable, inspect.Readiness{Missing: []inspect.Missing{{Source: "a", Error: "it fell"}}})
+	requireReadiness(http.StatusServiceUnavailable, inspect.Readiness{Missing: []inspect.MissingSource{{Source: "a", Error: "it fell"}}})
 
 	noon := engine.Clock().Now()
 	a.do(func(sink core.Sink) { sink.Apply(core.Change{Complete: true, CopiedAt: noon.Add(-time.Hour)}) })
 	b.do(fell)
-	requireReadiness(http.StatusOK, inspect.Readiness{Ready: true, OnCopy: []inspect.OnCopy{
+	requireReadiness(http.StatusOK, inspect.Readiness{Ready: true, OnCopy: []inspect.SourceOnCopy{
 		{Source: "a", CopiedAt: noon.Add(-time.Hour).Time(), Error: "it fell"},
 	}})
 	var status inspect.Status

@@ -28,10 +28,10 @@ type Status struct {
 	Lists []List `json:"lists,omitempty"`
 
 	// MissingLists are the lists that rules in force name and that are not there.
-	MissingLists []MissingList `json:"missingLists,omitempty"`
+	MissingLists []missingList `json:"missingLists,omitempty"`
 
 	// ForcedKinds are the kinds of rules whose state an operator has forced.
-	ForcedKinds []ForcedKind `json:"forcedKinds,omitempty"`
+	ForcedKinds []forcedKind `json:"forcedKinds,omitempty"`
 
 	// Forced are the states that an operator has forced, on kinds and on rules, and Switches what is
 	// switched off or on.
@@ -57,8 +57,8 @@ type Status struct {
 	MoreValues   int       `json:"moreValues,omitempty"`
 }
 
-// ForcedKind is a kind of rules of which an operator has forced the state of all rules.
-type ForcedKind struct {
+// forcedKind is a kind of rules of which an operator has forced the state of all rules.
+type forcedKind struct {
 	Kind  rule.Kind `json:"kind"`
 	State string    `json:"state"`
 }
@@ -145,7 +145,7 @@ type Document struct {
 	RejectedRevision int64  `json:"rejectedRevision,omitempty"`
 }
 
-// StatusOf returns the status of the engine. It asks no other machine, see [StatusWithShares].
+// StatusOf returns the status of the engine. It asks no other machine, see statusWithShares.
 func StatusOf(engine *core.Engine) Status { return statusOf(engine, limitersOf(engine, Selection{})) }
 
 // statusOf returns the status of the engine, with these limiters.
@@ -166,10 +166,10 @@ func statusOf(engine *core.Engine, limiters Limiters) Status {
 		status.Lists = append(status.Lists, listOf(&l, c))
 	}
 	for _, l := range of.MissingLists {
-		status.MissingLists = append(status.MissingLists, MissingList(l))
+		status.MissingLists = append(status.MissingLists, missingList(l))
 	}
 	for _, forced := range of.ForcedKinds {
-		status.ForcedKinds = append(status.ForcedKinds, ForcedKind{forced.Kind, forced.State})
+		status.ForcedKinds = append(status.ForcedKinds, forcedKind{forced.Kind, forced.State})
 	}
 	if load, ok := engine.PresentLoad(); ok {
 		status.Load = &Load{load.Level.String(), load.Utilization}

@@ -37,7 +37,7 @@ func TestEventsAreShownSinceOneOfThem(t *testing.T) {
 	require.Len(t, all.Events, 4)
 	at, id := engine.Clock().Now().Time(), all.Events[0].ID
 	assert.Equal(t, []inspect.Event{
-		{ID: id, At: at, Type: core.EventSwap, Source: "code", Revision: 1, Swap: &inspect.Swap{Rules: 2, Added: 2}},
+		{ID: id, At: at, Type: core.EventSwap, Source: "code", Revision: 1, Swap: &inspect.EventSwap{Rules: 2, Added: 2}},
 		{ID: id + 1, At: at, Type: core.EventRefusal, Resource: "<none>", Kind: rules.KindFlow, Rule: "none", CannotPass: true},
 		{ID: id + 2, At: at, Type: core.EventForced, Kind: rules.KindBreaker, To: breaker.Open},
 		{ID: id + 3, At: at, Type: core.EventState, Resource: "r", Kind: rules.KindBreaker, Rule: "b", From: breaker.Closed, To: breaker.Open, Forced: breaker.Open, Text: "forced to be open"},
@@ -185,7 +185,7 @@ func TestStreamTellsEventsAtOnce(t *testing.T) {
 	load(3)
 	first := s.event()
 	assert.Equal(t, core.EventSwap, first.Type)
-	assert.Equal(t, &inspect.Swap{Rules: 1, Changed: 1}, first.Swap)
+	assert.Equal(t, &inspect.EventSwap{Rules: 1, Changed: 1}, first.Swap)
 	s.cancel()
 
 	load(4)

@@ -306,7 +306,7 @@ func TestStatusSaysWhoWaits(t *testing.T) {
 	assert.Equal(t, "calls of 4 tenants wait, most of them of f (4), a (2), b (1); the next place goes to a", status.Notes[0].Text)
 	assert.Equal(t, epoch, status.Notes[0].Since)
 
-	s.change(func(r *isolation.Rule) { r.Mask = isolation.MaskHash })
+	s.change(func(r *isolation.Rule) { r.Mask = rule.MaskHash })
 	assert.Regexp(t, `^calls of 4 tenants wait, most of them of #[0-9a-f]{16} \(4\), #.*; the next place goes to #[0-9a-f]{16}$`,
 		s.l.Status(s.now).Notes[0].Text)
 
@@ -330,16 +330,16 @@ func TestFairnessIsValidated(t *testing.T) {
 		"twice":         {func(r *isolation.Rule) { r.FairBy = rule.StringsOf("a", "a") }, "fairBy has an attribute twice: remove one"},
 		"no weights":    {func(r *isolation.Rule) { r.FairBy, r.Weights = rule.Strings{}, weights("a", 1) }, "weights has no effect without fairBy: remove it or set fairBy"},
 		"no weightBy":   {func(r *isolation.Rule) { r.FairBy, r.WeightBy = rule.Strings{}, isolation.ByCalls }, "weightBy has no effect without fairBy: remove it or set fairBy"},
-		"no mask":       {func(r *isolation.Rule) { r.FairBy, r.Mask = rule.Strings{}, isolation.MaskHash }, "mask has no effect without fairBy: remove it or set fairBy"},
+		"no mask":       {func(r *isolation.Rule) { r.FairBy, r.Mask = rule.Strings{}, rule.MaskHash }, "mask has no effect without fairBy: remove it or set fairBy"},
 		"weight 0":      {func(r *isolation.Rule) { r.Weights = weights("a", 0) }, `weights has an entry "a" that is 0: must be from 0.01 to 1000`},
 		"weight 1001":   {func(r *isolation.Rule) { r.Weights = weights("a", 1001) }, `weights has an entry "a" that is 1001: must be from 0.01 to 1000`},
 		"one of two":    {func(r *isolation.Rule) { r.FairBy, r.Weights = rule.StringsOf("a", "b"), weights("x", 2) }, `weights has a key "x": fairBy has 2 attributes, so write 2 values with slashes between them`},
 		"by something":  {func(r *isolation.Rule) { r.WeightBy = "bytes" }, `weightBy is "bytes": must be "time" or "calls"`},
 		"another mask":  {func(r *isolation.Rule) { r.Mask = "star" }, `mask is "star": must be "hash", or left out`},
-		"no newcomers":  {func(r *isolation.Rule) { r.FairBy, r.Newcomers = rule.Strings{}, isolation.NewcomersHalf }, "newcomers has no effect without fairBy: remove it or set fairBy"},
+		"no newcomers":  {func(r *isolation.Rule) { r.FairBy, r.Newcomers = rule.Strings{}, rule.NewcomersHalf }, "newcomers has no effect without fairBy: remove it or set fairBy"},
 		"other half":    {func(r *isolation.Rule) { r.Newcomers = "third" }, `newcomers is "third": must be "half" or "equal"`},
-		"short queue":   {func(r *isolation.Rule) { r.MaxQueue, r.Newcomers = 63, isolation.NewcomersHalf }, "newcomers has no effect with maxQueue 63: raise that to 64 or more, or remove it"},
-		"long enough":   {func(r *isolation.Rule) { r.MaxQueue, r.Newcomers = 64, isolation.NewcomersHalf }, ""},
+		"short queue":   {func(r *isolation.Rule) { r.MaxQueue, r.Newcomers = 63, rule.NewcomersHalf }, "newcomers has no effect with maxQueue 63: raise that to 64 or more, or remove it"},
+		"long enough":   {func(r *isolation.Rule) { r.MaxQueue, r.Newcomers = 64, rule.NewcomersHalf }, ""},
 		"nothing wrong": {func(r *isolation.Rule) { r.Weights = weights("a", 2) }, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -363,7 +363,7 @@ func TestStandaloneLimiterHasNoTenants(t *testing.T) {
 
 // crowd makes a queue full of calls of 100 invented tenants each, behind a call of tenant x and 10 calls
 // of a known one.
-func crowd(t *testing.T, newcomers isolation.Newcomers) *shared {
+func crowd(t *testing.T, newcomers rule.Newcomers) *shared {
 	r := fairRule(1, 100)
 	r.Newcomers = newcomers
 	s := newShared(t, r)
@@ -384,7 +384,7 @@ func crowd(t *testing.T, newcomers isolation.Newcomers) *shared {
 
 func TestKnownTenantsGetHalfBesideInventedOnes(t *testing.T) {
 	t.Parallel()
-	s := crowd(t, isolation.NewcomersHalf)
+	s := crowd(t, rule.NewcomersHalf)
 	assert.Equal(t, rule.Block, s.call("another", rule.PriorityNormal))
 	assert.Equal(t, rule.Block, s.call("another one", rule.PriorityNormal), "without a lock")
 	assert.Equal(t, "w", s.calls("k"), "it takes the space of an invented one")
@@ -404,7 +404,7 @@ func TestKnownTenantsGetHalfBesideInventedOnes(t *testing.T) {
 
 func TestInventedTenantsHaveASharesEachIfAllAreEqual(t *testing.T) {
 	t.Parallel()
-	s := crowd(t, isolation.NewcomersEqual)
+	s := crowd(t, rule.NewcomersEqual)
 	assert.Equal(t, "b", s.calls("k"))
 	known := 0
 	for range 20 {
@@ -419,7 +419,7 @@ func TestInventedTenantsHaveASharesEachIfAllAreEqual(t *testing.T) {
 func TestTenantsWithAWeightAndCallsWithoutATenantAreKnown(t *testing.T) {
 	t.Parallel()
 	r := fairRule(1, 64)
-	r.Newcomers = isolation.NewcomersHalf
+	r.Newcomers = rule.NewcomersHalf
 	r.Weights = rule.NumberMapOf(rule.NumberEntry{Key: rule.Scalar{Type: rule.Text, Text: "g"}, Value: 1})
 	s := newShared(t, r)
 	s.calls("x")

@@ -19,11 +19,11 @@ func (r Rule) remembered() int {
 // flood returns how many unknown tenants that wait are a flood at the least.
 func (r Rule) flood() int { return r.MaxQueue / 8 }
 
-func (r Rule) defaultNewcomers() Newcomers {
+func (r Rule) defaultNewcomers() rule.Newcomers {
 	if r.MaxQueue >= defaultNewcomersQueue {
-		return NewcomersHalf
+		return rule.NewcomersHalf
 	}
-	return NewcomersEqual
+	return rule.NewcomersEqual
 }
 
 // validateFairness adds the mistakes in the fields for tenants.
@@ -56,17 +56,17 @@ func (r Rule) validateFairness(f *rule.Faults) {
 
 // tenants returns the fields that say whose calls wait.
 func (r Rule) tenants() tenants.Fields {
-	return tenants.Fields{FairBy: r.FairBy, Weights: r.Weights, Mask: string(r.Mask)}
+	return tenants.Fields{FairBy: r.FairBy, Weights: r.Weights, Mask: r.Mask}
 }
 
 func (r Rule) validateNewcomers(f *rule.Faults) {
 	switch r.Newcomers {
-	case NewcomersHalf:
+	case rule.NewcomersHalf:
 		if r.MaxWait != 0 && r.MaxQueue < minNewcomersQueue {
 			f.Add("newcomers", "has no effect with maxQueue %d: raise that to %d or more, or remove it", r.MaxQueue, minNewcomersQueue)
 		}
-	case NewcomersEqual:
+	case rule.NewcomersEqual:
 	default:
-		f.Add("newcomers", "is %q: must be %q or %q", r.Newcomers, NewcomersHalf, NewcomersEqual)
+		f.Add("newcomers", "is %q: must be %q or %q", r.Newcomers, rule.NewcomersHalf, rule.NewcomersEqual)
 	}
 }

@@ -46,7 +46,7 @@ func BenchmarkFairPassAndDone(b *testing.B) {
 	fair := r
 	fair.FairBy = rule.StringsOf("tenant")
 	equal := fair
-	equal.Newcomers = isolation.NewcomersEqual
+	equal.Newcomers = rule.NewcomersEqual
 	names := make([]rule.Attribute, 1000)
 	for i := range names {
 		names[i] = rule.String(fmt.Sprint("tenant-", i))

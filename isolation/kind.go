@@ -52,10 +52,10 @@ func fields() []rule.Field[Rule] {
 			Says("tenants that get more or less than others, whose weight is 1; only with fairBy").Otherwise("all have 1"),
 		rule.ChoiceField("weightBy", func(r *Rule) *WeightBy { return &r.WeightBy }, ByTime, ByCalls).Given("fairBy").
 			Says("what tenants get shares of: time, for which their calls have places, or calls; only with fairBy"),
-		rule.ChoiceField("newcomers", func(r *Rule) *Newcomers { return &r.Newcomers }, NewcomersHalf, NewcomersEqual).Given("fairBy", "maxQueue").
+		rule.ChoiceField("newcomers", func(r *Rule) *rule.Newcomers { return &r.Newcomers }, rule.NewcomersHalf, rule.NewcomersEqual).Given("fairBy", "maxQueue").
 			Says("what tenants get together that are not known, while many of them wait: half, or equal to take them for known; only with fairBy").
 			Otherwise("half from maxQueue: 256 on"),
-		rule.ChoiceField("mask", func(r *Rule) *Mask { return &r.Mask }, MaskHash).Given("fairBy").
+		rule.ChoiceField("mask", func(r *Rule) *rule.Mask { return &r.Mask }, rule.MaskHash).Given("fairBy").
 			Says("hash: status shows a hash in place of each tenant; only with fairBy").Otherwise("tenants are shown"),
 		rule.DurationField("maxAge", func(r *Rule) *time.Duration { return &r.MaxAge }).
 			Says("how long a call may hold its place: after it the place counts as given back").Otherwise("until the call ends"),
@@ -73,7 +73,7 @@ func examples() []rule.Example[Rule] {
 		About: "Who calls too much waits behind himself, and not in front of all others; gold gets twice as much as another tenant.",
 		Rule: Rule{
 			Name: "search-pool", Resource: "search", Limit: 20, MaxWait: time.Second, FairBy: rule.StringsOf("tenant"),
-			Weights: rule.NumberMapOf(rule.NumberEntry{Key: rule.Scalar{Type: rule.Text, Text: "gold"}, Value: 2}), Mask: MaskHash,
+			Weights: rule.NumberMapOf(rule.NumberEntry{Key: rule.Scalar{Type: rule.Text, Text: "gold"}, Value: 2}), Mask: rule.MaskHash,
 		},
 		Fields: []string{"name", "resource", "limit", "maxWait", "fairBy", "weights", "weightBy", "newcomers", "mask"},
 	}, {

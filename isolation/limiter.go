@@ -42,7 +42,7 @@ func compile(r *Rule, env rule.Env, p *pool) *limiter {
 	l := &limiter{
 		pool: p, rule: *r, version: env.Version,
 		open: env.Version << versionShift, limit: uint64(r.Limit), atFull: rule.Block, retry: rule.RetryUnknown,
-		warn: env.Warn, isFair: r.isFair(), learns: r.Newcomers == NewcomersHalf, weights: tenants.CompileWeights(r.tenants()),
+		warn: env.Warn, isFair: r.isFair(), learns: r.Newcomers == rule.NewcomersHalf, weights: tenants.CompileWeights(r.tenants()),
 	}
 	if p.lease != nil {
 		l.limit = top

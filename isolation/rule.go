@@ -5,7 +5,6 @@ import (
 
 	"github.com/penstock-go/penstock/fleet"
 	"github.com/penstock-go/penstock/internal/settings"
-	"github.com/penstock-go/penstock/internal/tenants"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -37,24 +36,6 @@ const (
 	ByCalls WeightBy = "calls"
 )
 
-// Mask says how status shows tenants.
-type Mask string
-
-// MaskHash shows a hash in place of a tenant. It is another one after each restart.
-const MaskHash Mask = tenants.MaskHash
-
-// Newcomers says what tenants get that are not known, see [Rule.Newcomers].
-type Newcomers string
-
-// What they can get.
-const (
-	// NewcomersHalf gives them half of the places and of the queue together, while many of them wait.
-	NewcomersHalf Newcomers = "half"
-
-	// NewcomersEqual takes all tenants for known.
-	NewcomersEqual Newcomers = "equal"
-)
-
 // Ranges and defaults of the fields of a [Rule].
 const (
 	MaxLimit        = 1_000_000
@@ -64,7 +45,7 @@ const (
 	minMaxAge       = 10 * time.Millisecond
 	maxMaxAge       = 7 * 24 * time.Hour
 
-	minNewcomersQueue     = 64  // the least MaxQueue with [NewcomersHalf]
+	minNewcomersQueue     = 64  // the least MaxQueue with [rule.NewcomersHalf]
 	defaultNewcomersQueue = 256 // the least MaxQueue for which that is the default
 )
 
@@ -133,12 +114,12 @@ type Rule struct {
 	// in eight to one in 64 of these calls is looked at), and whoever is served while at most 32 unknown
 	// ones wait, until ten minutes after its last call that was looked at; and the calls without the
 	// attribute. It has an effect while more unknown tenants wait at a priority than 32, than an
-	// eighth of MaxQueue, and than twice the known ones. Defaults to [NewcomersHalf] if MaxQueue is at
-	// least 256, else to [NewcomersEqual]. Only with FairBy.
-	Newcomers Newcomers
+	// eighth of MaxQueue, and than twice the known ones. Defaults to [rule.NewcomersHalf] if MaxQueue is at
+	// least 256, else to [rule.NewcomersEqual]. Only with FairBy.
+	Newcomers rule.Newcomers
 
 	// Mask says how status shows tenants. The default shows them as they are. Only with FairBy.
-	Mask Mask
+	Mask rule.Mask
 
 	// MaxAge is how long a call may hold its place. After it, at the latest a thirty-second
 	// later, the place counts as given back, though the call has not ended: it leaked, or hangs.

@@ -11,7 +11,7 @@ import (
 
 // What a list may have.
 const (
-	MaxEntries = 10_000_000
+	maxEntries = 10_000_000
 	maxText    = 1024 // bytes of an exact text
 )
 
@@ -118,7 +118,7 @@ var errFull = errors.New("too many entries")
 func (b *Builder) count() error {
 	most := b.max
 	if most == 0 {
-		most = MaxEntries
+		most = maxEntries
 	}
 	if b.list.entries >= most {
 		return fmt.Errorf("%w: the most is %d", errFull, most)

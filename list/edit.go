@@ -40,13 +40,13 @@ type entryKey struct {
 // are as they stand in a list. The text is not checked: [Parse] does that.
 //
 // An entry that is to be added with an end takes the place of one that ends earlier, and one without
-// an end that of any that has one. Lines whose entries have ended are left out: see [EditAt].
+// an end that of any that has one. Lines whose entries have ended are left out.
 func Edit(ctx context.Context, from io.Reader, to io.Writer, add, remove []string) (Edited, error) {
-	return EditAt(ctx, clock.Instant(time.Now().UnixNano()), from, to, add, remove)
+	return editAt(ctx, clock.Instant(time.Now().UnixNano()), from, to, add, remove)
 }
 
-// EditAt is [Edit] at an instant of the wall clock.
-func EditAt(ctx context.Context, now clock.Instant, from io.Reader, to io.Writer, add, remove []string) (Edited, error) {
+// editAt is [Edit] at an instant of the wall clock.
+func editAt(ctx context.Context, now clock.Instant, from io.Reader, to io.Writer, add, remove []string) (Edited, error) {
 	e := editor{to: bufio.NewWriter(to), now: now, add: map[entryKey]wanted{}, remove: map[entryKey]wanted{}}
 	if err := errors.Join(e.wants(e.add, nil, add), e.wants(e.remove, e.add, remove)); err != nil {
 		return Edited{}, err

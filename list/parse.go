@@ -19,7 +19,7 @@ const (
 // Options are what [Parse] may be told. The zero value is a good one.
 type Options struct {
 	// MaxEntries is the most entries that the list may have. Defaults to the package's
-	// [MaxEntries], and is never more.
+	// maxEntries, and is never more.
 	MaxEntries int
 
 	// MaxSize is the most bytes that the text may have. Defaults to the package's
@@ -32,8 +32,8 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	if o.MaxEntries <= 0 || o.MaxEntries > MaxEntries {
-		o.MaxEntries = MaxEntries
+	if o.MaxEntries <= 0 || o.MaxEntries > maxEntries {
+		o.MaxEntries = maxEntries
 	}
 	if o.MaxSize <= 0 || o.MaxSize > MaxSize {
 		o.MaxSize = MaxSize

@@ -223,7 +223,7 @@ func (s Set) Dispute(by func(name string) (other Domain, where string, found boo
 			problems = append(problems, s.disputed(d.Name, where))
 		}
 	}
-	return problems.err()
+	return problems.Err()
 }
 
 // disputed is the problem of a domain that is served otherwise elsewhere.

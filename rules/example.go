@@ -12,15 +12,9 @@ import (
 	"github.com/penstock-go/penstock/rule"
 )
 
-// Kinds returns the kinds of rules that come with Penstock, in the order of documents.
-func Kinds() []rule.Kind { return NewTable().Kinds() }
-
-// Example returns a document in YAML that [Parse] accepts and that shows, with
+// Example returns a document in YAML that [Table.Parse] accepts and that shows, with
 // comments, every field that rules of the kinds may have, and its default. It is
-// of all kinds when none is given. The error is that there is no such kind.
-func Example(kinds ...rule.Kind) ([]byte, error) { return NewTable().Example(kinds...) }
-
-// Example is [Example] for the kinds of the table.
+// of all kinds of the table when none is given. The error is that there is no such kind.
 func (t *Table) Example(kinds ...rule.Kind) ([]byte, error) {
 	for _, kind := range kinds {
 		if t.find(kind) == nil {

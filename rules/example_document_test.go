@@ -14,7 +14,7 @@ import (
 )
 
 func TestExampleIsSoundAndShowsEveryFieldWithItsDefault(t *testing.T) {
-	document, err := rules.Example()
+	document, err := rules.NewTable().Example()
 	require.NoError(t, err)
 	set, err := rules.Parse("example", document)
 	require.NoError(t, err)
@@ -36,7 +36,7 @@ func TestExampleIsSoundAndShowsEveryFieldWithItsDefault(t *testing.T) {
 }
 
 func TestExampleTellsTheDefaultsThatARuleGets(t *testing.T) {
-	document, err := rules.Example(rules.KindFlow)
+	document, err := rules.NewTable().Example(rules.KindFlow)
 	require.NoError(t, err)
 	var left []string
 	for line := range strings.Lines(string(document)) {
@@ -53,22 +53,22 @@ func TestExampleTellsTheDefaultsThatARuleGets(t *testing.T) {
 }
 
 func TestExampleOfAnUnknownKind(t *testing.T) {
-	kinds := rules.Kinds()
+	kinds := rules.NewTable().Kinds()
 	first := []rule.Kind{rules.KindFlow, rules.KindIsolation, rules.KindBreaker, rules.KindHotParam, rules.KindAccess, rules.KindAdaptive, rules.KindFault}
 	require.Equal(t, first, kinds[:len(first)], "a new kind comes last")
 	names := make([]string, len(kinds))
 	for i, kind := range kinds {
 		names[i] = string(kind)
 	}
-	_, err := rules.Example("floww")
+	_, err := rules.NewTable().Example("floww")
 	require.ErrorContains(t, err, `rules: there is no kind "floww" of rules: there are flow, isolation, breaker, `)
-	for _, kind := range rules.Kinds() {
+	for _, kind := range rules.NewTable().Kinds() {
 		require.ErrorContains(t, err, string(kind))
 	}
 	for _, kind := range []rule.Kind{
 		rules.KindFlow, rules.KindIsolation, rules.KindBreaker, rules.KindHotParam, rules.KindAccess, rules.KindAdaptive,
 		rules.KindFault,
 	} {
-		assert.Contains(t, rules.Kinds(), kind)
+		assert.Contains(t, rules.NewTable().Kinds(), kind)
 	}
 }

@@ -51,7 +51,7 @@ flow:
 	require.NoError(t, err, string(written))
 	assert.Equal(t, set.Flow, again.Flow)
 	assert.Equal(t, flow.ByTokens, set.Flow[0].WeightBy)
-	assert.Equal(t, flow.NewcomersEqual, set.Flow[0].Newcomers, "10 tokens may wait")
+	assert.Equal(t, rule.NewcomersEqual, set.Flow[0].Newcomers, "10 tokens may wait")
 	_, err = rules.Parse("", []byte("flow:\n- {resource: r, limit: 1, algorithm: throttle, maxWait: 1s, scope: fleet,\n  fairBy: tenant}\n"))
 	assert.ErrorContains(t, err, `3:11: flow rule "r": fairBy has no effect with scope "fleet"`)
 }

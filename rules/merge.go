@@ -20,7 +20,7 @@ func Merge(sets ...Set) (Set, error) {
 	for _, l := range NewTable().of(sets...).lists {
 		problems = append(problems, merge(l, &merged, sets)...)
 	}
-	if err := problems.err(); err != nil {
+	if err := problems.Err(); err != nil {
 		return Set{}, err
 	}
 	return merged, nil
@@ -67,7 +67,7 @@ func (t *Table) Clashes(set Set, by func(rule.Key) string) error {
 			}
 		}
 	}
-	return problems.err()
+	return problems.Err()
 }
 
 // Whereabouts tells where the rule of a key stands that the set has: "the rule at

@@ -27,7 +27,7 @@ func (t *Table) Parse(document string, data []byte) (Set, error) {
 	for _, u := range unknown {
 		problems = append(problems, u.Problem)
 	}
-	if err := problems.err(); err != nil {
+	if err := problems.Err(); err != nil {
 		return Set{}, err
 	}
 	return set, nil

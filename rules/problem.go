@@ -89,8 +89,9 @@ func (ps Problems) Unwrap() []error {
 	return errs
 }
 
-// err returns the problems in order, a true nil when there are none.
-func (ps Problems) err() error {
+// Err returns the problems in the order of the documents and of their lines, and nil, which is no empty error,
+// when there are none. It sorts the slice.
+func (ps Problems) Err() error {
 	if len(ps) == 0 {
 		return nil
 	}

@@ -21,6 +21,9 @@ import (
 	"github.com/penstock-go/penstock/rules"
 )
 
+// maxWindow is the longest window of a flow rule.
+const maxWindow = 24 * time.Hour
+
 // names draws what may be the name of a rule or a resource.
 func names() *rapid.Generator[string] {
 	visible := rapid.Rune().Filter(func(r rune) bool {
@@ -74,9 +77,9 @@ func soundRule() *rapid.Generator[flow.Rule] {
 		}
 		if rapid.Bool().Draw(t, "warm") {
 			rule.WarmUp = flow.WarmUp{
-				Period:     duration(1, flow.MaxPeriod).Draw(t, "period"),
-				ColdFactor: rapid.Float64Range(1.001, flow.MaxColdFactor).Draw(t, "coldFactor"),
-				Step:       duration(flow.MinWindow, time.Minute).Draw(t, "step"),
+				Period:     duration(1, 24*time.Hour).Draw(t, "period"),
+				ColdFactor: rapid.Float64Range(1.001, 1000).Draw(t, "coldFactor"),
+				Step:       duration(10*time.Millisecond, time.Minute).Draw(t, "step"),
 			}
 		}
 		kind := rapid.SampledFrom([]func(*rapid.T, *flow.Rule){sliding, fixed, bucket, throttle}).Draw(t, "kind")
@@ -101,7 +104,7 @@ func shareIn(t *rapid.T, r *flow.Rule) {
 func sliding(t *rapid.T, rule *flow.Rule) {
 	bucket := rapid.IntRange(1, int(time.Hour/time.Millisecond)).Draw(t, "bucket")
 	least := max(1, (10+bucket-1)/bucket)
-	most := min(flow.MaxBuckets, int(flow.MaxWindow/time.Millisecond)/bucket)
+	most := min(1000, int(maxWindow/time.Millisecond)/bucket)
 	rule.Buckets = rapid.IntRange(least, most).Draw(t, "buckets")
 	rule.Window = time.Duration(bucket*rule.Buckets) * time.Millisecond
 	rule.Strict = rapid.Bool().Draw(t, "strict")
@@ -110,7 +113,7 @@ func sliding(t *rapid.T, rule *flow.Rule) {
 
 func fixed(t *rapid.T, rule *flow.Rule) {
 	rule.Algorithm = flow.FixedWindow
-	rule.Window = duration(flow.MinFixedWindow, flow.MaxWindow).Draw(t, "window")
+	rule.Window = duration(time.Millisecond, maxWindow).Draw(t, "window")
 	relate(t, rule)
 }
 
@@ -122,8 +125,8 @@ func relate(t *rapid.T, rule *flow.Rule) {
 
 func bucket(t *rapid.T, rule *flow.Rule) {
 	rule.Algorithm = flow.TokenBucket
-	rule.Window = duration(flow.MinWindow, flow.MaxWindow).Draw(t, "window")
-	rule.MaxWait = duration(0, flow.MaxMaxWait).Draw(t, "maxWait")
+	rule.Window = duration(10*time.Millisecond, maxWindow).Draw(t, "window")
+	rule.MaxWait = duration(0, 24*time.Hour).Draw(t, "maxWait")
 	rule.Overdraft = rapid.Bool().Draw(t, "overdraft")
 	rule.WarmUp.Step = 0
 	if rule.WarmUp.Period == 0 {
@@ -133,8 +136,8 @@ func bucket(t *rapid.T, rule *flow.Rule) {
 
 func throttle(t *rapid.T, rule *flow.Rule) {
 	rule.Algorithm = flow.Throttle
-	rule.Window = duration(flow.MinWindow, flow.MaxWindow).Draw(t, "window")
-	rule.MaxWait = duration(0, flow.MaxMaxWait).Draw(t, "maxWait")
+	rule.Window = duration(10*time.Millisecond, maxWindow).Draw(t, "window")
+	rule.MaxWait = duration(0, 24*time.Hour).Draw(t, "maxWait")
 }
 
 func duration(least, most time.Duration) *rapid.Generator[time.Duration] {

@@ -118,7 +118,7 @@ func (s Set) Validate() error {
 	for _, l := range NewTable().of(s).lists {
 		problems = append(problems, validate(l, s)...)
 	}
-	return problems.err()
+	return problems.Err()
 }
 
 func validate(l list, s Set) Problems {

@@ -24,7 +24,7 @@ type UnknownKind struct {
 // document; on error, too. Nothing of them is judged but that they can be read.
 func (t *Table) ParseKnown(document string, data []byte) (set Set, unknown []UnknownKind, err error) {
 	set, unknown, problems := t.parse(document, data)
-	if err := problems.err(); err != nil {
+	if err := problems.Err(); err != nil {
 		return Set{}, unknown, err
 	}
 	return set, unknown, nil

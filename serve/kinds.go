@@ -1,7 +1,6 @@
 package serve
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -111,13 +110,7 @@ func check(set rules.Set, judge func(rule.Rule) string, custom []rule.Definition
 		}
 		index[key.Kind]++
 	}
-	if problems == nil {
-		return nil // and not an error that is empty
-	}
-	slices.SortStableFunc(problems, func(a, b rules.Problem) int {
-		return cmp.Or(cmp.Compare(a.Document, b.Document), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
-	})
-	return problems
+	return problems.Err()
 }
 
 // Source wraps a source of rule documents for an engine that decides for the servers of this

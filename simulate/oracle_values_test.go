@@ -21,6 +21,9 @@ import (
 	"github.com/penstock-go/penstock/simulate"
 )
 
+// valueBuckets is how many parts the sliding window of a hotparam rule has.
+const valueBuckets = 10
+
 // valueOracle decides on calls by limits for each value, by the text of the
 // documentation: it keeps the state of every value for ever, with exact numbers, and
 // shares no code with what it tests.
@@ -147,9 +150,9 @@ func (s *valueState) take(r *hotparam.Rule, limit float64, c *valueCall) (back f
 		c.ended = append(c.ended, func() { s.underWay-- })
 		return back, c.at, true
 	case r.Algorithm == hotparam.SlidingWindow:
-		width := int64(r.Window) / hotparam.Buckets
+		width := int64(r.Window) / valueBuckets
 		bucket, sum := c.at/width, int64(0)
-		for i := bucket - hotparam.Buckets + 1; i <= bucket; i++ {
+		for i := bucket - valueBuckets + 1; i <= bucket; i++ {
 			sum += s.counts[i]
 		}
 		if float64(sum+c.tokens) > limit {
@@ -189,10 +192,10 @@ func (s *valueState) refuse(r *hotparam.Rule, at int64) {
 	if r.Penalty.After == 0 {
 		return
 	}
-	width := int64(r.Penalty.Within) / hotparam.Buckets
+	width := int64(r.Penalty.Within) / valueBuckets
 	bucket, sum := at/width, int64(0)
 	s.refusals[bucket]++
-	for i := bucket - hotparam.Buckets + 1; i <= bucket; i++ {
+	for i := bucket - valueBuckets + 1; i <= bucket; i++ {
 		sum += s.refusals[i]
 	}
 	if sum >= int64(r.Penalty.After) {

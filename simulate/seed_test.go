@@ -99,7 +99,7 @@ func TestRulesSeeTheAttributesThatTheyAskFor(t *testing.T) {
 // A rule that keeps fewer values than there are chooses where it keeps them.
 func TestTheSameSeedGivesTheSameResultForMoreValuesThanARuleKeeps(t *testing.T) {
 	t.Parallel()
-	set := rules.Set{HotParam: []hotparam.Rule{{Resource: "r", Param: rule.StringsOf("user"), Limit: 2, MaxValues: hotparam.MinMaxValues}}}
+	set := rules.Set{HotParam: []hotparam.Rule{{Resource: "r", Param: rule.StringsOf("user"), Limit: 2, MaxValues: 100}}}
 	result := func(seed uint64) string {
 		load := streams(simulate.Stream{Rate: 10_000, Until: 2 * time.Second, Attrs: []simulate.Attr{{Name: "user", Count: 1000}}})
 		load.Seed = seed

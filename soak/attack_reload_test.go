@@ -136,8 +136,8 @@ func (b *bound) pass(now clock.Instant, underWay int) {
 		b.missing++
 		require.LessOrEqual(b.tb, b.missing, cmp.Or(b.rule.Burst, max(1, limit))+1e-6, "pass %d", b.passed)
 	case hotparam.SlidingWindow:
-		bucket := clock.Instant(b.rule.Window / hotparam.Buckets)
-		b.passes = append(after(b.passes, (now/bucket-hotparam.Buckets+1)*bucket-1), now)
+		bucket := clock.Instant(b.rule.Window / valueBuckets)
+		b.passes = append(after(b.passes, (now/bucket-valueBuckets+1)*bucket-1), now)
 		require.LessOrEqual(b.tb, float64(len(b.passes)), limit, "pass %d", b.passed)
 	case hotparam.Throttle:
 		if b.passed > 1 {

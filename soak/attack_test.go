@@ -18,6 +18,9 @@ import (
 	"github.com/penstock-go/penstock/rules"
 )
 
+// valueBuckets is how many parts the sliding window of a hotparam rule has.
+const valueBuckets = 10
+
 // service is an engine on a virtual clock with one hotParam rule on the resource "login",
 // which limits users.
 type service struct {
@@ -109,8 +112,8 @@ func (u *user) may(now clock.Instant) bool {
 		u.passed = after(u.passed, now)
 		return len(u.passed) < r.Concurrency
 	case r.Algorithm == hotparam.SlidingWindow:
-		bucket := clock.Instant(r.Window / hotparam.Buckets)
-		u.passed = after(u.passed, (now/bucket-hotparam.Buckets+1)*bucket-1)
+		bucket := clock.Instant(r.Window / valueBuckets)
+		u.passed = after(u.passed, (now/bucket-valueBuckets+1)*bucket-1)
 		return len(u.passed) < int(r.Limit)
 	case r.Algorithm == hotparam.Throttle:
 		return u.at <= now
@@ -146,8 +149,8 @@ func (u *user) refuse(now clock.Instant) {
 	if p.After == 0 || u.until > now {
 		return
 	}
-	bucket := clock.Instant(p.Within / hotparam.Buckets)
-	u.refused = append(after(u.refused, (now/bucket-hotparam.Buckets+1)*bucket-1), now)
+	bucket := clock.Instant(p.Within / valueBuckets)
+	u.refused = append(after(u.refused, (now/bucket-valueBuckets+1)*bucket-1), now)
 	if len(u.refused) >= p.After {
 		u.until, u.refused = now.Add(p.For), nil
 	}

@@ -4,6 +4,7 @@ go 1.25.0
 
 require (
 	github.com/penstock-go/penstock v0.2.0
+	github.com/penstock-go/penstock/adapters/rpc v0.2.0
 	github.com/stretchr/testify v1.8.1
 	go.uber.org/goleak v1.2.0
 	pgregory.net/rapid v1.2.0

@@ -6,6 +6,7 @@ require (
 	connectrpc.com/connect v1.11.0
 	github.com/penstock-go/penstock v0.2.0
 	github.com/penstock-go/penstock/adapters/adaptertest v0.2.0
+	github.com/penstock-go/penstock/adapters/rpc v0.2.0
 	github.com/stretchr/testify v1.8.1
 	go.uber.org/goleak v1.2.0
 	google.golang.org/genproto/googleapis/rpc v0.0.0-20240318140521-94a12d6c2237

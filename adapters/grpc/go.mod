@@ -13,6 +13,7 @@ require (
 require (
 	github.com/cncf/xds/go v0.0.0-20240318125728-8a4994d93e50
 	github.com/penstock-go/penstock/adapters/adaptertest v0.2.0
+	github.com/penstock-go/penstock/adapters/rpc v0.2.0
 	google.golang.org/genproto/googleapis/rpc v0.0.0-20240318140521-94a12d6c2237
 )
 

@@ -6,6 +6,7 @@ require (
 	github.com/go-kratos/kratos/v2 v2.7.0
 	github.com/penstock-go/penstock v0.2.0
 	github.com/penstock-go/penstock/adapters/adaptertest v0.2.0
+	github.com/penstock-go/penstock/adapters/rpc v0.2.0
 	github.com/stretchr/testify v1.8.2
 	go.uber.org/goleak v1.2.0
 	google.golang.org/genproto/googleapis/rpc v0.0.0-20230629202037-9506855d4529

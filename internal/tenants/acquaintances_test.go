@@ -40,9 +40,9 @@ func TestFewerCallsAreLookedAtOnceTenantsAreKnown(t *testing.T) {
 func TestNamesOfTenantsAreShort(t *testing.T) {
 	t.Parallel()
 	h := valuehash.New(1)
-	name := func(value rule.Attribute, mask string) string { return tenants.Fields{Mask: mask}.Name(value, h) }
+	name := func(value rule.Attribute, mask rule.Mask) string { return tenants.Fields{Mask: mask}.Name(value, h) }
 	assert.Equal(t, "(missing)", name(rule.Attribute{}, ""))
 	assert.Equal(t, "a", name(rule.String("a"), ""))
 	assert.Equal(t, strings.Repeat("a", 64)+"…", name(rule.String(strings.Repeat("a", 65)), ""))
-	assert.Regexp(t, "^#[0-9a-f]{16}$", name(rule.String("a"), tenants.MaskHash))
+	assert.Regexp(t, "^#[0-9a-f]{16}$", name(rule.String("a"), rule.MaskHash))
 }

@@ -61,7 +61,7 @@ func (r Fields) Name(value rule.Attribute, hasher *valuehash.Hasher) string {
 	switch {
 	case !value.IsSet():
 		return "(missing)"
-	case r.Mask == MaskHash:
+	case r.Mask == rule.MaskHash:
 		return fmt.Sprintf("#%016x", hasher.Hash(value))
 	}
 	text := value.String()

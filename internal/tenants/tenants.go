@@ -19,14 +19,11 @@ const (
 	MaxClasses = 32 // different weights, beside 1
 )
 
-// MaskHash is the value of the field "mask" that shows hashes.
-const MaskHash = "hash"
-
 // Fields are those of a rule.
 type Fields struct {
 	FairBy  rule.Strings
 	Weights rule.NumberMap
-	Mask    string
+	Mask    rule.Mask
 }
 
 // Validate adds the mistakes in the fields of a rule that has FairBy.
@@ -39,8 +36,8 @@ func (r Fields) Validate(f *rule.Faults) {
 	case len(slices.Compact(keys)) < r.FairBy.Len():
 		f.Add("fairBy", "has an attribute twice: remove one")
 	}
-	if r.Mask != "" && r.Mask != MaskHash {
-		f.Add("mask", "is %q: must be %q, or left out", r.Mask, MaskHash)
+	if r.Mask != "" && r.Mask != rule.MaskHash {
+		f.Add("mask", "is %q: must be %q, or left out", r.Mask, rule.MaskHash)
 	}
 	r.validateWeights(f)
 }

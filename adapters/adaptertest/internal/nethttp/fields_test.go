@@ -199,7 +199,7 @@ func TestPoliciesOfAnyRulesFollowTheGrammar(t *testing.T) {
 			set.Flow = append(set.Flow, flow.Rule{
 				Name: name, Resource: orders, Algorithm: flow.Throttle,
 				Limit:  rapid.Float64Range(0, flow.MaxLimit).Draw(t, "limit"),
-				Window: time.Duration(rapid.Int64Range(int64(flow.MinWindow), int64(flow.MaxWindow)).Draw(t, "window")),
+				Window: time.Duration(rapid.Int64Range(int64(10*time.Millisecond), int64(24*time.Hour)).Draw(t, "window")),
 			})
 		}
 		require.NoError(t, engine.Load(set))

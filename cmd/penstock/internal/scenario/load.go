@@ -27,10 +27,10 @@ type Load struct {
 func ParseLoad(document string, data []byte) (Load, error) {
 	r, root := open(document, data)
 	if root == nil {
-		return Load{}, r.err()
+		return Load{}, r.problems.Err()
 	}
 	load := r.load(root)
-	if err := r.err(); err != nil {
+	if err := r.problems.Err(); err != nil {
 		return Load{}, err
 	}
 	return load, nil

@@ -2,10 +2,8 @@ package scenario
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
@@ -75,15 +73,4 @@ func (r *reader) fail(at place, field, format string, args ...any) {
 		Document: r.document, Line: at.line, Column: at.column,
 		Field: wording.Printable(field), Message: wording.Printable(fmt.Sprintf(format, args...)),
 	})
-}
-
-// err returns the mistakes in the order of the document, nil when there are none.
-func (r *reader) err() error {
-	if len(r.problems) == 0 {
-		return nil
-	}
-	slices.SortStableFunc(r.problems, func(a, b rules.Problem) int {
-		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
-	})
-	return r.problems
 }

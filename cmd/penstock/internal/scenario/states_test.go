@@ -54,12 +54,12 @@ func TestExpectedStatesAreComparedInOrder(t *testing.T) {
 		require.NotNil(t, root, text)
 		e := r.expectStates(root.Content[1])
 		if text == "[_, {}]" {
-			assert.EqualError(t, r.err(), "rules: d:1:5: a change of state is \"_\": must be a mapping of at, rule, to\n"+
+			assert.EqualError(t, r.problems.Err(), "rules: d:1:5: a change of state is \"_\": must be a mapping of at, rule, to\n"+
 				"rules: d:1:8: rule is missing: name the rule whose state changes\n"+
 				"rules: d:1:8: to is missing: say what the state becomes: closed, open or halfOpen")
 			continue
 		}
-		require.NoError(t, r.err(), text)
+		require.NoError(t, r.problems.Err(), text)
 		failure := e.check(broken())
 		if want == nil {
 			assert.Nil(t, failure, text)
@@ -77,7 +77,7 @@ func TestUnknownStateIsAMistake(t *testing.T) {
 	r, root := open("d", []byte("x: [{rule: a, to: opened}, {rule: a, to: broken}, {rule: a, to: [open]}]"))
 	require.NotNil(t, root)
 	r.expectStates(root.Content[1])
-	assert.EqualError(t, r.err(), "rules: d:1:19: to is \"opened\": did you mean \"open\"?\n"+
+	assert.EqualError(t, r.problems.Err(), "rules: d:1:19: to is \"opened\": did you mean \"open\"?\n"+
 		"rules: d:1:42: to is \"broken\": must be closed, open, halfOpen, ready, listMissing, normal, limited, active, ended, off\n"+
 		"rules: d:1:65: to is a list: must be text")
 }

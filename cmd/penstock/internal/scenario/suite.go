@@ -34,7 +34,7 @@ func ParseSuite(document string, data []byte, kinds ...rule.Definition) (Suite, 
 	r, root := open(document, data)
 	r.kinds = kinds
 	if root == nil {
-		return Suite{}, r.err()
+		return Suite{}, r.problems.Err()
 	}
 	var s Suite
 	var length time.Duration
@@ -56,7 +56,7 @@ func ParseSuite(document string, data []byte, kinds ...rule.Definition) (Suite, 
 			s.Cases[i].kinds = kinds
 		}
 	}
-	if err := r.err(); err != nil {
+	if err := r.problems.Err(); err != nil {
 		return Suite{}, err
 	}
 	return s, nil
@@ -96,7 +96,7 @@ func (r *reader) rules(root, n *yaml.Node) (rules.Set, []string) {
 		}
 	}
 	if len(items(n)) == 0 {
-		r.fail(placeOf(n), "rules", "is an empty list: name a file, or write %s: [] for no rules", rules.Kinds()[0])
+		r.fail(placeOf(n), "rules", "is an empty list: name a file, or write %s: [] for no rules", rules.NewTable().Kinds()[0])
 	}
 	return rules.Set{}, files
 }

@@ -14,7 +14,7 @@ import (
 func parsed(t require.TestingT, text string, u unit) (wants, string) {
 	r, root := open("d", []byte("x: "+text))
 	if root == nil {
-		return wants{}, r.err().Error()
+		return wants{}, r.problems.Err().Error()
 	}
 	require.Len(t, root.Content, 2)
 	w := r.wants(root.Content[1], "x", u)
