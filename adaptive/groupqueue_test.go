@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/penstock-go/penstock/adaptive/internal/limit"
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/rule"
 )
@@ -190,4 +191,67 @@ func TestResourceGoesUnderTheLimitOfOthersOnceItHasBeenAsSlowForAWhile(t *testin
 	s.now = s.now.Add(time.Second)
 	common.sendApart(quick, s.now)
 	assert.Same(t, apart, quick.group.Load())
+}
+
+// Calls under way of a resource that goes to another group stay counted where they began. Both groups make up for it, and
+// go on to as these calls end, be they full or not.
+func TestCallsUnderWayOfAResourceThatGoesElsewhereCountWhereItIs(t *testing.T) {
+	t.Parallel()
+	s := newSharedScene(t, 40)
+	goes, stays := s.of("goes"), s.of("stays")
+	common := s.shared.groups[0]
+	strangers := func(g *group, want int64) {
+		t.Helper()
+		assert.Equal(t, want, g.strangers)
+		assert.Equal(t, uint64(int64(g.limit)+want), g.word.Load(), "that many calls may be counted")
+	}
+	before := s.calls(goes, 5, rule.Pass)
+	s.calls(stays, 2, rule.Pass)
+	apart := common.freeGroup(s.now)
+	common.goApart(goes.class, apart, s.now)
+	common.publish()
+	strangers(common, 5)
+	strangers(apart, -5)
+
+	s.end(before[:3], false)
+	strangers(common, 2)
+	strangers(apart, -2)
+
+	s.calls(goes, 4, rule.Pass)
+	apart.moveAll(common, s.now)
+	strangers(common, -4)
+}
+
+// Under a limit, calls that usually take far longer than those of a slow resource go on without it unless they are clearly
+// slow themselves: their mean is too uncertain to show that it has not grown by as many milliseconds.
+func TestCallsThatTakeFarLongerThanSlowOnesGoOnWithoutTheirLimit(t *testing.T) {
+	t.Parallel()
+	for name, of := range map[string]struct {
+		usual, now float64 // seconds
+		spared     bool
+	}{
+		"far longer, as usual":            {0.1, 0.1, true},
+		"far longer, twice as long":       {0.1, 0.2, false},
+		"a few times as long, as usual":   {0.05, 0.05, false},
+		"far longer, and hardly measured": {0.1, 0, false},
+	} {
+		s := newSharedScene(t, 40)
+		slow, remote := s.of("slow"), s.of("remote")
+		s.calls(slow, 1, rule.Pass)
+		s.calls(remote, 1, rule.Pass)
+		common := s.shared.groups[0]
+		common.control.Reached(s.now)
+		common.control.Enforce(s.now)
+		slow.class.usual.Set(0.01, 100)
+		slow.class.recent = recent{calls: 3, ends: 100, span: 1, slow: true}
+		remote.class.usual.Set(of.usual, 100)
+		remote.class.usual.Observe(limit.Window{Length: time.Second, Ends: 50, Ended: 50, Calls: 5, Times: 5, Squares: 1}, false)
+		remote.class.recent = recent{calls: 25 * of.now, ends: 24, span: 1, fine: 10}
+		if of.now == 0 {
+			remote.class.recent = recent{calls: of.usual, ends: 1, span: 1, fine: 10}
+		}
+
+		common.release(slow.class, s.now)
+		assert.Equal(t, of.spared, remote.class.group.Load() != slow.class.group.Load(), name)
+	}
 }
