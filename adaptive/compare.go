@@ -639,7 +639,8 @@ func (g *group) welcome(c *class, now clock.Instant) {
 }
 
 // countStrangers counts calls under way of classes that have left the group, less those that are
-// counted elsewhere of classes that have come.
+// counted elsewhere of classes that have come. It is done when classes come or go, when such a call ends while the group is
+// full, and when classes are compared: in between a group that is open may let in some more or fewer.
 func (g *group) countStrangers() {
 	g.strangers = int64(g.underWay())
 	for _, c := range g.classes {

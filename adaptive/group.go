@@ -156,7 +156,7 @@ func (g *group) leave(c *class, now clock.Instant) {
 // letPass lets calls pass that wait, now that one has left. Moved says that this was of a class that
 // is counted here but belongs to another group, or the other way round.
 func (g *group) letPass(now clock.Instant, moved bool) {
-	if g.word.Load()&full == 0 && !moved {
+	if g.word.Load()&full == 0 {
 		return
 	}
 	g.lock(now)
@@ -186,7 +186,7 @@ func (g *group) done(c *class, exit rule.Exit) {
 	if g != to {
 		g.letPass(exit.Now, true)
 	}
-	if to.word.Load()&full != 0 || g != to {
+	if to.word.Load()&full != 0 {
 		to.lock(exit.Now)
 		to.learnTest(c, exit, failed)
 		if g != to {
