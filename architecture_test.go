@@ -142,11 +142,17 @@ var sameLayer = map[string][]string{
 	"fleet":        {"fleet/places", "internal/places"},
 	"fleet/memory": {"fleet", "internal/places"},
 
-	"internal/sharing": {"fleet", "fleet/places", "internal/places"},
+	// An instance of a fleet, from the pure parts up.
+	"internal/sharing": {
+		"fleet", "fleet/places", "internal/places",
+		"internal/sharing/packed", "internal/sharing/usage", "internal/sharing/outage",
+	},
+	"internal/sharing/usage":  {"fleet"},
+	"internal/sharing/outage": {"fleet", "internal/sharing/usage"},
 
 	"internal/places": {"fleet/places"},
 
-	"datasource/etcd":       {"datasource/lists"},
+	"datasource/etcd":       {"datasource/lists", "datasource/snapshot"},
 	"datasource/etcd/store": {"datasource/etcd", "datasource/etcd/internal/listformat"},
 	"datasource/file":       {"datasource/lists"},
 	"datasource/redis":      {"datasource/snapshot"},

@@ -99,7 +99,7 @@ func (m model) check(t *rapid.T, values []string) {
 		}
 		require.Equal(t, want, decides(s.limiter, rule.String(value)), "%q under %+v with the list %q", value, m.rule, m.list)
 	}
-	missing := m.rule.WithDefaults().Missing
+	missing := access.Kind().WithDefaults(m.rule).Missing
 	require.Equal(t, missing == access.MissingPass, decides(s.limiter, rule.Attribute{}) == rule.Pass)
 }
 

@@ -40,8 +40,8 @@ func newService(t testingT, r access.Rule) *service {
 
 func (s *service) use(r access.Rule) {
 	s.t.Helper()
-	require.Empty(s.t, r.Validate())
-	s.rule = access.Kind().Of(r.WithDefaults())
+	require.Empty(s.t, access.Kind().Faults(r))
+	s.rule = access.Kind().Of(access.Kind().WithDefaults(r))
 }
 
 func (s *service) env() rule.Env {

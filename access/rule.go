@@ -99,15 +99,6 @@ type Rule struct {
 	Shadow bool
 }
 
-// WithDefaults returns the rule with every field that was left out filled in. The
-// receiver stays as it is.
-func (r Rule) WithDefaults() Rule { return Kind().WithDefaults(r) }
-
-// Validate returns every mistake in the rule, none when it is sound. It judges the rule
-// as [Rule.WithDefaults] completes it. A field that would have no effect is a mistake
-// too.
-func (r Rule) Validate() []rule.Fault { return Kind().Faults(r) }
-
 // allowsOnly says whether what the rule does not allow is refused.
 func (r Rule) allowsOnly() bool {
 	return r.Allow != rule.Strings{} || r.List != "" && r.ListAction == Allow

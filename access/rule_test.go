@@ -53,7 +53,7 @@ func TestMistakesInARuleAreAllReported(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			c.rule.Resource = "r"
 			var got []string
-			for _, fault := range c.rule.Validate() {
+			for _, fault := range access.Kind().Faults(c.rule) {
 				got = append(got, fault.Field+" "+fault.Message)
 			}
 			require.Len(t, got, len(c.want), "%q", got)
@@ -65,14 +65,14 @@ func TestMistakesInARuleAreAllReported(t *testing.T) {
 }
 
 func TestDefaultsFollowFromWhatIsAllowed(t *testing.T) {
-	deny := access.Rule{Resource: "r", Deny: texts("::1")}.WithDefaults()
+	deny := access.Kind().WithDefaults(access.Rule{Resource: "r", Deny: texts("::1")})
 	assert.Equal(t, access.Rule{Name: "r", Resource: "r", Attribute: "ip", Deny: texts("::1"), Missing: access.MissingPass}, deny)
-	assert.Equal(t, access.MissingBlock, access.Rule{Resource: "r", Allow: texts("::1")}.WithDefaults().Missing)
-	list := access.Rule{Resource: "r", List: "l"}.WithDefaults()
+	assert.Equal(t, access.MissingBlock, access.Kind().WithDefaults(access.Rule{Resource: "r", Allow: texts("::1")}).Missing)
+	list := access.Kind().WithDefaults(access.Rule{Resource: "r", List: "l"})
 	assert.Equal(t, access.Deny, list.ListAction)
 	assert.Equal(t, access.MissingPass, list.Missing)
-	assert.Equal(t, access.MissingBlock, access.Rule{Resource: "r", List: "l", ListAction: access.Allow}.WithDefaults().Missing)
-	assert.Equal(t, access.MissingPass, access.Rule{Resource: "r", List: "l", ListAction: access.Allow, Missing: access.MissingPass}.WithDefaults().Missing)
+	assert.Equal(t, access.MissingBlock, access.Kind().WithDefaults(access.Rule{Resource: "r", List: "l", ListAction: access.Allow}).Missing)
+	assert.Equal(t, access.MissingPass, access.Kind().WithDefaults(access.Rule{Resource: "r", List: "l", ListAction: access.Allow, Missing: access.MissingPass}).Missing)
 }
 
 func TestKindSaysWhatARuleLooksAt(t *testing.T) {
@@ -91,13 +91,13 @@ func TestKindSaysWhatARuleLooksAt(t *testing.T) {
 }
 
 func ExampleRule() {
-	r := access.Rule{Resource: "admin", Allow: rule.StringsOf("10.0.0.0/8"), Deny: rule.StringsOf("10.9.0.0/16")}.WithDefaults()
+	r := access.Kind().WithDefaults(access.Rule{Resource: "admin", Allow: rule.StringsOf("10.0.0.0/8"), Deny: rule.StringsOf("10.9.0.0/16")})
 	fmt.Printf("%s: by %s; calls without it: %s\n", r.Name, r.Attribute, r.Missing)
 	// Output: admin: by ip; calls without it: block
 }
 
-func ExampleRule_Validate() {
-	for _, fault := range (access.Rule{Resource: "admin", Deny: rule.StringsOf("10.1.2.3/8"), ListAction: access.Allow}).Validate() {
+func ExampleKind_faults() {
+	for _, fault := range access.Kind().Faults(access.Rule{Resource: "admin", Deny: rule.StringsOf("10.1.2.3/8"), ListAction: access.Allow}) {
 		fmt.Println(fault.Field, fault.Message)
 	}
 	// Output:

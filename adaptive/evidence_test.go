@@ -52,7 +52,7 @@ func TestRuleSaysWhyCallsAreRefused(t *testing.T) {
 		s.limiter.Status(s.now) // it may ask the limiter
 		reports = append(reports, from+" to "+to+": "+because)
 	}
-	s.limiter = adaptive.Kind().Of(s.rule.WithDefaults()).NewLimiter(env).(latencyLimiter)
+	s.limiter = adaptive.Kind().Of(adaptive.Kind().WithDefaults(s.rule)).NewLimiter(env).(latencyLimiter)
 	w := gateWorkers{scene: s, took: took, free: make([]clock.Instant, 4)}
 	w.run(3*time.Second, 5*time.Millisecond)
 	require.Equal(t, adaptive.Normal, s.limiter.Status(s.now).State)

@@ -7,13 +7,13 @@ import (
 )
 
 func ExampleRule() {
-	rule := adaptive.Rule{}.WithDefaults()
+	rule := adaptive.Kind().WithDefaults(adaptive.Rule{})
 	fmt.Printf("%s: %s, %d to %d at once, waits about %v\n", rule.Name, rule.Strategy, rule.MinLimit, rule.MaxLimit, rule.MaxDelay)
 	// Output: inbound: latency, 2 to 1000 at once, waits about 100ms
 }
 
-func ExampleRule_Validate() {
-	for _, fault := range (adaptive.Rule{MaxLimit: 10, InitialLimit: 50, Memory: 0.9}).Validate() {
+func ExampleKind_faults() {
+	for _, fault := range adaptive.Kind().Faults(adaptive.Rule{MaxLimit: 10, InitialLimit: 50, Memory: 0.9}) {
 		fmt.Println(fault.Field, fault.Message)
 	}
 	// Output:

@@ -21,7 +21,7 @@ type sharedScene struct {
 
 func newSharedScene(t *testing.T, limit int) *sharedScene {
 	t.Helper()
-	r := Rule{Inbound: true, Shared: true, InitialLimit: limit, MaxLimit: limit}.WithDefaults()
+	r := Kind().WithDefaults(Rule{Inbound: true, Shared: true, InitialLimit: limit, MaxLimit: limit})
 	env := rule.Env{Version: 1, Now: after(0), Seed: 1, Changed: func(clock.Instant, string, string, string) {}}
 	return &sharedScene{t, newLatency(&r, env).(*latencyLimiter), env.Now}
 }

@@ -13,7 +13,7 @@ import (
 // BenchmarkLatency is a call of a service that is not overloaded, and one that is refused.
 func BenchmarkLatency(b *testing.B) {
 	newLimiter := func() latencyLimiter {
-		r := adaptive.Rule{Resource: "r", InitialLimit: 2}.WithDefaults()
+		r := adaptive.Kind().WithDefaults(adaptive.Rule{Resource: "r", InitialLimit: 2})
 		return adaptive.Kind().Of(r).NewLimiter(rule.Env{Version: 1, Seed: 1}).(latencyLimiter)
 	}
 	call := rule.Call{Tokens: 1, Attribute: rule.String("mobile-app")}
@@ -28,7 +28,7 @@ func BenchmarkLatency(b *testing.B) {
 		}
 	})
 	b.Run("pass, one of several resources", func(b *testing.B) {
-		r := adaptive.Rule{Inbound: true}.WithDefaults()
+		r := adaptive.Kind().WithDefaults(adaptive.Rule{Inbound: true})
 		shared := adaptive.Kind().Of(r).NewLimiter(rule.Env{Version: 1, Seed: 1}).(optional.Divided)
 		l := shared.For("r").(latencyLimiter)
 		b.ReportAllocs()

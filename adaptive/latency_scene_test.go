@@ -36,9 +36,9 @@ func newGateScene(t require.TestingT, r adaptive.Rule) *gateScene {
 	if r.Resource == "" && !r.Inbound {
 		r.Resource = "r"
 	}
-	require.Empty(t, r.Validate())
+	require.Empty(t, adaptive.Kind().Faults(r))
 	s := &gateScene{t: t, rule: r, version: 1, now: epoch}
-	s.limiter = adaptive.Kind().Of(r.WithDefaults()).NewLimiter(s.env()).(latencyLimiter)
+	s.limiter = adaptive.Kind().Of(adaptive.Kind().WithDefaults(r)).NewLimiter(s.env()).(latencyLimiter)
 	return s
 }
 
@@ -49,9 +49,9 @@ func (s *gateScene) env() rule.Env {
 // reload brings a changed rule into force.
 func (s *gateScene) reload(change func(*adaptive.Rule)) {
 	change(&s.rule)
-	require.Empty(s.t, s.rule.Validate())
+	require.Empty(s.t, adaptive.Kind().Faults(s.rule))
 	s.version++
-	s.limiter = adaptive.Kind().Of(s.rule.WithDefaults()).Adopt(s.limiter, s.env()).(latencyLimiter)
+	s.limiter = adaptive.Kind().Of(adaptive.Kind().WithDefaults(s.rule)).Adopt(s.limiter, s.env()).(latencyLimiter)
 	s.limiter.Activate(s.now)
 }
 

@@ -24,7 +24,7 @@ func TestCallsOfManyGoroutinesKeepTheLimit(t *testing.T) {
 		const most = 6
 		r := adaptive.Rule{Resource: "r", InitialLimit: 4, MinLimit: 2, MaxLimit: most}
 		now := clock.System()
-		l := adaptive.Kind().Of(r.WithDefaults()).NewLimiter(rule.Env{Version: 1, Now: now.Now(), Seed: 1}).(latencyLimiter)
+		l := adaptive.Kind().Of(adaptive.Kind().WithDefaults(r)).NewLimiter(rule.Env{Version: 1, Now: now.Now(), Seed: 1}).(latencyLimiter)
 		var underWay, passed, refused, gaveUp atomic.Int64
 		work := func(random *rand.Rand) {
 			if n := underWay.Add(1); n > most {

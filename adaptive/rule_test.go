@@ -39,10 +39,10 @@ func TestWithDefaultsFillsIn(t *testing.T) {
 			adaptive.Rule{Name: "n", Resource: "r", Strategy: adaptive.Threshold, Load: 3, FairBy: "user"},
 		},
 	} {
-		got := test.rule.WithDefaults()
+		got := adaptive.Kind().WithDefaults(test.rule)
 		assert.Equal(t, test.want, got, name)
-		assert.Equal(t, got, got.WithDefaults(), "%s: what is complete stays as it is", name)
-		assert.Empty(t, test.rule.Validate(), name)
+		assert.Equal(t, got, adaptive.Kind().WithDefaults(got), "%s: what is complete stays as it is", name)
+		assert.Empty(t, adaptive.Kind().Faults(test.rule), name)
 	}
 }
 
@@ -74,6 +74,6 @@ func TestValidateReportsEveryMistake(t *testing.T) {
 			{Field: "strategy", Message: `is "threshold" without a threshold: give at least one of cpu, load, memory, schedulerDelay, concurrency, qps and avgRT`},
 		}},
 	} {
-		assert.Equal(t, test.want, test.rule.Validate(), name)
+		assert.Equal(t, test.want, adaptive.Kind().Faults(test.rule), name)
 	}
 }

@@ -38,9 +38,9 @@ func newScene(t testing.TB, r adaptive.Rule) *scene {
 	if r.Resource == "" && r.Match == "" && !r.Inbound {
 		r.Resource = "r"
 	}
-	require.Empty(t, r.Validate())
+	require.Empty(t, adaptive.Kind().Faults(r))
 	s := &scene{t: t, rule: r, version: 1, now: epoch, readings: signals{}}
-	s.limiter = adaptive.Kind().Of(r.WithDefaults()).NewLimiter(s.env()).(limiter)
+	s.limiter = adaptive.Kind().Of(adaptive.Kind().WithDefaults(r)).NewLimiter(s.env()).(limiter)
 	return s
 }
 
@@ -52,9 +52,9 @@ func (s *scene) env() rule.Env {
 func (s *scene) adopt(change func(*adaptive.Rule)) {
 	s.t.Helper()
 	change(&s.rule)
-	require.Empty(s.t, s.rule.Validate())
+	require.Empty(s.t, adaptive.Kind().Faults(s.rule))
 	s.version++
-	s.limiter = adaptive.Kind().Of(s.rule.WithDefaults()).Adopt(s.limiter, s.env()).(limiter)
+	s.limiter = adaptive.Kind().Of(adaptive.Kind().WithDefaults(s.rule)).Adopt(s.limiter, s.env()).(limiter)
 }
 
 func (s *scene) signal(of rule.Signal, value float64) { s.readings.Reading(of).Store(value) }

@@ -30,7 +30,7 @@ func BenchmarkPassAndDone(b *testing.B) {
 		}
 		readings := signals{}
 		readings.Reading(rule.SignalCPU).Store(0.5)
-		l := adaptive.Kind().Of(r.WithDefaults()).NewLimiter(rule.Env{Signals: readings, Version: 1}).(rule.Finisher)
+		l := adaptive.Kind().Of(adaptive.Kind().WithDefaults(r)).NewLimiter(rule.Env{Signals: readings, Version: 1}).(rule.Finisher)
 		var call rule.Call
 		call.Tokens = 1
 		call.SetCaller(rule.PriorityNormal, true)
@@ -64,7 +64,7 @@ func BenchmarkRefuse(b *testing.B) {
 	call.Attribute = rule.String("mobile-app")
 	call.SetCaller(rule.PriorityNormal, true)
 	b.Run("limit", func(b *testing.B) {
-		l := adaptive.Kind().Of(adaptive.Rule{Strategy: adaptive.Threshold, Concurrency: 1}.WithDefaults()).NewLimiter(rule.Env{Version: 1})
+		l := adaptive.Kind().Of(adaptive.Kind().WithDefaults(adaptive.Rule{Strategy: adaptive.Threshold, Concurrency: 1})).NewLimiter(rule.Env{Version: 1})
 		l.Acquire(call)
 		b.ReportAllocs()
 		for b.Loop() {
@@ -73,7 +73,7 @@ func BenchmarkRefuse(b *testing.B) {
 		}
 	})
 	b.Run("threshold", func(b *testing.B) {
-		l := adaptive.Kind().Of(adaptive.Rule{Strategy: adaptive.Threshold, QPS: 1000}.WithDefaults()).NewLimiter(rule.Env{Version: 1})
+		l := adaptive.Kind().Of(adaptive.Kind().WithDefaults(adaptive.Rule{Strategy: adaptive.Threshold, QPS: 1000})).NewLimiter(rule.Env{Version: 1})
 		b.ReportAllocs()
 		for b.Loop() {
 			call.Now += clock.Instant(100)

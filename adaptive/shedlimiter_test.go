@@ -137,7 +137,7 @@ func TestThresholdRestsAfterOverload(t *testing.T) {
 func TestChangeOfStrategyBeginsAnew(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, adaptive.Rule{})
-	other := adaptive.Rule{Resource: "r", Strategy: adaptive.Threshold, QPS: 1}.WithDefaults()
+	other := adaptive.Kind().WithDefaults(adaptive.Rule{Resource: "r", Strategy: adaptive.Threshold, QPS: 1})
 	assert.Nil(t, adaptive.Kind().Of(other).Adopt(s.limiter, s.env()))
 }
 

@@ -12,7 +12,7 @@ import (
 func newBenchmarked(b *testing.B) rule.Finisher {
 	b.Helper()
 	b.ReportAllocs()
-	r := breaker.Rule{Resource: "r", Threshold: 0.5}.WithDefaults()
+	r := breaker.Kind().WithDefaults(breaker.Rule{Resource: "r", Threshold: 0.5})
 	env := rule.Env{Version: 1, Now: epoch, Changed: func(clock.Instant, string, string, string) {}}
 	return breaker.Kind().Of(r).NewLimiter(env).(rule.Finisher)
 }

@@ -347,13 +347,13 @@ func drawRule(t *rapid.T) breaker.Rule {
 		r.Threshold = float64(rapid.SampledFrom([]int{1, 2, 3, 5, 40}).Draw(t, "in a row"))
 		r.Window, r.WindowCalls, r.MinCalls = 0, 0, 0
 	}
-	return r.WithDefaults()
+	return breaker.Kind().WithDefaults(r)
 }
 
 func newMachine(t *rapid.T) *machine {
 	m := &machine{now: rapid.SampledFrom([]clock.Instant{0, epoch}).Draw(t, "start")}
 	r := drawRule(t)
-	require.Empty(t, r.Validate())
+	require.Empty(t, breaker.Kind().Faults(r))
 	m.model = model{rule: r, ruled: m.now, state: breaker.Closed, since: m.now}
 	m.next = r
 	m.limiters = []limiter{breaker.Kind().Of(r).NewLimiter(m.env()).(limiter)}
@@ -457,7 +457,7 @@ func (m *machine) adopt(t *rapid.T) {
 			r.Window, r.WindowCalls, r.MinCalls = m.next.Window, m.next.WindowCalls, m.next.MinCalls
 		}
 	}
-	require.Empty(t, r.Validate())
+	require.Empty(t, breaker.Kind().Faults(r))
 	m.limiters = append(m.limiters, breaker.Kind().Of(r).Adopt(m.anyLimiter(t), m.env()).(limiter))
 	m.next = r
 }

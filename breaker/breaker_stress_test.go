@@ -34,7 +34,7 @@ type report struct {
 func newCrowd(r breaker.Rule) *crowd {
 	c := &crowd{}
 	c.now.Store(int64(epoch))
-	l := breaker.Kind().Of(r.WithDefaults()).NewLimiter(c.env(1)).(limiter)
+	l := breaker.Kind().Of(breaker.Kind().WithDefaults(r)).NewLimiter(c.env(1)).(limiter)
 	c.current.Store(&l)
 	return c
 }
@@ -66,7 +66,7 @@ func (c *crowd) acquire() (limiter, rule.Ticket, clock.Instant, rule.Decision) {
 
 // reload brings another version into force. Calls come to it before it is activated.
 func (c *crowd) reload(r breaker.Rule, version uint64) {
-	l := breaker.Kind().Of(r.WithDefaults()).Adopt(c.limiter(), c.env(version)).(limiter)
+	l := breaker.Kind().Of(breaker.Kind().WithDefaults(r)).Adopt(c.limiter(), c.env(version)).(limiter)
 	c.current.Store(&l)
 	l.Activate(c.time())
 }
@@ -274,7 +274,7 @@ func TestStormOfEverything(t *testing.T) {
 	}
 	for i := range rules {
 		rules[i].Resource = "r"
-		require.Empty(t, rules[i].Validate())
+		require.Empty(t, breaker.Kind().Faults(rules[i]))
 	}
 	c := newCrowd(rules[0])
 	c.run(3000, func(caller, i int) {

@@ -523,7 +523,7 @@ func TestReportMayCallTheBreaker(t *testing.T) {
 	t.Parallel()
 	var states []string
 	var l limiter
-	r := errorRatio().WithDefaults()
+	r := breaker.Kind().WithDefaults(errorRatio())
 	l = breaker.Kind().Of(r).NewLimiter(rule.Env{Now: epoch, Changed: func(at clock.Instant, _, to, _ string) {
 		states = append(states, "begin "+to)
 		l.Control(at, breaker.Closed)
@@ -567,7 +567,7 @@ func TestPassingRefusingAndEndingAllocateNothing(t *testing.T) {
 }
 
 func TestOpeningProbingAndClosingAllocateNothing(t *testing.T) {
-	r := errorRatio().WithDefaults()
+	r := breaker.Kind().WithDefaults(errorRatio())
 	l := breaker.Kind().Of(r).NewLimiter(rule.Env{Now: epoch, Changed: func(clock.Instant, string, string, string) {}}).(limiter)
 	now := epoch
 	call := func(failed bool) {

@@ -55,10 +55,10 @@ func TestLastCallsCountInTheOrderOfTheirEnds(t *testing.T) {
 
 func TestSmallWindowOfCallsNeedsNoMoreCallsThanItHas(t *testing.T) {
 	t.Parallel()
-	assert.Equal(t, 5, ofLast(5).WithDefaults().MinCalls)
-	assert.Equal(t, 20, ofLast(100).WithDefaults().MinCalls)
-	assert.Zero(t, ofLast(5).WithDefaults().Window)
-	assert.Equal(t, breaker.DefaultWindow, ofLast(5).WithDefaults().ProbeTimeout)
+	assert.Equal(t, 5, breaker.Kind().WithDefaults(ofLast(5)).MinCalls)
+	assert.Equal(t, 20, breaker.Kind().WithDefaults(ofLast(100)).MinCalls)
+	assert.Zero(t, breaker.Kind().WithDefaults(ofLast(5)).Window)
+	assert.Equal(t, breaker.DefaultWindow, breaker.Kind().WithDefaults(ofLast(5)).ProbeTimeout)
 }
 
 func TestReloadKeepsTheLastCallsThatFit(t *testing.T) {
@@ -294,6 +294,6 @@ func TestValidateJudgesWindowsOfCalls(t *testing.T) {
 	} {
 		r := breaker.Rule{Resource: "r", Threshold: 0.5}
 		test.change(&r)
-		assert.Equal(t, []rule.Fault{test.fault}, r.Validate(), name)
+		assert.Equal(t, []rule.Fault{test.fault}, breaker.Kind().Faults(r), name)
 	}
 }

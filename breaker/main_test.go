@@ -52,8 +52,8 @@ type service struct {
 
 func newService(t *testing.T, r breaker.Rule) *service {
 	s := &service{t: t, rule: r, version: 1, now: epoch, observer: func() {}}
-	require.Empty(t, r.Validate())
-	s.limiter = breaker.Kind().Of(r.WithDefaults()).NewLimiter(s.env()).(limiter)
+	require.Empty(t, breaker.Kind().Faults(r))
+	s.limiter = breaker.Kind().Of(breaker.Kind().WithDefaults(r)).NewLimiter(s.env()).(limiter)
 	return s
 }
 
@@ -135,9 +135,9 @@ func (s *service) slow(d time.Duration) {
 // adopt makes another version of the rule, which is not activated yet.
 func (s *service) adopt(change func(r *breaker.Rule)) {
 	change(&s.rule)
-	require.Empty(s.t, s.rule.Validate())
+	require.Empty(s.t, breaker.Kind().Faults(s.rule))
 	s.version++
-	s.limiter = breaker.Kind().Of(s.rule.WithDefaults()).Adopt(s.limiter, s.env()).(limiter)
+	s.limiter = breaker.Kind().Of(breaker.Kind().WithDefaults(s.rule)).Adopt(s.limiter, s.env()).(limiter)
 }
 
 func (s *service) reload(change func(r *breaker.Rule)) {

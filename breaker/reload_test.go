@@ -220,7 +220,7 @@ func TestManyVersionsShareOneState(t *testing.T) {
 func TestRuleOfAnotherKindCannotBeAdopted(t *testing.T) {
 	t.Parallel()
 	var other struct{ rule.Limiter }
-	r := breaker.Kind().Of(errorRatio().WithDefaults())
+	r := breaker.Kind().Of(breaker.Kind().WithDefaults(errorRatio()))
 	assert.Nil(t, r.Adopt(other, rule.Env{}))
 }
 

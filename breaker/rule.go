@@ -139,12 +139,3 @@ type Rule struct {
 	// Shadow makes the rule decide and count, but let every call through.
 	Shadow bool
 }
-
-// WithDefaults returns the rule with every field that was left out filled in. The
-// receiver stays as it is.
-func (r Rule) WithDefaults() Rule { return Kind().WithDefaults(r) }
-
-// Validate returns every mistake in the rule, none when it is sound. It judges the rule
-// as [Rule.WithDefaults] completes it. A field that would have no effect is a mistake
-// too.
-func (r Rule) Validate() []rule.Fault { return Kind().Faults(r) }

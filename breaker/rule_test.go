@@ -35,8 +35,8 @@ func TestWithDefaultsFillsIn(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			assert.Equal(t, test.want, test.rule.WithDefaults())
-			assert.Empty(t, test.rule.Validate())
+			assert.Equal(t, test.want, breaker.Kind().WithDefaults(test.rule))
+			assert.Empty(t, breaker.Kind().Faults(test.rule))
 		})
 	}
 }
@@ -136,7 +136,7 @@ func TestValidateFindsFaults(t *testing.T) {
 			t.Parallel()
 			r := breaker.Rule{Resource: "r", Threshold: 0.5}
 			test.change(&r)
-			assert.Equal(t, test.faults, r.Validate())
+			assert.Equal(t, test.faults, breaker.Kind().Faults(r))
 		})
 	}
 }
@@ -147,15 +147,15 @@ func TestValidateAllowsTheEndsOfAllRanges(t *testing.T) {
 		Resource: "r", Strategy: breaker.SlowRatio, Threshold: breaker.MinRatio, SlowAfter: breaker.MinSlowAfter,
 		Window: breaker.MinWindow, MinCalls: 1, OpenFor: breaker.MinOpenFor, Probes: 1, ProbeTimeout: breaker.MinProbeTimeout,
 	}
-	assert.Empty(t, least.Validate())
+	assert.Empty(t, breaker.Kind().Faults(least))
 	most := breaker.Rule{
 		Resource: "r", Strategy: breaker.ErrorCount, Threshold: breaker.MaxCalls, Window: breaker.MaxDuration,
 		MinCalls: breaker.MaxCalls, OpenFor: breaker.MaxDuration, MaxOpenFor: breaker.MaxDuration, Probes: breaker.MaxProbes,
 		ProbeTimeout: breaker.MaxDuration,
 	}
-	assert.Empty(t, most.Validate())
+	assert.Empty(t, breaker.Kind().Faults(most))
 	most.Strategy, most.Threshold, most.SlowAfter = breaker.SlowRatio, 1, breaker.MaxDuration
-	assert.Empty(t, most.Validate())
+	assert.Empty(t, breaker.Kind().Faults(most))
 }
 
 // Thresholds with as many digits as a number can have fit the arithmetic.

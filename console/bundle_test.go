@@ -3,6 +3,7 @@ package console
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	esbuild "github.com/evanw/esbuild/pkg/api"
@@ -34,4 +35,14 @@ func TestPageIsMadeOfItsSources(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, string(file.Contents), string(present), "run make console-page")
 	}
+}
+
+// The logo is a part of the page, which is painted without a request for it, and a file for the icon.
+func TestPageHasItsLogo(t *testing.T) {
+	page, err := os.ReadFile("assets/index.html")
+	require.NoError(t, err)
+	logo, err := os.ReadFile("assets/logo.svg")
+	require.NoError(t, err)
+	_, drawing, _ := strings.Cut(strings.TrimSpace(string(logo)), ">")
+	assert.Contains(t, string(page), drawing)
 }

@@ -94,7 +94,7 @@ func refusal(of *inspect.State) string {
 		return "nothing is left for such a call"
 	case of.State == "open":
 		return "the breaker is open"
-	case of.Quota != nil && of.Remaining <= 0 && !of.Effective.IsInfinite():
+	case of.Quota != nil && !of.Unknown && of.Remaining <= 0 && !of.Effective.IsInfinite():
 		return "nothing is left of the limit"
 	case of.Quota == nil && g != nil && g.Used >= g.Limit:
 		return "as many calls are under way as may be"

@@ -124,7 +124,7 @@ func (h *handler) listNamed(ctx context.Context, name string) (*list.List, error
 		return nil, errRequest{"the list is too long to be read here: penstock lists has it"}
 	}
 	var text bytes.Buffer
-	if _, err := h.Store.PullList(ctx, name, &text, nil); err != nil {
+	if _, err := h.Store.PullList(ctx, name, 0, &text, nil); err != nil {
 		return nil, explained(err)
 	}
 	return list.Parse(ctx, &text, list.Options{})

@@ -81,7 +81,8 @@ type quotaShown struct {
 	Instances int             `json:"instances"` // that have it
 	Effective inspect.Ceiling `json:"effective"` // of all of them
 	Used      *float64        `json:"used,omitempty"`
-	Left      float64         `json:"left"` // of a limit of the fleet what the instance knows that knows of least
+	Left      float64         `json:"left"`              // of a limit of the fleet what the instance knows that knows of least
+	Unknown   bool            `json:"unknown,omitempty"` // no instance knows Left
 
 	ResetsAt time.Time `json:"resetsAt,omitzero"` // the first of them
 	Penalty  float64   `json:"penalty,omitempty"` // the longest, in seconds
@@ -149,7 +150,13 @@ func (s *quotasShown) add(of *inspect.QuotaState, index map[quotaKey]int) {
 	left := float64(of.Remaining)
 	if of.Fleet && known {
 		to.Effective = max(to.Effective, of.Effective)
-		to.Left = min(to.Left, left)
+		switch {
+		case of.Unknown:
+		case to.Unknown:
+			to.Left, to.Unknown = left, false
+		default:
+			to.Left = min(to.Left, left)
+		}
 		if of.Used != nil {
 			used := max(*of.Used, *cmp.Or(to.Used, new(float64)))
 			to.Used = &used
@@ -158,14 +165,18 @@ func (s *quotasShown) add(of *inspect.QuotaState, index map[quotaKey]int) {
 	}
 	to.Effective += of.Effective
 	to.Left += left
+	to.Unknown = of.Unknown
 	if of.Used != nil {
 		used := *of.Used + *cmp.Or(to.Used, new(float64))
 		to.Used = &used
 	}
 }
 
-// share returns which part of a limit is left.
+// share returns which part of a limit is left, all of it if that is not known.
 func (q *quotaShown) share() float64 {
+	if q.Unknown {
+		return 1
+	}
 	if q.Effective <= 0 || q.Effective.IsInfinite() {
 		return math.Copysign(1, q.Left-0.5)
 	}

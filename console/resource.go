@@ -262,7 +262,7 @@ func (r *ruleShown) addValue(v inspect.Value) {
 
 // gaugeOf says how much of the limit of a limiter is used; nil if it has no such limit.
 func gaugeOf(of *inspect.State) *gauge {
-	if of.Quota != nil && !of.Effective.IsInfinite() && !of.Prepaid {
+	if of.Quota != nil && !of.Effective.IsInfinite() && !of.Prepaid && !of.Unknown {
 		limit := float64(of.Effective)
 		return &gauge{Used: max(0, limit-float64(of.Remaining)), Limit: limit, Unit: "per " + windowText(of.Window)}
 	}

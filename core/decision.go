@@ -24,13 +24,13 @@ type Decision struct {
 
 // Limit returns the limit that the call is nearest to: that of the rule which has refused it, else the one
 // of which the least remains. It is nil if there is none. Its Quota has the limit, what remains, and when
-// there will be more.
+// there will be more. Of limits of which nobody knows what remains it returns only that which has refused.
 func (d *Decision) Limit() (nearest *RuleSnapshot) {
 	for i := range d.Limits {
 		switch of := &d.Limits[i]; {
 		case d.Refusal != nil && of.Kind == d.Refusal.Kind && of.Name == d.Refusal.Rule:
 			return of
-		case d.Refusal == nil && (nearest == nil || of.Quota.Remaining < nearest.Quota.Remaining):
+		case d.Refusal == nil && !of.Quota.Unknown && (nearest == nil || of.Quota.Remaining < nearest.Quota.Remaining):
 			nearest = of
 		}
 	}

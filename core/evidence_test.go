@@ -11,6 +11,7 @@ import (
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/rule"
 )
 
 // heldSource delivers documents when the test says so, and keeps its sink.
@@ -145,4 +146,58 @@ func TestStatusOfASourceNamesTheFirstHundredRules(t *testing.T) {
 	assert.Len(t, status.Unmatched, 100)
 	assert.Equal(t, 150, status.MoreUnmatched)
 	assert.Equal(t, "r099", status.Unmatched[99].Key.Name)
+}
+
+// Such rules read the attribute of few calls as long as no call has to wait.
+func TestMisspelledFairByIsMissingWhileNobodyWaits(t *testing.T) {
+	e, now, sink := followHeld(t)
+	call := func(opts ...core.Option) {
+		t.Helper()
+		now.Advance(time.Second)
+		guard, err := e.Entry(t.Context(), "a", opts...)
+		require.NoError(t, err)
+		guard.Exit()
+	}
+	call()
+	deliver(t, sink, `
+isolation:
+  - {name: typo, resource: a, limit: 9, maxWait: 1s, fairBy: tenent, newcomers: equal}
+  - {name: composite, resource: a, limit: 9, maxWait: 1s, fairBy: [tenant, user], newcomers: equal}
+  - {name: right, match: "*", limit: 9, maxWait: 1s, fairBy: tenant, newcomers: equal}
+adaptive:
+  - {name: whole, inbound: true, strategy: latency}
+`)
+	assert.Equal(t, map[string]string{
+		"typo": "call[tenent]", "composite": "call[tenant user]", "right": "call[tenant]", "whole": "call[origin]",
+	}, missing(sink))
+
+	call(core.Inbound())
+	assert.Equal(t, map[string]string{
+		"typo": "attribute[tenent]", "composite": "attribute[tenant user]", "right": "attribute[tenant]",
+	}, missing(sink), "a call without them")
+	call(core.String("tenant", "t"), core.Inbound())
+	assert.Equal(t, map[string]string{"typo": "attribute[tenent]", "composite": "attribute[user]"}, missing(sink))
+	user := "u"
+	call(core.Attributes(func(user *string, key string) rule.Attribute {
+		if key == "user" {
+			return rule.String(*user)
+		}
+		return rule.Attribute{}
+	}, &user))
+	assert.Equal(t, map[string]string{"typo": "attribute[tenent]"}, missing(sink))
+
+	read := 0
+	count := core.Attributes(func(read *int, _ string) rule.Attribute {
+		*read++
+		return rule.Attribute{}
+	}, &read)
+	call(count)
+	read = 0
+	for range 10_000 { // within a second
+		now.Advance(100 * time.Microsecond)
+		guard, err := e.Entry(t.Context(), "a", count)
+		require.NoError(t, err)
+		guard.Exit()
+	}
+	assert.Equal(t, 100, read, "of the one attribute that no call had")
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/internal/longtest"
 	"github.com/penstock-go/penstock/rules"
 )
 
@@ -36,7 +37,7 @@ func TestCallsDoNotBlockEachOtherWhileTheirQueuesChangeOrderOrKind(t *testing.T)
 			}
 		})
 	}
-	for range 1000 {
+	for range longtest.Short(1000, 200) {
 		require.NoError(t, e.Load(other))
 		require.NoError(t, e.Load(one))
 	}

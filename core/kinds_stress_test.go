@@ -18,6 +18,7 @@ import (
 	"github.com/penstock-go/penstock/breaker"
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/internal/longtest"
 	"github.com/penstock-go/penstock/isolation"
 	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
@@ -62,7 +63,8 @@ func (u *underWay) leave() { u.now.Add(-1) }
 // Calls wait, are refused, give up, panic, and come with new names; the rule is loaded
 // again and again. Never is one more under way than the highest limit in force.
 func TestEngineNeverHasOneMoreUnderWayThanTheLimit(t *testing.T) {
-	const goroutines, calls, limit = 64, 300, 5
+	const goroutines, limit = 64, 5
+	calls := longtest.Short(300, 60)
 	e := core.New(core.Config{Logger: quiet})
 	defer e.Close()
 	pool := isolation.Rule{Name: "pool", Match: "*", Shared: true, Limit: limit, MaxWait: time.Minute}

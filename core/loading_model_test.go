@@ -112,8 +112,8 @@ func (m *loaded) drawRule(name string) flow.Rule {
 	}
 	r.Origin = rapid.SampledFrom([]string{"", "", "mobile", rule.OtherOrigins}).Draw(m.t, "origin")
 	r.Shadow = rapid.IntRange(0, 3).Draw(m.t, "shadow") == 3
-	r = r.WithDefaults()
-	require.Empty(m.t, r.Validate())
+	r = flow.Kind().WithDefaults(r)
+	require.Empty(m.t, flow.Kind().Faults(r))
 	m.drawn = append(m.drawn, r)
 	return r
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/internal/longtest"
 	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
 )
@@ -57,6 +58,7 @@ func TestCallsInAStormOfChanges(t *testing.T) {
 		}
 		var changes, calls sync.WaitGroup
 		var over atomic.Bool
+		rounds := longtest.Short(60, 20)
 		for worker := range 6 {
 			calls.Go(func() {
 				for i := 0; !over.Load(); i++ {
@@ -82,24 +84,24 @@ func TestCallsInAStormOfChanges(t *testing.T) {
 			})
 		}
 		changes.Go(func() {
-			for round := range 60 {
+			for round := range rounds {
 				assert.NoError(t, e.Load(rules.Set{Flow: stormed("code", round)}))
 				time.Sleep(7 * time.Millisecond)
 			}
 		})
 		for _, s := range sources {
 			changes.Go(func() {
-				for round := range 60 {
+				for round := range rounds {
 					text := "flow:\n"
 					for _, r := range stormed(s.name, round)[:rand.IntN(9)] {
-						text += "- " + ruleText(r.WithDefaults()) + "\n"
+						text += "- " + ruleText(flow.Kind().WithDefaults(r)) + "\n"
 					}
 					s.put(core.Change{Complete: true, Documents: []core.Document{doc(fmt.Sprint(round%3), 1, text)}})
 					time.Sleep(5 * time.Millisecond)
 				}
 			})
 			changes.Go(func() {
-				for range 600 { // as long as the source changes: else it is held back
+				for range 10 * rounds { // as long as the source changes: else it is held back
 					_ = e.Confirm(s.name)
 					e.Explain("both")
 					e.Status()

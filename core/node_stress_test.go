@@ -13,6 +13,7 @@ import (
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/internal/leap"
+	"github.com/penstock-go/penstock/internal/longtest"
 	"github.com/penstock-go/penstock/stat"
 )
 
@@ -46,7 +47,7 @@ func atOnce(later int, first, second func()) {
 func TestTheFirstFailureOfANodeIsCountedInItsSecond(t *testing.T) {
 	for _, second := range []int64{0, 1, 2048} {
 		lost, misplaced := 0, 0
-		for i := range 2000 {
+		for i := range longtest.Short(2000, 300) {
 			var n leap.Node
 			at := clock.Instant(second * int64(time.Second))
 			n.Pass(at, 1)
@@ -68,7 +69,7 @@ func TestTheFirstFailureOfANodeIsCountedInItsSecond(t *testing.T) {
 // The longest response time of a second stays when the second ends just then.
 func TestTheLongestResponseTimeIsOfItsSecond(t *testing.T) {
 	lost, misplaced := 0, 0
-	for i := range int64(3000) {
+	for i := range longtest.Short[int64](3000, 500) {
 		var n leap.Node
 		at := clock.Instant((1_700_000_000 + i) * int64(time.Second))
 		n.Block(at, 1)
@@ -150,7 +151,8 @@ func TestANodeCountsInTheRightSecondAfterAnyGap(t *testing.T) {
 
 // Late and early callers, rollovers, long gaps and readers at once lose nothing.
 func TestANodeIsExactUnderLeapsOfTime(t *testing.T) {
-	const callers, calls = 32, 4000
+	const callers = 32
+	calls := longtest.Short(4000, 800)
 	for _, step := range []time.Duration{time.Second, 2048 * time.Second, 4096 * time.Second, 2047*time.Second + 999*time.Millisecond} {
 		var n leap.Node
 		var now atomic.Int64

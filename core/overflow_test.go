@@ -14,6 +14,7 @@ import (
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/internal/longtest"
 	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
 )
@@ -99,7 +100,7 @@ func TestNamesThatEnterAndLeaveTheOverflowKeepTheirLimits(t *testing.T) {
 		"bucket": {Limit: limit, Window: 24 * time.Hour, Algorithm: flow.TokenBucket},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for range 20 {
+			for range longtest.Short(20, 4) {
 				e := core.New(core.Config{Clock: newTicking(time.Microsecond), Logger: quiet, MaxResources: 2})
 				defer e.Close()
 				rule.Name, rule.Match = "each", "n*"

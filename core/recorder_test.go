@@ -17,6 +17,7 @@ import (
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/flow"
 	"github.com/penstock-go/penstock/hotparam"
+	"github.com/penstock-go/penstock/internal/longtest"
 	"github.com/penstock-go/penstock/isolation"
 	"github.com/penstock-go/penstock/recording"
 	"github.com/penstock-go/penstock/rule"
@@ -259,7 +260,7 @@ func TestRecorderLosesNoCallOfManyGoroutines(t *testing.T) {
 	e := core.New(core.Config{Logger: quiet, Recorder: &core.Recorder{}})
 	defer e.Close()
 	load(t, e, flow.Rule{Name: "none", Resource: "none", Limit: 0})
-	const goroutines, calls = 16, 2000
+	goroutines, calls := 16, longtest.Short(2000, 400)
 	var all sync.WaitGroup
 	for g := range goroutines {
 		all.Go(func() {

@@ -61,7 +61,7 @@ func (m *model) change() {
 
 func (m *model) load(next []flow.Rule) {
 	for _, r := range next {
-		require.Empty(m.t, r.Validate(), "%+v", r)
+		require.Empty(m.t, flow.Kind().Faults(r), "%+v", r)
 	}
 	before := m.rules
 	m.rules = next

@@ -13,6 +13,7 @@ import (
 
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/internal/longtest"
 	"github.com/penstock-go/penstock/rules"
 )
 
@@ -180,9 +181,7 @@ func TestNoCallIsLostInAStormOfReloads(t *testing.T) {
 // the calls under the race detector.
 func storm(t *testing.T, e *core.Engine, goroutines, calls int, set func(i int) rules.Set, call func(i int)) {
 	t.Helper()
-	if raceEnabled {
-		calls = max(1, calls/5)
-	}
+	calls = longtest.Short(calls, calls/10)
 	var wg sync.WaitGroup
 	for g := range goroutines {
 		wg.Go(func() {

@@ -40,7 +40,7 @@ func drawRule(t *rapid.T, name string) flow.Rule {
 	}
 	r.Origin = rapid.SampledFrom([]string{"", "", "", "mobile", "web", rule.OtherOrigins}).Draw(t, "origin")
 	r.Shadow = rapid.IntRange(0, 3).Draw(t, "shadow") == 3
-	return r.WithDefaults()
+	return flow.Kind().WithDefaults(r)
 }
 
 // drawManner draws how a rule counts.

@@ -36,8 +36,8 @@ func ExampleRule() {
 	// 00:00:00 chosen to be delayed: 0 of 1000
 }
 
-func ExampleRule_Validate() {
-	for _, mistake := range (fault.Rule{Resource: "pay:charge", Percent: 5, Delay: time.Hour}).Validate() {
+func ExampleKind_faults() {
+	for _, mistake := range fault.Kind().Faults(fault.Rule{Resource: "pay:charge", Percent: 5, Delay: time.Hour}) {
 		fmt.Println(mistake.Field, mistake.Message)
 	}
 	// Output:

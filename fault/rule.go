@@ -87,14 +87,6 @@ type Abort struct {
 	GRPC string // the name of a code, such as UNAVAILABLE; "" if not given
 }
 
-// WithDefaults returns the rule with every field that was left out filled in. The
-// receiver stays as it is.
-func (r Rule) WithDefaults() Rule { return Kind().WithDefaults(r) }
-
-// Validate returns every mistake in the rule, none when it is sound. It judges the
-// rule as [Rule.WithDefaults] completes it.
-func (r Rule) Validate() []rule.Fault { return Kind().Faults(r) }
-
 // aborts says whether chosen calls are refused.
 func (r Rule) aborts() bool { return r.Abort != Abort{} }
 

@@ -59,7 +59,7 @@ func TestMistakesInRules(t *testing.T) {
 			r := fault.Rule{Resource: "pay", Percent: 5, Delay: 200 * ms, Until: until(0)}
 			test.change(&r)
 			faults := map[string]string{}
-			for _, f := range r.Validate() {
+			for _, f := range fault.Kind().Faults(r) {
 				faults[f.Field] = f.Message
 			}
 			if test.faults == nil {
@@ -73,8 +73,8 @@ func TestMistakesInRules(t *testing.T) {
 func TestEndsThatAreTheSameInstantAreEqual(t *testing.T) {
 	t.Parallel()
 	now := time.Now().In(time.FixedZone("east", 3600)) // with a monotonic reading
-	one := fault.Rule{Resource: "pay", Until: now}.WithDefaults()
-	two := fault.Rule{Resource: "pay", Until: now.Round(0).UTC()}.WithDefaults()
+	one := fault.Kind().WithDefaults(fault.Rule{Resource: "pay", Until: now})
+	two := fault.Kind().WithDefaults(fault.Rule{Resource: "pay", Until: now.Round(0).UTC()})
 	same := one == two
 	assert.True(t, same, "%v %v", one, two)
 }

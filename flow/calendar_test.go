@@ -132,10 +132,10 @@ func TestCalendarMistakes(t *testing.T) {
 			r.Resource = "r"
 			test.change(&r)
 			var fields []string
-			for _, fault := range r.Validate() {
+			for _, fault := range flow.Kind().Faults(r) {
 				fields = append(fields, fault.Field)
 			}
-			assert.Equal(t, test.fields, fields, "%v", r.Validate())
+			assert.Equal(t, test.fields, fields, "%v", flow.Kind().Faults(r))
 		})
 	}
 }

@@ -8,14 +8,6 @@ import (
 	"github.com/penstock-go/penstock/rule"
 )
 
-// WithDefaults returns the rule with every field that was left out filled in.
-// The receiver stays as it is.
-func (r Rule) WithDefaults() Rule {
-	common(&r).SetName()
-	defaults(&r)
-	return r
-}
-
 // defaults fills in the fields that other kinds do not have.
 func defaults(r *Rule) {
 	switch {

@@ -9,14 +9,14 @@ import (
 )
 
 func ExampleRule() {
-	rule := flow.Rule{Resource: "orders:create", Limit: 1000}.WithDefaults()
+	rule := flow.Kind().WithDefaults(flow.Rule{Resource: "orders:create", Limit: 1000})
 	fmt.Printf("%s: %v per %v in %d buckets, %s\n", rule.Name, rule.Limit, rule.Window, rule.Buckets, rule.Algorithm)
 	// Output: orders:create: 1000 per 1s in 10 buckets, slidingWindow
 }
 
-func ExampleRule_Validate() {
+func ExampleKind_faults() {
 	rule := flow.Rule{Resource: "orders:create", Limit: -1, MaxWait: time.Second}
-	for _, fault := range rule.Validate() {
+	for _, fault := range flow.Kind().Faults(rule) {
 		fmt.Println(fault.Field, fault.Message)
 	}
 	// Output:
@@ -45,6 +45,6 @@ func ExampleRule_fixedWindow() {
 	rule := flow.Rule{
 		Resource: "reports:export", Limit: 100, Window: 24 * time.Hour, Algorithm: flow.FixedWindow, Origin: "mobile",
 	}
-	fmt.Println(rule.Validate() == nil)
+	fmt.Println(flow.Kind().Faults(rule) == nil)
 	// Output: true
 }

@@ -284,7 +284,7 @@ func TestFairnessOfAQueueIsValidated(t *testing.T) {
 			r := fairThrottle()
 			c.change(&r)
 			var faults []string
-			for _, f := range r.Validate() {
+			for _, f := range flow.Kind().Faults(r) {
 				faults = append(faults, f.Field+" "+f.Message)
 			}
 			assert.Equal(t, c.want, strings.Join(faults, "; "))

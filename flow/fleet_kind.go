@@ -145,8 +145,10 @@ func (v *fleetVersion) status(of *fleet.LimitStatus) rule.Status {
 	switch {
 	case v.rule.Algorithm == Prepaid:
 		if quota = balanceQuota(v.rule.Limit, of.Remaining); !of.IsCounted {
-			quota.Used = math.NaN()
+			quota.Used, quota.Unknown = math.NaN(), true
 		}
+	case of.Mode == fleet.ModeAsk && !of.Outage && v.rule.Limit > 0 && of.Remaining == 0 && of.Retry == 0:
+		quota.Unknown = true
 	case of.IsCounted:
 		quota.Used, quota.Capacity = float64(of.Used), v.rule.Limit
 	}

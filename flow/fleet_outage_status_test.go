@@ -16,6 +16,9 @@ import (
 // In an outage the status of a limit shows what OnOutage lets pass, which is what passes when
 // calls ask for more.
 func TestStatusInAnOutageShowsWhatPasses(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine, and long")
+	}
 	t.Parallel()
 	for name, r := range map[string]flow.Rule{
 		"lease":    ofFleet(reject(1000), fleet.ModeLease),

@@ -41,7 +41,7 @@ func TestChangedFleetRuleKeepsWhatItShares(t *testing.T) {
 			s.run(100*time.Millisecond, func(in *instance, _ int) { in.call(1, rule.PriorityNormal) })
 			changed := r
 			test.change(&changed)
-			require.Empty(t, changed.Validate())
+			require.Empty(t, flow.Kind().Faults(changed))
 			assert.Equal(t, test.adopts, in.load(changed), "%s, %s", name, change)
 			before := len(in.passed)
 			s.run(4*time.Second, func(in *instance, _ int) { in.call(1, rule.PriorityNormal) })

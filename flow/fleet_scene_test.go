@@ -52,7 +52,7 @@ type fleetCall struct {
 
 func newFleetScene(t testing.TB, r flow.Rule, instances int) *fleetScene {
 	t.Helper()
-	require.Empty(t, r.Validate())
+	require.Empty(t, flow.Kind().Faults(r))
 	c := clock.NewVirtual(epoch.Time())
 	s := &fleetScene{t: t, clock: c, store: fleetmemory.New(c)}
 	for i := range instances {

@@ -35,10 +35,10 @@ func TestFleetRulesHaveTheModeOfTheirAlgorithmByDefault(t *testing.T) {
 		{throttle(5, time.Second), fleet.ModeLease},
 		{fixedWindow(5), fleet.ModeWindow},
 	} {
-		complete := ofFleet(test.rule, "").WithDefaults()
+		complete := flow.Kind().WithDefaults(ofFleet(test.rule, ""))
 		assert.Equal(t, rule.Fleet{Mode: test.mode, OnOutage: fleet.OutageLast}, complete.Fleet, test.rule.Algorithm)
-		assert.Empty(t, complete.Validate())
-		assert.Equal(t, complete, complete.WithDefaults())
+		assert.Empty(t, flow.Kind().Faults(complete))
+		assert.Equal(t, complete, flow.Kind().WithDefaults(complete))
 	}
 }
 
@@ -46,8 +46,8 @@ func TestScopeInstanceIsTheSameAsNone(t *testing.T) {
 	t.Parallel()
 	written := reject(5)
 	written.Scope = rule.ScopeInstance
-	assert.Equal(t, reject(5).WithDefaults(), written.WithDefaults())
-	assert.Empty(t, written.Validate())
+	assert.Equal(t, flow.Kind().WithDefaults(reject(5)), flow.Kind().WithDefaults(written))
+	assert.Empty(t, flow.Kind().Faults(written))
 }
 
 func TestEachAlgorithmHasItsModes(t *testing.T) {
@@ -63,7 +63,7 @@ func TestEachAlgorithmHasItsModes(t *testing.T) {
 		{throttle(5, time.Second), []fleet.Mode{lease, ask, share}},
 	} {
 		for _, mode := range []fleet.Mode{lease, window, ask, share} {
-			faults := ofFleet(test.rule, mode).Validate()
+			faults := flow.Kind().Faults(ofFleet(test.rule, mode))
 			if assert.Equal(t, !slices.Contains(test.sound, mode), len(faults) > 0, "%s %s: %v", test.rule.Algorithm, mode, faults) &&
 				len(faults) > 0 {
 				assert.Equal(t, "fleet.mode", faults[0].Field)
@@ -137,7 +137,7 @@ func TestMistakesInFleetRulesSayWhatToDo(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			assert.Equal(t, test.want, test.rule.Validate())
+			assert.Equal(t, test.want, flow.Kind().Faults(test.rule))
 		})
 	}
 }
@@ -149,7 +149,7 @@ func TestRulesThatShareMayHaveAllFields(t *testing.T) {
 	strict := reject(5)
 	strict.Strict, strict.Related, strict.WarmUp.Period = true, "s", time.Minute
 	for _, r := range []flow.Rule{strict, overdraft(5, 5), memory(throttle(5, time.Second), 2)} {
-		require.Empty(t, ofFleet(r, fleet.ModeShare).Validate())
+		require.Empty(t, flow.Kind().Faults(ofFleet(r, fleet.ModeShare)))
 	}
 }
 
@@ -161,15 +161,15 @@ func TestACalendarWindowOfTheFleetHasOneModeOnly(t *testing.T) {
 	month := rule.Calendar{Period: period}
 	for _, mode := range []fleet.Mode{fleet.ModeLease, fleet.ModeWindow, fleet.ModeShare} {
 		r := ofFleet(flow.Rule{Resource: "r", Limit: 5, Calendar: month}, mode)
-		faults := r.WithDefaults().Validate()
+		faults := flow.Kind().Faults(r)
 		require.Len(t, faults, 1, mode)
 		assert.Equal(t, "fleet.mode", faults[0].Field)
 		assert.Contains(t, faults[0].Message, `instances share such a limit by "ask"`)
 	}
 	r := ofFleet(flow.Rule{Resource: "r", Limit: 5, Calendar: month}, fleet.ModeAsk)
-	assert.Empty(t, r.WithDefaults().Validate())
+	assert.Empty(t, flow.Kind().Faults(r))
 	r.Limit = 5.5
-	assert.Len(t, r.WithDefaults().Validate(), 1)
+	assert.Len(t, flow.Kind().Faults(r), 1)
 	r.Limit, r.Related = 5, "other"
-	assert.NotEmpty(t, r.WithDefaults().Validate())
+	assert.NotEmpty(t, flow.Kind().Faults(r))
 }

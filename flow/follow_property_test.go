@@ -87,7 +87,7 @@ func TestQueueThatFollowsASignalBehavesLikeAReloadedOne(t *testing.T) {
 			{Resource: "r", Limit: 1000, Algorithm: flow.Throttle, MaxWait: time.Second, WarmUp: flow.WarmUp{Period: 5 * time.Second}},
 		}).Draw(t, "rule")
 		r.Window = rapid.SampledFrom([]time.Duration{time.Second, time.Minute}).Draw(t, "window")
-		r = r.WithDefaults()
+		r = flow.Kind().WithDefaults(r)
 		compiled, signal := following(t, memory(r, 100))
 		p := &queuePair{now: epoch, follows: flow.NewQueue(compiled, epoch), compiled: compiled, reloaded: newTestQueue(t, r)}
 		t.Repeat(map[string]func(*rapid.T){

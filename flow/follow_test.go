@@ -39,7 +39,7 @@ func following(t require.TestingT, r flow.Rule) (*flow.Compiled, *oneSignal) {
 func newFollowingGate(t require.TestingT, r flow.Rule) (*gate, *oneSignal) {
 	compiled, signal := following(t, r)
 	return &gate{
-		t: t, rule: r.WithDefaults(), compiled: compiled, version: 1, window: flow.NewWindow(compiled, epoch), now: epoch,
+		t: t, rule: flow.Kind().WithDefaults(r), compiled: compiled, version: 1, window: flow.NewWindow(compiled, epoch), now: epoch,
 	}, signal
 }
 
@@ -274,7 +274,7 @@ func TestFollowingAllocatesNothingWhileTheSignalStays(t *testing.T) {
 func TestValidateFindsMistakesInFollow(t *testing.T) {
 	t.Parallel()
 	sound := flow.Follow{Signal: rule.SignalMemory, From: 0.7, To: 0.9, Least: 5}
-	require.Empty(t, flow.Rule{Resource: "r", Limit: 10, Follow: sound}.Validate())
+	require.Empty(t, flow.Kind().Faults(flow.Rule{Resource: "r", Limit: 10, Follow: sound}))
 	for name, c := range map[string]struct {
 		change func(*flow.Follow)
 		faults []rule.Fault
@@ -310,7 +310,7 @@ func TestValidateFindsMistakesInFollow(t *testing.T) {
 			t.Parallel()
 			follow := sound
 			c.change(&follow)
-			assert.Equal(t, c.faults, flow.Rule{Resource: "r", Limit: 10, Follow: follow}.Validate())
+			assert.Equal(t, c.faults, flow.Kind().Faults(flow.Rule{Resource: "r", Limit: 10, Follow: follow}))
 		})
 	}
 }

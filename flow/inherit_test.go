@@ -66,7 +66,7 @@ func TestInheritedWindowGoesOverToItsOwnRule(t *testing.T) {
 	shared := newGate(t, reject(5))
 	assert.Equal(t, 5, shared.pass(9))
 	own := newGate(t, reject(5))
-	own.compiled = flow.Compile(flow.Rule{Resource: "r", Limit: 7, Buckets: 2}.WithDefaults(), 99)
+	own.compiled = flow.Compile(flow.Kind().WithDefaults(flow.Rule{Resource: "r", Limit: 7, Buckets: 2}), 99)
 	own.window = flow.NewWindow(own.compiled, own.now)
 	own.window.Inherit(shared.window, own.now)
 	assert.Equal(t, 2, own.pass(9))

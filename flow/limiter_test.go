@@ -17,7 +17,7 @@ func TestAlgorithmDecidesTheLimiter(t *testing.T) {
 	} {
 		for _, rule := range rules {
 			assert.Equal(t, want, rule.LimiterKind(), "%+v", rule)
-			assert.Equal(t, want, rule.WithDefaults().LimiterKind(), "%+v", rule)
+			assert.Equal(t, want, flow.Kind().WithDefaults(rule).LimiterKind(), "%+v", rule)
 		}
 	}
 }

@@ -34,8 +34,8 @@ func throttle(limit float64, maxWait time.Duration) flow.Rule {
 
 // compile returns a rule compiled that has to be sound.
 func compile(t require.TestingT, rule flow.Rule, version uint64) *flow.Compiled {
-	require.Empty(t, rule.Validate())
-	return flow.Compile(rule.WithDefaults(), version)
+	require.Empty(t, flow.Kind().Faults(rule))
+	return flow.Compile(flow.Kind().WithDefaults(rule), version)
 }
 
 // gate is a window and one caller, who has time to himself.
@@ -51,7 +51,7 @@ type gate struct {
 func newGate(t require.TestingT, rule flow.Rule) *gate {
 	compiled := compile(t, rule, 1)
 	return &gate{
-		t: t, rule: rule.WithDefaults(), compiled: compiled, version: 1,
+		t: t, rule: flow.Kind().WithDefaults(rule), compiled: compiled, version: 1,
 		window: flow.NewWindow(compiled, epoch), now: epoch,
 	}
 }

@@ -40,7 +40,7 @@ type testQueue struct {
 func newTestQueue(t require.TestingT, rule flow.Rule) *testQueue {
 	compiled := compile(t, rule, 1)
 	return &testQueue{
-		t: t, rule: rule.WithDefaults(), compiled: compiled, version: 1,
+		t: t, rule: flow.Kind().WithDefaults(rule), compiled: compiled, version: 1,
 		queue: flow.NewQueue(compiled, epoch), now: epoch,
 	}
 }

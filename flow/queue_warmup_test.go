@@ -133,7 +133,7 @@ func TestWarmingQueueBehavesLikeItsModel(t *testing.T) {
 			Step:       rapid.SampledFrom([]time.Duration{100 * time.Millisecond, time.Second}).Draw(t, "step"),
 		}
 		const calls = 200
-		want := naivePasses(rule.WithDefaults(), calls)
+		want := naivePasses(flow.Kind().WithDefaults(rule), calls)
 		l := newTestQueue(t, rule)
 		l.call(calls)
 		l.moveTo(24 * time.Hour)

@@ -45,8 +45,8 @@ func newLimiterUnderTest(t *rapid.T, rule flow.Rule) *limiterUnderTest {
 // change puts another rule in force.
 func (l *limiterUnderTest) change(t *rapid.T, rule flow.Rule) {
 	before := l.rule
-	l.forget(rule.WithDefaults())
-	l.rule = rule.WithDefaults()
+	l.forget(flow.Kind().WithDefaults(rule))
+	l.rule = flow.Kind().WithDefaults(rule)
 	l.version++
 	l.compiled = compile(t, rule, l.version)
 	switch {

@@ -28,9 +28,9 @@ func TestPassLogIsBounded(t *testing.T) {
 	t.Parallel()
 	day := flow.Rule{Resource: "r", Limit: 1e9, Window: 24 * time.Hour, Buckets: 1000}
 	g := newGate(t, day)
-	toDay := func(r *flow.Rule) { *r = day.WithDefaults() }
+	toDay := func(r *flow.Rule) { *r = flow.Kind().WithDefaults(day) }
 	toMoment := func(r *flow.Rule) {
-		*r = flow.Rule{Resource: "r", Limit: 1e9, Window: 10 * time.Millisecond}.WithDefaults()
+		*r = flow.Kind().WithDefaults(flow.Rule{Resource: "r", Limit: 1e9, Window: 10 * time.Millisecond})
 	}
 	passed, most := 0, 0
 	for range 4 {

@@ -7,11 +7,6 @@ import (
 	"github.com/penstock-go/penstock/rule"
 )
 
-// Validate returns every mistake in the rule, none when it is sound. It judges
-// the rule as [Rule.WithDefaults] completes it. A field that would have no
-// effect is a mistake too.
-func (r Rule) Validate() []rule.Fault { return Kind().Faults(r) }
-
 // validate returns the mistakes of a complete rule in the fields that other kinds do
 // not have.
 func validate(r *Rule) []rule.Fault {

@@ -54,10 +54,10 @@ func TestWithDefaultsOfOtherAlgorithms(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := test.rule.WithDefaults()
+			got := flow.Kind().WithDefaults(test.rule)
 			assert.Equal(t, test.want, got)
-			assert.Equal(t, got, got.WithDefaults(), "what is complete stays as it is")
-			assert.Empty(t, got.Validate())
+			assert.Equal(t, got, flow.Kind().WithDefaults(got), "what is complete stays as it is")
+			assert.Empty(t, flow.Kind().Faults(got))
 		})
 	}
 }
@@ -145,11 +145,11 @@ func TestValidateFindsFieldsThatDoNotGoTogether(t *testing.T) {
 			rule := test.rule
 			test.change(&rule)
 			var fields []string
-			for _, fault := range rule.Validate() {
+			for _, fault := range flow.Kind().Faults(rule) {
 				assert.NotEmpty(t, fault.Message, fault.Field)
 				fields = append(fields, fault.Field)
 			}
-			assert.Equal(t, test.fields, fields, "%v", rule.Validate())
+			assert.Equal(t, test.fields, fields, "%v", flow.Kind().Faults(rule))
 		})
 	}
 }
@@ -171,7 +171,7 @@ func TestFaultsOfAlgorithmsSayWhatToDo(t *testing.T) {
 			Resource: "r", Algorithm: flow.Throttle, Related: "s",
 		},
 	} {
-		faults := rule.Validate()
+		faults := flow.Kind().Faults(rule)
 		if assert.Len(t, faults, 1, want) {
 			assert.Equal(t, want, faults[0].Message)
 		}

@@ -47,11 +47,11 @@ func TestWithDefaultsFillsIn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			before := test.rule
-			got := test.rule.WithDefaults()
+			got := flow.Kind().WithDefaults(test.rule)
 			assert.Equal(t, test.want, got)
 			assert.Equal(t, before, test.rule, "the receiver stays as it is")
-			assert.Equal(t, got, got.WithDefaults(), "what is complete stays as it is")
-			assert.Empty(t, got.Validate())
+			assert.Equal(t, got, flow.Kind().WithDefaults(got), "what is complete stays as it is")
+			assert.Empty(t, flow.Kind().Faults(got))
 		})
 	}
 }
@@ -63,8 +63,8 @@ func TestWithDefaultsLeavesWhatIsSet(t *testing.T) {
 		Strict: true,
 		WarmUp: flow.WarmUp{Period: time.Minute, ColdFactor: 2, Step: 100 * time.Millisecond},
 	}
-	assert.Equal(t, rule, rule.WithDefaults())
-	assert.Empty(t, rule.Validate())
+	assert.Equal(t, rule, flow.Kind().WithDefaults(rule))
+	assert.Empty(t, flow.Kind().Faults(rule))
 }
 
 func TestValidateFindsFaults(t *testing.T) {
@@ -152,11 +152,11 @@ func TestValidateFindsFaults(t *testing.T) {
 			rule := flow.Rule{Name: "n", Resource: "r", Limit: 5}
 			test.change(&rule)
 			var fields []string
-			for _, fault := range rule.Validate() {
+			for _, fault := range flow.Kind().Faults(rule) {
 				assert.NotEmpty(t, fault.Message, fault.Field)
 				fields = append(fields, fault.Field)
 			}
-			assert.Equal(t, test.fields, fields, "%v", rule.Validate())
+			assert.Equal(t, test.fields, fields, "%v", flow.Kind().Faults(rule))
 		})
 	}
 }
@@ -172,6 +172,6 @@ func TestFaultsSayWhatToDo(t *testing.T) {
 		"algorithm": {flow.Rule{Resource: "r", Algorithm: "wait"}, `is "wait": must be "slidingWindow", "fixedWindow", "tokenBucket", "throttle" or "prepaid"`},
 		"buckets":   {flow.Rule{Resource: "r", Buckets: 7}, "is 7: does not part a window of 1s evenly; choose a divisor"},
 	} {
-		assert.Equal(t, []rule.Fault{{Field: field, Message: test.want}}, test.rule.Validate())
+		assert.Equal(t, []rule.Fault{{Field: field, Message: test.want}}, flow.Kind().Faults(test.rule))
 	}
 }

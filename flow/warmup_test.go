@@ -176,7 +176,7 @@ func TestEveryValidWarmUpHasAnEffectiveLimit(t *testing.T) {
 		for _, factor := range factors {
 			for _, period := range []time.Duration{1, time.Second, flow.MaxPeriod} {
 				rule := flow.Rule{Resource: "r", Limit: limit, WarmUp: flow.WarmUp{Period: period, ColdFactor: factor}}
-				if len(rule.Validate()) > 0 {
+				if len(flow.Kind().Faults(rule)) > 0 {
 					continue
 				}
 				g := newGate(t, rule)

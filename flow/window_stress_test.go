@@ -25,7 +25,7 @@ type rush struct {
 }
 
 func newRush(t *testing.T, rule flow.Rule) *rush {
-	r := &rush{bucket: rule.WithDefaults().Window / time.Duration(rule.WithDefaults().Buckets)}
+	r := &rush{bucket: flow.Kind().WithDefaults(rule).Window / time.Duration(flow.Kind().WithDefaults(rule).Buckets)}
 	r.compiled.Store(compile(t, rule, 1))
 	r.window = flow.NewWindow(r.compiled.Load(), epoch)
 	return r

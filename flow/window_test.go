@@ -105,7 +105,7 @@ func TestWindowBeforeTheEpochOfClocks(t *testing.T) {
 
 func TestCompiledRuleReturnsItsRule(t *testing.T) {
 	t.Parallel()
-	rule := reject(5).WithDefaults()
+	rule := flow.Kind().WithDefaults(reject(5))
 	assert.Equal(t, rule, flow.Compile(rule, 1).Rule())
 }
 

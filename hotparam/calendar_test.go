@@ -88,10 +88,10 @@ func TestCalendarMistakesOfValues(t *testing.T) {
 			r := plan(5, "1mo", "Europe/Berlin", "2026-01-17")
 			test.change(&r)
 			var fields []string
-			for _, fault := range r.Validate() {
+			for _, fault := range hotparam.Kind().Faults(r) {
 				fields = append(fields, fault.Field)
 			}
-			assert.Equal(t, test.fields, fields, "%v", r.Validate())
+			assert.Equal(t, test.fields, fields, "%v", hotparam.Kind().Faults(r))
 		})
 	}
 }
@@ -127,11 +127,14 @@ func TestQuotaOfAMonthOfTheFleet(t *testing.T) {
 	quota := func() *rule.Quota {
 		return in.limiter.(rule.QuotaReader).QuotaOf(rule.Call{Now: s.clock.Now(), Tokens: 1, Attribute: rule.String("ann")})
 	}
-	assert.Nil(t, quota())
+	q := quota()
+	require.NotNil(t, q, "the limit is known")
+	assert.True(t, q.Unknown, "what is left of it is not")
 	in.call("ann")
 	s.run(50*time.Millisecond, nil)
-	q := quota()
+	q = quota()
 	require.NotNil(t, q)
+	assert.False(t, q.Unknown)
 	assert.EqualValues(t, 19, q.Remaining)
 
 	r.Limit = 30

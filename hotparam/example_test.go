@@ -23,12 +23,12 @@ func ExampleRule() {
 	// bob true 0s
 }
 
-func ExampleRule_Validate() {
+func ExampleKind_faults() {
 	r := hotparam.Rule{
 		Resource: "orders:create", Param: rule.StringsOf("user"), Limit: -1, MaxWait: time.Second,
 		Penalty: hotparam.Penalty{After: 100, Within: time.Minute},
 	}
-	for _, fault := range r.Validate() {
+	for _, fault := range hotparam.Kind().Faults(r) {
 		fmt.Println(fault.Field, fault.Message)
 	}
 	// Output:

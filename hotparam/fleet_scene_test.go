@@ -75,7 +75,7 @@ func shared(r hotparam.Rule) hotparam.Rule {
 
 // load brings a version of the rule into force, as the engine does.
 func (in *instance) load(r hotparam.Rule) (adopted bool) {
-	require.Empty(in.scene.t, r.Validate())
+	require.Empty(in.scene.t, hotparam.Kind().Faults(r))
 	in.version++
 	in.rule = hotparam.Kind().Complete(r)
 	env := rule.Env{

@@ -13,14 +13,14 @@ import (
 
 func TestFleetRulesLeaseByDefault(t *testing.T) {
 	t.Parallel()
-	complete := shared(hotparam.Rule{Limit: 5}).WithDefaults()
+	complete := hotparam.Kind().WithDefaults(shared(hotparam.Rule{Limit: 5}))
 	assert.Equal(t, rule.Fleet{Mode: fleet.ModeLease, OnOutage: fleet.OutageLast}, complete.Fleet)
-	assert.Empty(t, complete.Validate())
+	assert.Empty(t, hotparam.Kind().Faults(complete))
 
 	local := shared(hotparam.Rule{Limit: 5})
 	local.Scope = rule.ScopeInstance
-	assert.Empty(t, local.Validate())
-	assert.Empty(t, local.WithDefaults().Scope, "the same as none")
+	assert.Empty(t, hotparam.Kind().Faults(local))
+	assert.Empty(t, hotparam.Kind().WithDefaults(local).Scope, "the same as none")
 }
 
 func TestMistakesInFleetRulesSayWhatToDo(t *testing.T) {
@@ -71,7 +71,7 @@ func TestMistakesInFleetRulesSayWhatToDo(t *testing.T) {
 			if test.change(&r); r.Concurrency > 0 {
 				r.Window = 0
 			}
-			assert.Equal(t, []rule.Fault{test.want}, r.Validate())
+			assert.Equal(t, []rule.Fault{test.want}, hotparam.Kind().Faults(r))
 		})
 	}
 }

@@ -52,14 +52,14 @@ func (m *model) change(r hotparam.Rule) {
 		if v.tokens != nil {
 			m.refill(name, v.at)
 			used := new(big.Rat).Sub(m.burst(name), v.tokens)
-			m.rule = r.WithDefaults()
+			m.rule = hotparam.Kind().WithDefaults(r)
 			m.limits = limitsOf(m.rule)
 			v.tokens = used.Sub(m.burst(name), used)
 			m.rule = before
 			m.limits = limitsOf(before)
 		}
 	}
-	m.rule = r.WithDefaults()
+	m.rule = hotparam.Kind().WithDefaults(r)
 	m.limits = limitsOf(m.rule)
 }
 

@@ -44,7 +44,7 @@ func newService(t *testing.T, r hotparam.Rule) *service {
 
 // start makes the first limiter of a rule.
 func (s *service) start(r hotparam.Rule) {
-	require.Empty(s.t, r.Validate())
+	require.Empty(s.t, hotparam.Kind().Faults(r))
 	s.version++
 	s.rule, s.present = r, hotparam.Kind().Complete(r)
 	s.limiter = s.present.NewLimiter(s.env())
@@ -64,7 +64,7 @@ func (s *service) another() *service {
 // reload changes the rule. It says whether the limiter goes on from the present one.
 func (s *service) reload(change func(*hotparam.Rule)) (adopted bool) {
 	change(&s.rule)
-	require.Empty(s.t, s.rule.Validate())
+	require.Empty(s.t, hotparam.Kind().Faults(s.rule))
 	s.version++
 	s.present = hotparam.Kind().Complete(s.rule)
 	next := s.present.Adopt(s.limiter, s.env())

@@ -19,7 +19,7 @@ func TestPlaceOfAValueIsGivenBackAfterMaxAge(t *testing.T) {
 		Resource: "r", Param: rule.StringsOf("user"), Concurrency: 2, MaxAge: time.Minute,
 		Values: rule.NumberMapOf(text("named", 2)),
 	}
-	require.Empty(t, r.Validate())
+	require.Empty(t, hotparam.Kind().Faults(r))
 	l := hotparam.Kind().Complete(r).NewLimiter(rule.Env{
 		Version: 1, Now: epoch, Seed: 1, Warn: func(m string) { said = append(said, m) }, Changed: func(clock.Instant, string, string, string) {},
 	}).(interface {
@@ -66,9 +66,9 @@ func TestPlaceOfAValueIsGivenBackAfterMaxAge(t *testing.T) {
 func TestMaxAgeGoesWithConcurrencyOnly(t *testing.T) {
 	t.Parallel()
 	r := hotparam.Rule{Resource: "r", Param: rule.StringsOf("user"), Limit: 2, MaxAge: time.Minute}
-	assert.Equal(t, []rule.Fault{{Field: "maxAge", Message: "has no effect without concurrency: remove it"}}, r.Validate())
+	assert.Equal(t, []rule.Fault{{Field: "maxAge", Message: "has no effect without concurrency: remove it"}}, hotparam.Kind().Faults(r))
 	r.Limit, r.Concurrency, r.MaxAge = 0, 2, time.Millisecond
-	assert.Equal(t, []rule.Fault{{Field: "maxAge", Message: "is 1ms: must be from 10ms to 168h0m0s, or left out"}}, r.Validate())
+	assert.Equal(t, []rule.Fault{{Field: "maxAge", Message: "is 1ms: must be from 10ms to 168h0m0s, or left out"}}, hotparam.Kind().Faults(r))
 }
 
 func TestCallsWithMaxAgeAllocateNothing(t *testing.T) {

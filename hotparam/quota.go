@@ -58,12 +58,12 @@ func (l *limiter) penalise(q *rule.Quota, s subject, c rule.Call) {
 		if q.Remaining > 0 {
 			q.Reset = 0
 		}
-		q.Remaining, q.Reset, q.Capacity = 0, max(left, q.Reset), 0
+		q.Remaining, q.Reset, q.Capacity, q.Unknown = 0, max(left, q.Reset), 0, false
 	}
 }
 
 // QuotaOf returns what is left of the limit of a call's value, as far as this instance knows: what
-// it may let pass without asking the fleet. Of a rule that asks for each call it knows only that
+// it may let pass without asking the fleet. Of a rule that asks for each call it knows only the limit, that
 // nothing is left, or of a fixed window what the last answer said.
 func (l *fleetLimiter) QuotaOf(c rule.Call) *rule.Quota {
 	s, decision := l.subjectOf(c.Attribute)
@@ -78,13 +78,13 @@ func (l *fleetLimiter) QuotaOf(c rule.Call) *rule.Quota {
 		if v != nil && v.cell == 0 {
 			left, _, known = v.asker.Known(c.Now)
 		}
-		if !known {
-			return nil
+		q.Prepaid, q.Unknown, q.Used, q.Window = true, !known, math.NaN(), 0
+		if known {
+			q.Remaining, q.Used, q.Capacity = left, max(0, q.Limit-float64(left)), q.Limit
 		}
-		q.Prepaid, q.Remaining, q.Used, q.Capacity = true, left, max(0, q.Limit-float64(left)), q.Limit
 	case q.Limit == 0:
 	case v == nil && isAsk:
-		return nil
+		q.Unknown = true
 	case v == nil:
 		q.Remaining = int64(l.rule.burst(q.Limit))
 	case v.asker != nil:
@@ -95,9 +95,7 @@ func (l *fleetLimiter) QuotaOf(c rule.Call) *rule.Quota {
 		if used := v.asker.Status(c.Now); used.IsCounted {
 			q.Used, q.Capacity = float64(used.Used), q.Limit
 		}
-		if q.Reset == 0 {
-			return nil
-		}
+		q.Unknown = q.Reset == 0
 	default:
 		if q.Remaining = v.budget.Available(c.Now); q.Remaining == 0 {
 			q.Reset = max(0, v.budget.RetryAfter(c.Now, 1))

@@ -31,20 +31,20 @@ func perUser(change func(*hotparam.Rule)) hotparam.Rule {
 
 func TestDefaults(t *testing.T) {
 	t.Parallel()
-	rate := perUser(nil).WithDefaults()
+	rate := hotparam.Kind().WithDefaults(perUser(nil))
 	assert.Equal(t, time.Second, rate.Window)
 	assert.Equal(t, hotparam.TokenBucket, rate.Algorithm)
 	assert.InDelta(t, 10, rate.Burst, 0)
 	assert.Equal(t, 100_000, rate.MaxValues)
 	assert.Equal(t, hotparam.MissingPass, rate.Missing)
 
-	slow := perUser(func(r *hotparam.Rule) { r.Limit = 0.5 }).WithDefaults()
+	slow := hotparam.Kind().WithDefaults(perUser(func(r *hotparam.Rule) { r.Limit = 0.5 }))
 	assert.InDelta(t, 1, slow.Burst, 0, "a call of one token can pass")
 
-	throttle := perUser(func(r *hotparam.Rule) { r.Algorithm = hotparam.Throttle }).WithDefaults()
+	throttle := hotparam.Kind().WithDefaults(perUser(func(r *hotparam.Rule) { r.Algorithm = hotparam.Throttle }))
 	assert.Zero(t, throttle.Burst)
 
-	concurrency := perUser(func(r *hotparam.Rule) { r.Limit, r.Concurrency = 0, 3 }).WithDefaults()
+	concurrency := hotparam.Kind().WithDefaults(perUser(func(r *hotparam.Rule) { r.Limit, r.Concurrency = 0, 3 }))
 	assert.Zero(t, concurrency.Window)
 	assert.Empty(t, concurrency.Algorithm)
 }
@@ -104,7 +104,7 @@ func TestValidateSaysWhatIsWrong(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			faults := perUser(c.change).Validate()
+			faults := hotparam.Kind().Faults(perUser(c.change))
 			var got []string
 			for _, f := range faults {
 				got = append(got, f.Field+" "+f.Message)

@@ -119,6 +119,10 @@ type Quota struct {
 
 	// Reset is how long it takes until there is more, in seconds.
 	Reset float64 `json:"reset"`
+
+	// Unknown says that nobody knows Remaining and Reset on this instance: the server of the fleet decides
+	// on each call.
+	Unknown bool `json:"unknown,omitempty"`
 }
 
 // Gauge is a number with its name.

@@ -96,7 +96,9 @@ func QuotasOf(engine *core.Engine, query QuotaQuery) (Quotas, error) {
 			return Quotas{}, err
 		}
 		for _, s := range states {
-			s.Quota = cmp.Or(s.Quota, balanceOf(engine, &of, s.Resource, query))
+			if s.Quota == nil || s.Quota.Unknown {
+				s.Quota = cmp.Or(balanceOf(engine, &of, s.Resource, query), s.Quota)
+			}
 			if s.Quota != nil {
 				found.add(&of, s.Quota, QuotaState{
 					Resource: s.Resource, Value: s.Value, Penalty: s.PenaltyLeft(s.At).Seconds(),

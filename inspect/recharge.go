@@ -100,6 +100,6 @@ func balanceOf(engine *core.Engine, of *core.RuleSnapshot, resource string, quer
 	if of.Quota != nil {
 		q = *of.Quota
 	}
-	q.Remaining = max(0, left)
+	q.Remaining, q.Unknown = max(0, left), false
 	return &q
 }

@@ -80,7 +80,7 @@ func quotaOf(q *rule.Quota) *Quota {
 	}
 	return &Quota{
 		Effective: Ceiling(q.Effective), Window: q.Window.Seconds(), Prepaid: q.Prepaid,
-		Remaining: q.Remaining, Reset: max(0, q.Reset).Seconds(),
+		Remaining: q.Remaining, Reset: max(0, q.Reset).Seconds(), Unknown: q.Unknown,
 	}
 }
 

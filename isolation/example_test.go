@@ -8,13 +8,13 @@ import (
 )
 
 func ExampleRule() {
-	rule := isolation.Rule{Resource: "reports:render", Limit: 10, MaxWait: 2 * time.Second}.WithDefaults()
+	rule := isolation.Kind().WithDefaults(isolation.Rule{Resource: "reports:render", Limit: 10, MaxWait: 2 * time.Second})
 	fmt.Printf("%s: %d at once, %d wait up to %v, %s\n", rule.Name, rule.Limit, rule.MaxQueue, rule.MaxWait, rule.Order)
 	// Output: reports:render: 10 at once, 1000 wait up to 2s, fifo
 }
 
-func ExampleRule_Validate() {
-	for _, fault := range (isolation.Rule{Resource: "reports:render", Limit: -1, MaxQueue: 100}).Validate() {
+func ExampleKind_faults() {
+	for _, fault := range isolation.Kind().Faults(isolation.Rule{Resource: "reports:render", Limit: -1, MaxQueue: 100}) {
 		fmt.Println(fault.Field, fault.Message)
 	}
 	// Output:

@@ -347,7 +347,7 @@ func TestFairnessIsValidated(t *testing.T) {
 			r := fairRule(1, 1)
 			c.change(&r)
 			var faults []string
-			for _, f := range r.Validate() {
+			for _, f := range isolation.Kind().Faults(r) {
 				faults = append(faults, f.Field+" "+f.Message)
 			}
 			assert.Equal(t, c.want, strings.Join(faults, "; "))

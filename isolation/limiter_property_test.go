@@ -211,7 +211,7 @@ func anyRule(t *rapid.T) isolation.Rule {
 		r.MaxQueue = rapid.SampledFrom([]int{1, 2, 3, 4, 5, 12}).Draw(t, "maxQueue")
 		r.Order = rapid.SampledFrom([]isolation.Order{isolation.FIFO, isolation.LIFO}).Draw(t, "order")
 	}
-	return r.WithDefaults()
+	return isolation.Kind().WithDefaults(r)
 }
 
 // run drives a limiter and the model side by side.

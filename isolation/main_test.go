@@ -46,7 +46,7 @@ func adopt(t require.TestingT, present limiter, r isolation.Rule, version uint64
 }
 
 func sound(t require.TestingT, r isolation.Rule) rule.Rule {
-	require.Empty(t, r.Validate())
+	require.Empty(t, isolation.Kind().Faults(r))
 	return isolation.Kind().Of(r).WithDefaults()
 }
 

@@ -36,11 +36,11 @@ func TestWithDefaultsFillsIn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			before := test.rule
-			got := test.rule.WithDefaults()
+			got := isolation.Kind().WithDefaults(test.rule)
 			assert.Equal(t, test.want, got)
 			assert.Equal(t, before, test.rule, "the receiver stays as it is")
-			assert.Equal(t, got, got.WithDefaults(), "what is complete stays as it is")
-			assert.Empty(t, got.Validate())
+			assert.Equal(t, got, isolation.Kind().WithDefaults(got), "what is complete stays as it is")
+			assert.Empty(t, isolation.Kind().Faults(got))
 		})
 	}
 }
@@ -84,7 +84,7 @@ func TestValidateReportsEveryMistake(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			assert.ElementsMatch(t, test.want, test.rule.Validate())
+			assert.ElementsMatch(t, test.want, isolation.Kind().Faults(test.rule))
 		})
 	}
 }

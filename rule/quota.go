@@ -6,8 +6,8 @@ import "math"
 type QuotaReader interface {
 	Limiter
 
-	// QuotaOf returns the state of the limit that such a call is held against; nil if none is,
-	// or the state is not known. It may be slow, but must not change what later calls get.
+	// QuotaOf returns the state of the limit that such a call is held against, with Unknown if only the
+	// limit is known; nil if there is none. It may be slow, but must not change what later calls get.
 	QuotaOf(Call) *Quota
 }
 
@@ -23,7 +23,7 @@ func (q *Quota) UsedRatio() (ratio float64, known bool) {
 // Left returns how many tokens are left of a window, a bucket or a balance; false if that is not known.
 func (q *Quota) Left() (tokens float64, known bool) {
 	switch {
-	case math.IsNaN(q.Used):
+	case q.Unknown, math.IsNaN(q.Used):
 		return 0, false
 	case q.Prepaid:
 		return float64(q.Remaining), true

@@ -75,6 +75,10 @@ type Quota struct {
 	// Reset is how long it takes, if no other call comes, until Remaining grows; 0 if it
 	// never does: it is at its highest, or nothing may pass at all.
 	Reset time.Duration
+
+	// Unknown says that nobody knows Remaining and Reset here, which are 0: the server of the fleet decides
+	// on each call, and has not said what is left.
+	Unknown bool
 }
 
 // FleetStatus is the recent share of this instance in a limit of the fleet.

@@ -112,7 +112,7 @@ func TestApplyingDifferencesMakesOneSetOfTheOther(t *testing.T) {
 		from, to := soundSet().Draw(t, "from"), soundSet().Draw(t, "to")
 		for i := range min(len(from.Flow), len(to.Flow)) {
 			if rapid.Bool().Draw(t, "same name") {
-				to.Flow[i].Name = from.Flow[i].WithDefaults().Name
+				to.Flow[i].Name = flow.Kind().WithDefaults(from.Flow[i]).Name
 			}
 		}
 		if to.Validate() != nil {

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/penstock-go/penstock/fleet"
+	"github.com/penstock-go/penstock/flow"
 	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
 )
@@ -30,9 +31,9 @@ func TestParseReadsHowAFleetSharesALimit(t *testing.T) {
 	again, err := rules.Parse("", written)
 	require.NoError(t, err)
 	for i := range set.Flow {
-		assert.Equal(t, set.Flow[i].WithDefaults(), again.Flow[i].WithDefaults())
+		assert.Equal(t, flow.Kind().WithDefaults(set.Flow[i]), flow.Kind().WithDefaults(again.Flow[i]))
 	}
-	assert.Equal(t, rule.Fleet{Mode: fleet.ModeLease, OnOutage: fleet.OutageLast}, again.Flow[1].WithDefaults().Fleet)
+	assert.Equal(t, rule.Fleet{Mode: fleet.ModeLease, OnOutage: fleet.OutageLast}, flow.Kind().WithDefaults(again.Flow[1]).Fleet)
 }
 
 func TestParseSaysWhatIsWrongWithTheFieldsOfAFleet(t *testing.T) {

@@ -24,7 +24,7 @@ func TestFormerFieldControlIsReadAndNotWritten(t *testing.T) {
 		"algorithm: fixedWindow, control: reject":                  {Resource: "a", Limit: 5, Algorithm: flow.FixedWindow},
 	} {
 		set := parse(t, "a.yaml", "flow: [{resource: a, limit: 5, "+fields+"}]")
-		require.Equal(t, []flow.Rule{want.WithDefaults()}, set.Flow, fields)
+		require.Equal(t, []flow.Rule{flow.Kind().WithDefaults(want)}, set.Flow, fields)
 		written, err := set.YAML()
 		require.NoError(t, err)
 		assert.NotContains(t, string(written), "control", fields)

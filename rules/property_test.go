@@ -143,7 +143,7 @@ func duration(least, most time.Duration) *rapid.Generator[time.Duration] {
 
 func soundSet() *rapid.Generator[rules.Set] {
 	return rapid.Custom(func(t *rapid.T) rules.Set {
-		name := func(r flow.Rule) string { return r.WithDefaults().Name }
+		name := func(r flow.Rule) string { return flow.Kind().WithDefaults(r).Name }
 		return rules.Set{Flow: rapid.SliceOfNDistinct(soundRule(), 0, 20, name).Draw(t, "rules")}
 	})
 }

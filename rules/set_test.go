@@ -78,7 +78,7 @@ func TestWithDefaultsLeavesTheSetAsItIs(t *testing.T) {
 	set := rules.Set{Flow: []flow.Rule{{Resource: "a", Limit: 1}}}
 	complete := set.WithDefaults()
 	assert.Equal(t, flow.Rule{Resource: "a", Limit: 1}, set.Flow[0])
-	assert.Equal(t, set.Flow[0].WithDefaults(), complete.Flow[0])
+	assert.Equal(t, flow.Kind().WithDefaults(set.Flow[0]), complete.Flow[0])
 	complete.Flow[0].Limit = 2
 	assert.InDelta(t, 1, set.Flow[0].Limit, 0)
 }

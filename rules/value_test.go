@@ -137,5 +137,5 @@ func TestParseAcceptsZeroWhereItIsTheDefault(t *testing.T) {
 	set, err := rules.Parse("", []byte(
 		"flow: [{resource: a, limit: 0, strict: false, maxWait: 0s, warmUp: {period: 0s}, overdraft: false, perResource: true, shadow: false}]"))
 	require.NoError(t, err)
-	assert.Equal(t, []flow.Rule{flow.Rule{Resource: "a"}.WithDefaults()}, set.Flow)
+	assert.Equal(t, []flow.Rule{flow.Kind().WithDefaults(flow.Rule{Resource: "a"})}, set.Flow)
 }

@@ -15,7 +15,7 @@ import (
 
 func TestYAMLLeavesDefaultsOut(t *testing.T) {
 	set := rules.Set{Flow: []flow.Rule{
-		flow.Rule{Resource: "orders:create"}.WithDefaults(),
+		flow.Kind().WithDefaults(flow.Rule{Resource: "orders:create"}),
 		{
 			Name: "pay", Resource: "orders:pay", Limit: 0.5, Window: time.Minute, Algorithm: flow.Throttle, MaxWait: 90 * time.Second,
 			WarmUp: flow.WarmUp{Period: time.Hour, ColdFactor: 3, Step: 2 * time.Second},
@@ -25,7 +25,7 @@ func TestYAMLLeavesDefaultsOut(t *testing.T) {
 			Origin: "mobile", Shadow: true,
 		},
 		{Name: "together", Match: "~^a", Shared: true, Limit: 5, Algorithm: flow.FixedWindow, Related: "b"},
-		flow.Rule{Name: "alike", Match: "*", Limit: 5, Algorithm: flow.TokenBucket}.WithDefaults(),
+		flow.Kind().WithDefaults(flow.Rule{Name: "alike", Match: "*", Limit: 5, Algorithm: flow.TokenBucket}),
 		{Resource: "tight", Limit: 1e9, Window: 5 * time.Hour, Buckets: 20, Strict: true, WarmUp: flow.WarmUp{Period: time.Second}},
 	}}
 	document, err := set.YAML()
@@ -107,7 +107,7 @@ func TestYAMLOfManyRulesIsOneList(t *testing.T) {
 	for _, n := range []int{1, 199, 200, 201, 400, 1001} {
 		var set rules.Set
 		for i := range n {
-			set.Flow = append(set.Flow, flow.Rule{Resource: fmt.Sprint("resource-", i), Limit: float64(i)}.WithDefaults())
+			set.Flow = append(set.Flow, flow.Kind().WithDefaults(flow.Rule{Resource: fmt.Sprint("resource-", i), Limit: float64(i)}))
 		}
 		document, err := set.YAML()
 		require.NoError(t, err)

@@ -87,7 +87,7 @@ func requestOf(attributes *auth.AttributeContext) (*http.Request, error) {
 	if !isMethod(from.GetMethod()) {
 		return nil, status.Error(codes.InvalidArgument, "the request has no method, or one that is none")
 	}
-	target, err := url.ParseRequestURI(from.GetPath())
+	target, err := targetOf(from.GetPath())
 	if err != nil {
 		target = &url.URL{Path: "/"} // such as the * of OPTIONS, and CONNECT: no route
 		if from.GetPath() != "" && from.GetPath() != "*" {

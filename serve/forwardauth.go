@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"net/url"
 	"strconv"
 	"strings"
 
@@ -87,7 +86,7 @@ func (f *ForwardAuth) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if uri == "" && resource != "" {
 		uri = "/"
 	}
-	target, err := url.ParseRequestURI(uri)
+	target, err := targetOf(uri)
 	if err != nil {
 		f.refuse(w, http.StatusBadRequest, "penstock: the proxy has to say which request it asks about, by X-Forwarded-Uri and X-Forwarded-Method")
 		return

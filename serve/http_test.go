@@ -213,6 +213,7 @@ func TestForwardAuthWantsToKnowWhichRequestIsMeant(t *testing.T) {
 	}{
 		"nothing":    {nil, 403, "400"},
 		"no path":    {map[string]string{"X-Forwarded-Uri": "orders"}, 403, "400"},
+		"a fragment": {map[string]string{"X-Forwarded-Uri": "/orders#x"}, 403, "400"},
 		"a refusal":  {map[string]string{"X-Forwarded-Uri": "/orders"}, 403, "429"},
 		"a resource": {map[string]string{"Penstock-Resource": "orders"}, 200, ""},
 	} {
@@ -246,7 +247,9 @@ func TestExtAuthzSaysWhatRefusedAndWhatItCannotDecide(t *testing.T) {
 	require.NoError(t, err)
 	assert.NotNil(t, passed.GetOkResponse())
 	assert.Equal(t, "s", passed.GetDynamicMetadata().AsMap()["shadows"].([]any)[0].(map[string]any)["rule"])
-	for name, request := range map[string]*auth.CheckRequest{"nothing": {}, "no path": check(asked{method: "GET", uri: "orders"})} {
+	for name, request := range map[string]*auth.CheckRequest{
+		"nothing": {}, "no path": check(asked{method: "GET", uri: "orders"}), "a fragment": check(asked{method: "GET", uri: "/orders#x"}),
+	} {
 		_, err := authz.Check(t.Context(), request)
 		assert.Equal(t, codes.InvalidArgument, status.Code(err), name)
 	}

@@ -2,6 +2,7 @@ package serve
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -120,6 +121,15 @@ func (j *httpJudge) enter(v *verdict, r *http.Request, resource string) {
 	v.block = guard.WouldBlock()
 	j.answers.SetPassed(v.Header(), resource, origin, opts...)
 	v.status = http.StatusOK
+}
+
+// targetOf returns the URL of a request line. One with a fragment is none: servers differ in whether it belongs to the
+// path, so that a client could leave the route, and its limit, by "/orders#".
+func targetOf(uri string) (*url.URL, error) {
+	if strings.Contains(uri, "#") {
+		return nil, errors.New("it has a fragment, which no request has")
+	}
+	return url.ParseRequestURI(uri)
 }
 
 // cleaned returns a URL with the path that a server would look up: without double slashes and

@@ -71,13 +71,13 @@ func requireLikeCallOracle(t T, set rules.Set, load simulate.Load, duration time
 	got := run(t, set, load, duration)
 	calls, o := tracedCallsOf(load, duration), &callOracle{}
 	for _, r := range set.Isolation {
-		o.isolation = append(o.isolation, r.WithDefaults())
+		o.isolation = append(o.isolation, isolation.Kind().WithDefaults(r))
 	}
 	for _, r := range set.Breaker {
-		o.breakers = append(o.breakers, r.WithDefaults())
+		o.breakers = append(o.breakers, breaker.Kind().WithDefaults(r))
 	}
 	for _, r := range set.Flow {
-		o.flow = append(o.flow, r.WithDefaults())
+		o.flow = append(o.flow, flow.Kind().WithDefaults(r))
 	}
 	states := o.follow(calls)
 	require.Len(t, got.Events, len(calls))

@@ -91,7 +91,7 @@ func spanOf(rule flow.Rule, tokens float64) time.Duration {
 }
 
 func perSecond(rule flow.Rule) float64 {
-	return max(rule.Limit, 0.1) / rule.WithDefaults().Window.Seconds()
+	return max(rule.Limit, 0.1) / flow.Kind().WithDefaults(rule).Window.Seconds()
 }
 
 // drawWindow draws a window whose limit is a whole number.

@@ -19,7 +19,7 @@ import (
 func decideDemotions(rules []flow.Rule, offers []offer) (demoted []bool, refusedBy []string) {
 	o := &oracle{counters: map[string]counter{}, queues: map[string]*oracleQueue{}}
 	for _, r := range rules {
-		o.rules = append(o.rules, r.WithDefaults())
+		o.rules = append(o.rules, flow.Kind().WithDefaults(r))
 	}
 	fits := func(r flow.Rule, call offer) bool {
 		if !isQueued(r) {

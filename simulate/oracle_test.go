@@ -81,7 +81,7 @@ type grant struct {
 func decide(rules []flow.Rule, offers []offer) []verdict {
 	o := &oracle{counters: map[string]counter{}, queues: map[string]*oracleQueue{}, offers: offers}
 	for _, rule := range rules {
-		o.rules = append(o.rules, rule.WithDefaults())
+		o.rules = append(o.rules, flow.Kind().WithDefaults(rule))
 	}
 	o.verdicts = make([]verdict, len(offers))
 	for i, call := range offers {

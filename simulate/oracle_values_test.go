@@ -250,7 +250,7 @@ func requireLikeValueOracle(t T, set rules.Set, load simulate.Load, duration tim
 	got := run(t, set, load, duration)
 	o := &valueOracle{states: map[string]*valueState{}}
 	for _, r := range set.HotParam {
-		o.rules = append(o.rules, r.WithDefaults())
+		o.rules = append(o.rules, hotparam.Kind().WithDefaults(r))
 	}
 	slices.SortFunc(o.rules, func(a, b hotparam.Rule) int { return cmp.Compare(a.Name, b.Name) })
 	calls, ends := valueCallsOf(load), valueEvents{}

@@ -108,13 +108,13 @@ type bound struct {
 
 func newBound(tb testing.TB, r hotparam.Rule, now clock.Instant) *bound {
 	tb.Helper()
-	return &bound{tb: tb, rule: r.WithDefaults(), at: now}
+	return &bound{tb: tb, rule: hotparam.Kind().WithDefaults(r), at: now}
 }
 
 // reload goes over to another version of the rule: what is missing stays missing.
 func (b *bound) reload(r hotparam.Rule, now clock.Instant) {
 	b.flow(now)
-	b.rule = r.WithDefaults()
+	b.rule = hotparam.Kind().WithDefaults(r)
 }
 
 func (b *bound) flow(now clock.Instant) {

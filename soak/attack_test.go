@@ -177,7 +177,7 @@ func newArena(tb testing.TB, seed uint64, a attack) *arena {
 		tb.Skip("one goroutine, and long")
 	}
 	x := &arena{service: newService(tb, seed, a.rule), attack: a, alone: map[string]*user{}, really: map[string]*user{}}
-	x.rule = a.rule.WithDefaults()
+	x.rule = hotparam.Kind().WithDefaults(a.rule)
 	return x
 }
 

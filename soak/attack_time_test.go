@@ -43,7 +43,7 @@ func TestValuesGetNoMoreWhenTheClockStandsStillOrJumps(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newService(t, 5, test.rule)
-			fills := test.rule.WithDefaults()
+			fills := hotparam.Kind().WithDefaults(test.rule)
 			full := fills.Window * 2
 			if fills.Algorithm == hotparam.TokenBucket && fills.Limit > 0 {
 				full = time.Duration(min(cmp.Or(fills.Burst, max(1, fills.Limit))/fills.Limit*float64(fills.Window)*1.01, 290*365*24*float64(time.Hour)))

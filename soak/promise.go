@@ -45,7 +45,7 @@ type promise struct {
 
 // newPromise returns the promise of a rule if no call takes more tokens than most.
 func newPromise(r flow.Rule, most int, from clock.Instant) *promise {
-	r = r.WithDefaults()
+	r = flow.Kind().WithDefaults(r)
 	p := &promise{name: r.Resource + r.Match, key: r.Name, origin: r.Origin, checkedUntil: millisecond(from)}
 	perMillisecond := r.Limit * float64(time.Millisecond) / float64(r.Window)
 	switch {

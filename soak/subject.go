@@ -64,7 +64,7 @@ func (s *subject) target(name string) *target {
 // addTarget adds the target of a rule on one resource.
 func (s *subject) addTarget(r flow.Rule) {
 	t := s.target(r.Resource)
-	t.refusals[r.WithDefaults().Name] = new(atomic.Uint64)
+	t.refusals[flow.Kind().WithDefaults(r).Name] = new(atomic.Uint64)
 	t.shadowed = t.shadowed || r.Shadow
 	if r.Related != "" {
 		t.related = s.target(r.Related).promises[0]
@@ -79,6 +79,6 @@ func (s *subject) addTargets(r flow.Rule, prefix string, count int) {
 		t := s.target(fmt.Sprint(prefix, i))
 		s.addPromise(r, t)
 		s.promises[len(s.promises)-1].name = t.name
-		t.refusals[r.WithDefaults().Name] = new(atomic.Uint64)
+		t.refusals[flow.Kind().WithDefaults(r).Name] = new(atomic.Uint64)
 	}
 }

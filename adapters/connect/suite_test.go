@@ -24,8 +24,8 @@ import (
 func TestConformance(t *testing.T) {
 	for _, w := range wires() {
 		t.Run(w.name, func(t *testing.T) {
-			if testing.Short() && w.http2 && w.protocol != connect.ProtocolGRPC {
-				t.Skip("long: its calls go over HTTP/1.1, too, and gRPC has calls of all shapes")
+			if testing.Short() && w.protocol != connect.ProtocolGRPC && (w.http2 || w.isGRPC()) {
+				t.Skip("long: the protocol of Connect goes over HTTP/1.1, too, and gRPC has calls of all shapes")
 			}
 			switch {
 			case w.http2:

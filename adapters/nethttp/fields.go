@@ -80,7 +80,7 @@ func (f Fields) refusedFields(engine *core.Engine, block *core.BlockError, opts 
 			continue
 		}
 		remaining := int64(0)
-		if core.CallTokens(opts...) > 1 {
+		if core.CallTokens(opts...) > 1 && !of.Quota.Unknown {
 			remaining = of.Quota.Remaining
 		}
 		return policy, f.limitField(of, remaining, resetOf(block))
@@ -129,17 +129,25 @@ func (f Fields) policyField(quotas []core.RuleSnapshot) []string {
 	return []string{string(list)}
 }
 
-// nearestLimit is RateLimit of the rule that is nearest to its end.
+// nearestLimit is RateLimit of the rule that is nearest to its end, as far as that is known; nil if it is of none.
 func (f Fields) nearestLimit(quotas []core.RuleSnapshot) []string {
-	nearest := &quotas[0]
-	for i := range quotas[1:] {
-		next := quotas[i+1].Quota
-		present := nearest.Quota
-		if cmp.Or(cmp.Compare(next.Remaining, present.Remaining), cmp.Compare(present.Reset, next.Reset)) < 0 {
-			nearest = &quotas[i+1]
+	var nearest *core.RuleSnapshot
+	for i := range quotas {
+		switch of := &quotas[i]; {
+		case of.Quota.Unknown:
+		case nearest == nil, isNearer(of.Quota, nearest.Quota):
+			nearest = of
 		}
 	}
+	if nearest == nil {
+		return nil
+	}
 	return f.limitField(nearest, nearest.Quota.Remaining, nearest.Quota.Reset)
+}
+
+// isNearer says whether less is left of a than of b, or as much for longer.
+func isNearer(a, b *rule.Quota) bool {
+	return cmp.Or(cmp.Compare(a.Remaining, b.Remaining), cmp.Compare(b.Reset, a.Reset)) < 0
 }
 
 func (f Fields) appendPolicy(list []byte, of *core.RuleSnapshot) []byte {

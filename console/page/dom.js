@@ -106,9 +106,12 @@ export function table(head, rows) {
     h("thead", null, h("tr", null, head.map((c) => (c instanceof Node ? c : c ? h("th", { scope: "col" }, c) : h("td"))))), h("tbody", null, rows));
 }
 
-const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
-const short = new Intl.NumberFormat("en", { maximumSignificantDigits: 3 });
-export const number = (n) => (Math.abs(n) >= 100 ? whole : short).format(n);
+// number writes a number with three digits, or whole. Intl.NumberFormat does the same, and loads the data of all languages
+// first, which took longer than to lay the page out.
+export function number(n) {
+  if (Math.abs(n) < 100) return String(Number(Number(n).toPrecision(3)));
+  return String(Math.round(n)).replace(/\B(?=(\d{3})+$)/g, ",");
+}
 
 // duration shows seconds.
 export function duration(seconds) {

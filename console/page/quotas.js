@@ -21,12 +21,12 @@ export function quotas(place, { of = "" }, me) {
 }
 
 function row(q, recharge) {
-  const key = [q.kind, q.rule, q.resource, q.value].map((part) => part ?? "").join("/"), all = q.effective, share = all > 0 ? 1 - q.left / all : q.left > 0 ? 0 : 1;
+  const key = [q.kind, q.rule, q.resource, q.value].map((part) => part ?? "").join("/"), all = q.effective, share = q.unknown ? 0 : all > 0 ? 1 - q.left / all : q.left > 0 ? 0 : 1;
   return h("tr", { "data-key": key.slice(0, 600) }, h("td", { class: "name" }, h("b", null, name(q.rule, 60)), " ", h("span", { class: "dim" }, plain(q.kind, 40)), q.value && h("div", null, name(q.value, 80)), q.resource && h("div", { class: "dim" }, name(q.resource, 80))),
-    h("td", { class: "n" }, q.prepaid || all === null ? "" : bar(share), number(q.left), all === null && " (all pass)"), h("td", { class: "num n" }, q.used === undefined ? "—" : number(q.used)),
+    h("td", { class: "n" }, q.prepaid || all === null ? "" : bar(share), q.unknown ? "unknown" : number(q.left), all === null && " (all pass)"), h("td", { class: "num n" }, q.used === undefined ? "—" : number(q.used)),
     h("td", { class: "num n" }, q.prepaid ? "—" : `${number(q.limit)} per ${windowText(q.window)}`, q.instances > 1 && !q.fleet && h("div", { class: "dim" }, `on each of ${number(q.instances)}`)),
     h("td", null, q.prepaid ? h("span", { class: "dim" }, "when recharged") : q.resetsAt && q.window > 60 ? [clock(q.resetsAt), h("div", { class: "dim" }, left(q.resetsAt))] : h("span", { class: "dim" }, q.window > 60 ? "—" : "at once")),
-    h("td", null, h("div", { class: "tags" }, q.fleet && tag("fleet"), q.prepaid && tag(q.left > 0 ? "balance" : "balance is used up", q.left > 0 ? "" : "refuse"), q.shadow && tag("shadow", "shadow"), q.off && tag("off", "wait"), q.penalty > 0 && tag(`refused for ${duration(q.penalty)}`, "refuse")),
+    h("td", null, h("div", { class: "tags" }, q.fleet && tag("fleet"), q.prepaid && tag(q.left > 0 || q.unknown ? "balance" : "balance is used up", q.left > 0 || q.unknown ? "" : "refuse"), q.shadow && tag("shadow", "shadow"), q.off && tag("off", "wait"), q.penalty > 0 && tag(`refused for ${duration(q.penalty)}`, "refuse")),
       q.prepaid && recharge && h("button", { type: "button", "data-balance": JSON.stringify({ kind: q.kind, rule: q.rule, resource: q.resource ?? "", value: q.value ?? "" }), "aria-label": `Recharge ${plain(q.rule, 60)}` }, "Recharge")));
 }
 

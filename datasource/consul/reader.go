@@ -26,7 +26,7 @@ const minInterval = 50 * time.Millisecond
 
 // reader is the state of one call of [Source.Run]. Only its goroutine uses it.
 type reader struct {
-	*Source
+	*source
 	client   *remote.Client
 	index    uint64        // of the last answer; 0: the next request does not wait
 	highest  uint64        // the index as read last, which failures do not reset

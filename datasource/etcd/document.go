@@ -2,33 +2,35 @@ package etcd
 
 import (
 	"bytes"
-	"fmt"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/datasource/snapshot"
 )
 
-// document converts a key and its value to a document. A value that is too long
-// becomes a document with an error.
+// document converts a key and its value to a document. A value that is too long, or a
+// name, becomes a document with an error.
 func (s *Source) document(pair *mvccpb.KeyValue) core.Document {
-	d := core.Document{Name: s.documentName(pair), Revision: pair.ModRevision, Created: pair.CreateRevision}
-	if len(pair.Value) > MaxDocumentSize {
-		d.Err = fmt.Errorf("etcd: %q has %d bytes, at most %d are read: split the document",
-			pair.Key, len(pair.Value), MaxDocumentSize)
-		return d
-	}
-	if s.connection != nil {
+	d := snapshot.Document("etcd", s.longName(pair), pair.Value)
+	d.Revision, d.Created = pair.ModRevision, pair.CreateRevision
+	if s.connection != nil && d.Err == nil {
 		return listDocument(d, pair)
 	}
-	d.Data = pair.Value
 	return d
 }
 
-func (s *Source) documentName(pair *mvccpb.KeyValue) string {
+// documentName returns the name of the document of a key, see [shortName].
+func (s *Source) documentName(pair *mvccpb.KeyValue) string { return shortName(s.longName(pair)) }
+
+func (s *Source) longName(pair *mvccpb.KeyValue) string {
 	return string(pair.Key[len(s.keys.Documents):])
 }
+
+// shortName returns the name of a document as status and reports have it: the beginning of one that is too long, and
+// a digest. Such a document is rejected.
+func shortName(name string) string { return snapshot.Document("etcd", name, nil).Name }
 
 // addPair adds a key and its value to a change: a document or a confirmation.
 func (s *Source) addPair(c *core.Change, pair *mvccpb.KeyValue) {

@@ -18,8 +18,13 @@ type DocumentRevision struct {
 }
 
 // DigestOf returns a SHA-256 of the names and revisions of documents, in hexadecimal
-// digits. Their order does not matter.
+// digits. Their order does not matter. A name that instances do not read, as it is too long,
+// counts as they report it.
 func DigestOf(documents []DocumentRevision) string {
+	documents = slices.Clone(documents)
+	for i := range documents {
+		documents[i].Name = shortName(documents[i].Name)
+	}
 	sorted := slices.SortedFunc(slices.Values(documents), func(a, b DocumentRevision) int { return cmp.Compare(a.Name, b.Name) })
 	hash := sha256.New()
 	for _, d := range sorted {

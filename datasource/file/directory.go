@@ -12,7 +12,7 @@ import (
 const listBatch = 1000
 
 // paths returns the paths of the documents by name, by the names of files alone.
-func (s *Source) paths(self fs.FileInfo) (map[string]string, error) {
+func (s *source) paths(self fs.FileInfo) (map[string]string, error) {
 	switch {
 	case self.IsDir():
 		return s.list()
@@ -25,7 +25,7 @@ func (s *Source) paths(self fs.FileInfo) (map[string]string, error) {
 
 // list returns the paths of the documents in the directory by name. It stops with an
 // error as soon as there are too many.
-func (s *Source) list() (map[string]string, error) {
+func (s *source) list() (map[string]string, error) {
 	directory, err := open(s.path)
 	if err != nil {
 		return nil, fmt.Errorf("file: %w", err)
@@ -52,4 +52,4 @@ func (s *Source) list() (map[string]string, error) {
 }
 
 // join returns the path of a file in the directory.
-func (s *Source) join(name string) string { return filepath.Join(s.path, name) }
+func (s *source) join(name string) string { return filepath.Join(s.path, name) }

@@ -21,7 +21,7 @@ const (
 
 // follower is the state of one call of [Source.Run]. Only its goroutine uses it.
 type follower struct {
-	source *Source
+	source *source
 	sink   core.Sink
 
 	self          fs.FileInfo           // of the path, at the last successful poll

@@ -68,7 +68,7 @@ func WatchLists(ctx context.Context, registry *list.Registry, path string, opts 
 }
 
 // openList opens the file of a list.
-func (s *Source) openList(_ context.Context, document lists.Document) (lists.Text, error) {
+func (s *source) openList(_ context.Context, document lists.Document) (lists.Text, error) {
 	path := s.join(document.Name)
 	if info, err := os.Stat(s.path); err == nil && !info.IsDir() {
 		path = s.path

@@ -17,7 +17,7 @@ func TestOpeningAPipeDoesNotBlock(t *testing.T) {
 	require.NoError(t, syscall.Mkfifo(path, 0o600))
 	assert.Contains(t, ruleDocuments().read(path).fault, path+" is no regular file (p")
 
-	source, err := New(path, Options{})
+	source, err := newSource(path, Options{}, ruleDocuments())
 	require.NoError(t, err)
 	_, err = source.list()
 	require.ErrorContains(t, err, path)

@@ -54,7 +54,7 @@ func newDirectory(t *testing.T) *directory {
 	for i := range documents {
 		d.write(fmt.Sprintf("%d.yaml", i), "0")
 	}
-	source, err := New(d.path, Options{Clock: d.clock})
+	source, err := newSource(d.path, Options{Clock: d.clock}, ruleDocuments())
 	require.NoError(t, err)
 	source.partialScanAbove = 10
 	d.follower = follower{source: source, sink: d.sink}

@@ -31,7 +31,7 @@ func BenchmarkIdlePoll(b *testing.B) {
 				require.NoError(b, os.WriteFile(filepath.Join(dir, fmt.Sprintf("%d.yaml", i)), []byte("flow: []\n"), 0o600))
 			}
 			time := clock.NewVirtual(time.Date(2037, 1, 1, 0, 0, 0, 0, time.UTC))
-			source, err := New(dir, Options{Clock: time})
+			source, err := newSource(dir, Options{Clock: time}, ruleDocuments())
 			require.NoError(b, err)
 			f := follower{source: source, sink: discardSink{}}
 			poll := func() {

@@ -39,7 +39,7 @@ func newModel(t *rapid.T, dir string, many int) *model {
 		before:    make(map[string]string),
 		present:   make(map[string]string),
 	}
-	source, err := New(dir, Options{Clock: m.clock})
+	source, err := newSource(dir, Options{Clock: m.clock}, ruleDocuments())
 	require.NoError(t, err)
 	source.partialScanAbove = many
 	m.follower = follower{source: source, sink: checkingSink{t, m}}

@@ -14,26 +14,28 @@ import (
 // multiple of the interval.
 const maxSlowdown = 8
 
-// Source delivers the rule documents in a directory or a file. It keeps no state
+// source delivers the rule documents in a directory or a file. It keeps no state
 // between runs: an engine may follow it again, and several engines may follow it at
 // once.
-type Source struct {
+type source struct {
 	path             string
 	opts             Options
 	format           format
 	partialScanAbove int // see the constant; lower in tests
 }
 
-var _ core.Source = (*Source)(nil)
-
 // New returns a source of the documents in the directory at path, or of the one
 // document if path is a file. The path need not exist yet. A relative path is
 // resolved against the current working directory.
-func New(path string, opts Options) (*Source, error) {
-	return newSource(path, opts, ruleDocuments())
+func New(path string, opts Options) (core.Source, error) {
+	s, err := newSource(path, opts, ruleDocuments())
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
 }
 
-func newSource(path string, opts Options, format format) (*Source, error) {
+func newSource(path string, opts Options, format format) (*source, error) {
 	if path == "" {
 		return nil, errors.New("file: the path is empty: name a directory or a file")
 	}
@@ -45,15 +47,15 @@ func newSource(path string, opts Options, format format) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Source{path: absolute, opts: opts, format: format, partialScanAbove: partialScanAbove}, nil
+	return &source{path: absolute, opts: opts, format: format, partialScanAbove: partialScanAbove}, nil
 }
 
 // Name returns "file:" and the absolute path.
-func (s *Source) Name() string { return s.format.name + s.path }
+func (s *source) Name() string { return s.format.name + s.path }
 
 // Run implements [core.Source]. It returns ctx.Err() when ctx has ended. It retries
 // after every error.
-func (s *Source) Run(ctx context.Context, sink core.Sink) error {
+func (s *source) Run(ctx context.Context, sink core.Sink) error {
 	f := follower{source: s, sink: sink}
 	pause := s.opts.Interval
 	for ctx.Err() == nil {
@@ -69,7 +71,7 @@ func (s *Source) Run(ctx context.Context, sink core.Sink) error {
 }
 
 // wait returns after d, or earlier when ctx ends.
-func (s *Source) wait(ctx context.Context, d time.Duration) {
+func (s *source) wait(ctx context.Context, d time.Duration) {
 	timer := s.opts.Clock.NewTimer(d)
 	defer timer.Stop()
 	select {

@@ -230,10 +230,10 @@ func TestNameIsTheAbsolutePath(t *testing.T) {
 }
 
 func TestInvalidArgumentsAreErrors(t *testing.T) {
-	for says, do := range map[string]func() (*file.Source, error){
-		"path is empty":            func() (*file.Source, error) { return file.New("", file.Options{}) },
-		"Interval is negative":     func() (*file.Source, error) { return file.New("a", file.Options{Interval: -1}) },
-		"MaxDocuments is negative": func() (*file.Source, error) { return file.New("a", file.Options{MaxDocuments: -1}) },
+	for says, do := range map[string]func() (core.Source, error){
+		"path is empty":            func() (core.Source, error) { return file.New("", file.Options{}) },
+		"Interval is negative":     func() (core.Source, error) { return file.New("a", file.Options{Interval: -1}) },
+		"MaxDocuments is negative": func() (core.Source, error) { return file.New("a", file.Options{MaxDocuments: -1}) },
 	} {
 		source, err := do()
 		require.ErrorContains(t, err, says)

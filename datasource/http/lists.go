@@ -39,7 +39,7 @@ func WatchLists(ctx context.Context, registry *list.Registry, address string, op
 	if err != nil {
 		return nil, err
 	}
-	source.lists = &listReader{Source: source, transport: source.newTransport(true)}
+	source.lists = &listReader{source: source, transport: source.newTransport(true)}
 	return lists.Start(ctx, lists.Config{
 		Registry: registry,
 		Source:   source,
@@ -54,7 +54,7 @@ func WatchLists(ctx context.Context, registry *list.Registry, address string, op
 
 // listReader reads the texts of lists.
 type listReader struct {
-	*Source
+	*source
 	transport http.RoundTripper
 	base      atomic.Pointer[url.URL] // of the index; set before the first list is known
 }

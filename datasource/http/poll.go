@@ -33,7 +33,7 @@ const (
 // follower is the state of one call of [Source.Run]. Only its goroutine uses it, but for
 // get, which the readers of documents call too.
 type follower struct {
-	*Source
+	*source
 	sink      core.Sink
 	transport http.RoundTripper
 	own       *http.Transport // the transport, if the caller gave none
@@ -60,8 +60,8 @@ type result struct {
 	err    error
 }
 
-func newFollower(s *Source, sink core.Sink) *follower {
-	f := &follower{Source: s, sink: sink, documents: map[string]*document{}, transport: s.newTransport(false)}
+func newFollower(s *source, sink core.Sink) *follower {
+	f := &follower{source: s, sink: sink, documents: map[string]*document{}, transport: s.newTransport(false)}
 	if s.opts.Transport == nil {
 		f.own, _ = f.transport.(*http.Transport)
 	}

@@ -62,7 +62,7 @@ type contentError struct{ text string }
 func (e *contentError) Error() string { return e.text }
 
 // newTransport returns the transport of the options, or a new one.
-func (s *Source) newTransport(oneRequestEach bool) http.RoundTripper {
+func (s *source) newTransport(oneRequestEach bool) http.RoundTripper {
 	if s.opts.Transport != nil {
 		return s.opts.Transport
 	}
@@ -99,7 +99,7 @@ func (f *follower) get(ctx context.Context, target *url.URL, before *version, ma
 // send sends a request, conditional on a version if one is given, and follows redirects.
 // Credentials go to the source's own host. It uses a transport and no client, whose errors
 // contain where redirects lead.
-func (s *Source) send(
+func (s *source) send(
 	ctx context.Context, transport http.RoundTripper, target *url.URL, condition *version,
 ) (*http.Response, *url.URL, error) {
 	for range maxRedirects + 1 {
@@ -139,7 +139,7 @@ func isRedirect(status int) bool {
 
 // addFields adds the conditions of a request and, if it is for the source's own host, the
 // credentials.
-func (s *Source) addFields(request *http.Request, condition *version) error {
+func (s *source) addFields(request *http.Request, condition *version) error {
 	if request.URL.Scheme == s.url.Scheme && request.URL.Host == s.url.Host {
 		if err := s.addCredentials(request); err != nil {
 			return err
@@ -158,7 +158,7 @@ func (s *Source) addFields(request *http.Request, condition *version) error {
 	return nil
 }
 
-func (s *Source) addCredentials(request *http.Request) error {
+func (s *source) addCredentials(request *http.Request) error {
 	if s.opts.Header != nil {
 		fields, err := s.opts.Header()
 		if err != nil {

@@ -13,9 +13,9 @@ import (
 	"github.com/penstock-go/penstock/datasource/retry"
 )
 
-// Source delivers the rule document at a URL, or those of an index. It keeps no state
+// source delivers the rule document at a URL, or those of an index. It keeps no state
 // between runs: an engine may follow it again, and several engines may follow it at once.
-type Source struct {
+type source struct {
 	url     *url.URL // without user
 	user    *url.Userinfo
 	isIndex bool
@@ -23,17 +23,23 @@ type Source struct {
 	lists   *listReader // of a source of lists; nil of one of rules
 }
 
-var _ core.Source = (*Source)(nil)
-
 // New returns a source of one document, the one at the URL, of the scheme http or https.
 // The document is named after the last part of the path.
-func New(address string, opts Options) (*Source, error) { return newSource(address, false, opts) }
+func New(address string, opts Options) (core.Source, error) { return follow(address, false, opts) }
 
 // NewIndex returns a source of the documents that the index at the URL lists: see the
 // package comment.
-func NewIndex(address string, opts Options) (*Source, error) { return newSource(address, true, opts) }
+func NewIndex(address string, opts Options) (core.Source, error) { return follow(address, true, opts) }
 
-func newSource(address string, isIndex bool, opts Options) (*Source, error) {
+func follow(address string, index bool, opts Options) (core.Source, error) {
+	s, err := newSource(address, index, opts)
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+func newSource(address string, isIndex bool, opts Options) (*source, error) {
 	at, err := parse(address)
 	if err != nil {
 		return nil, err
@@ -45,7 +51,7 @@ func newSource(address string, isIndex bool, opts Options) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Source{url: at, user: at.User, isIndex: isIndex, opts: opts}
+	s := &source{url: at, user: at.User, isIndex: isIndex, opts: opts}
 	at.User, at.Fragment, at.RawFragment = nil, "", ""
 	return s, nil
 }
@@ -65,7 +71,7 @@ func parse(address string) (*url.URL, error) {
 }
 
 // Name returns [Options.Name], or the URL without user, password, query and fragment.
-func (s *Source) Name() string { return cmp.Or(s.opts.Name, display(s.url)) }
+func (s *source) Name() string { return cmp.Or(s.opts.Name, display(s.url)) }
 
 // display returns a URL without what may be secret in it.
 func display(u *url.URL) string {
@@ -74,7 +80,7 @@ func display(u *url.URL) string {
 
 // Run implements [core.Source]. It returns ctx.Err() when ctx has ended. It tries again
 // after every error.
-func (s *Source) Run(ctx context.Context, sink core.Sink) error {
+func (s *source) Run(ctx context.Context, sink core.Sink) error {
 	f := newFollower(s, sink)
 	defer f.closeIdle()
 	backoff := retry.Backoff{Min: s.opts.MinBackoff, Max: s.opts.MaxBackoff}
@@ -92,6 +98,6 @@ func (s *Source) Run(ctx context.Context, sink core.Sink) error {
 }
 
 // around returns a random time from 3/4 to 5/4 of an interval.
-func (s *Source) around(interval time.Duration) time.Duration {
+func (s *source) around(interval time.Duration) time.Duration {
 	return interval - interval/4 + rand.N(interval/2+1) //nolint:gosec // spreads load, guards no secret
 }

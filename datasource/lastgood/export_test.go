@@ -43,7 +43,9 @@ func Decode(data []byte) (Copy, error) {
 }
 
 // NeverRead returns the sink of a run that never reads its copy.
-func NeverRead(source *Source, engine core.Sink) core.Sink { return newRun(source, engine) }
+func NeverRead(source core.Source, engine core.Sink) core.Sink {
+	return newRun(source.(*keeper), engine)
+}
 
 // Bounds that tests look at from outside.
 const (

@@ -12,7 +12,7 @@ import (
 
 // read returns the copy as a change. The error is [fs.ErrNotExist] if there is no
 // copy; any other error says what to do.
-func (s *Source) read() (core.Change, error) {
+func (s *keeper) read() (core.Change, error) {
 	c, err := load(s.opts.Path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

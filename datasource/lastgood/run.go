@@ -12,7 +12,7 @@ import (
 // run is the state of one call of [Source.Run]. It is the sink of the wrapped source
 // and forwards everything to the sink of the engine.
 type run struct {
-	*Source
+	*keeper
 	engine core.Sink
 
 	seen     chan struct{} // closed when the source has first delivered or failed
@@ -28,9 +28,9 @@ type run struct {
 	copy      *core.Change // the copy until it is applied; nil without a usable one
 }
 
-func newRun(source *Source, sink core.Sink) *run {
+func newRun(k *keeper, sink core.Sink) *run {
 	return &run{
-		Source: source, engine: sink,
+		keeper: k, engine: sink,
 		seen: make(chan struct{}), copyRead: make(chan struct{}),
 		changed: make(chan struct{}, 1), ended: make(chan struct{}),
 	}

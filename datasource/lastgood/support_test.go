@@ -92,7 +92,7 @@ type service struct {
 	t      *testing.T
 	clock  *clock.Virtual
 	source *script
-	kept   *lastgood.Source
+	kept   core.Source
 	path   string
 	log    *log
 	drain  func() // ends the run, not the engine

@@ -39,7 +39,7 @@ const (
 
 // reader is the state of one call of [Source.Run]. Only its goroutine uses it.
 type reader struct {
-	*Source
+	*source
 	client *remote.Client
 	token  token
 

@@ -11,20 +11,18 @@ import (
 	"github.com/penstock-go/penstock/datasource/snapshot"
 )
 
-// Source delivers the rule documents in a group of Nacos. It keeps no state between runs:
+// source delivers the rule documents in a group of Nacos. It keeps no state between runs:
 // an engine may follow it again, and several engines may follow it at once.
-type Source struct {
+type source struct {
 	base  *url.URL
 	group string
 	opts  Options
 }
 
-var _ core.Source = (*Source)(nil)
-
 // New returns a source of the documents in the group, read from the server at an address
 // such as "nacos:8848" or "https://nacos.internal/nacos". An address without a path gets
 // "/nacos".
-func New(address, group string, opts Options) (*Source, error) {
+func New(address, group string, opts Options) (core.Source, error) {
 	base, addressErr := remote.Parse("nacos", address)
 	if base != nil {
 		base.Path = cmp.Or(base.Path, "/nacos")
@@ -33,12 +31,12 @@ func New(address, group string, opts Options) (*Source, error) {
 	if err := errors.Join(addressErr, checkGroup(group), err); err != nil {
 		return nil, err
 	}
-	return &Source{base: base, group: group, opts: opts}, nil
+	return &source{base: base, group: group, opts: opts}, nil
 }
 
 // Name returns "nacos:", the ID of the namespace with a slash unless it is the public one,
 // and the group.
-func (s *Source) Name() string {
+func (s *source) Name() string {
 	if s.opts.Namespace == "" {
 		return "nacos:" + s.group
 	}
@@ -47,8 +45,8 @@ func (s *Source) Name() string {
 
 // Run implements [core.Source]. It returns ctx.Err() when ctx has ended. It tries again
 // after every error, including a wrong password, which operators can correct meanwhile.
-func (s *Source) Run(ctx context.Context, sink core.Sink) error {
-	r := &reader{Source: s, client: remote.NewClient(s.base, s.opts.Transport, s.opts.TLS)}
+func (s *source) Run(ctx context.Context, sink core.Sink) error {
+	r := &reader{source: s, client: remote.NewClient(s.base, s.opts.Transport, s.opts.TLS)}
 	defer r.client.Close()
 	return snapshot.Run(ctx, sink, s.opts.common(), r.next)
 }

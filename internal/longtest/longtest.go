@@ -20,6 +20,15 @@ func Of[T any](usual, all T) T {
 	return usual
 }
 
+// Short returns what a test is to do: usually, or if tests are to be short, which those under the race
+// detector are.
+func Short[T any](usual, short T) T {
+	if testing.Short() {
+		return short
+	}
+	return usual
+}
+
 // Skip leaves a test out unless tests are to do all that they can. What it proves has to be proved
 // by a shorter test, too, which the text names.
 func Skip(t testing.TB, shorter string) {

@@ -6,14 +6,17 @@ import (
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/fleet"
+	"github.com/penstock-go/penstock/internal/sharing/outage"
+	"github.com/penstock-go/penstock/internal/sharing/packed"
+	"github.com/penstock-go/penstock/internal/sharing/usage"
 )
 
 // Asker asks the backend for each call, see [fleet.ModeAsk]. Calls that ask at the same time go in
 // one batch. All methods may be called concurrently.
 type Asker struct {
 	member  *Member
-	group   *Group        // nil if it is of none
-	denied  atomic.Uint64 // packedTokens: up to when so many tokens are denied
+	group   *usage.Tally  // nil if it is of no group
+	denied  atomic.Uint64 // packed.Tokens: up to when so many tokens are denied
 	refused atomic.Int64  // tokens of calls that did not ask because of that
 	balance balance
 
@@ -24,12 +27,12 @@ type Asker struct {
 	place      int // in the list of all askers, -1 if released
 	counted    clock.Instant
 	lastCall   clock.Instant
-	demand     average
-	passed     average
-	passes     passLog // of windows
-	portion    portion
-	crowd      crowd
-	outage     outage
+	demand     usage.Average
+	passed     usage.Average
+	passes     usage.PassLog // of windows
+	portion    usage.Portion
+	crowd      usage.Crowd
+	outage     outage.Outage
 	underWay   int           // calls that wait for an answer
 	lost       int           // calls without an answer since the last one that has one
 	back       int64         // tokens to be handed back
@@ -39,7 +42,7 @@ type Asker struct {
 	bucket     int64         // the last [fleet.Reply.Bucket]
 	bucketFrom clock.Instant // when it was first known
 	leftUntil  clock.Instant // when the fixed window ends of which the last reply told
-	told       windowUse
+	told       usage.WindowUse
 }
 
 // Answer is the answer to one call.
@@ -85,28 +88,28 @@ func (a *Asker) Ask(now clock.Instant, n int32, done func(Answer)) {
 		return
 	}
 	a.count(now)
-	a.demand.add(int64(n), 0, rateMemoryOf(&a.terms, m.count))
-	a.group.add(now, int64(n), 0, 0)
+	a.demand.Add(int64(n), 0, usage.RateMemory(&a.terms, m.count))
+	a.group.Add(now, int64(n), 0, 0)
 	a.lastCall = now
-	if a.outage.isBounding() && a.outage.tokens(&a.passes) < int64(n)+int64(a.underWay) {
-		answer := Answer{Retry: min(a.outage.next(now, &a.passes), a.outage.until).Sub(now)}
+	if a.outage.IsBounding() && a.outage.Tokens(&a.passes) < int64(n)+int64(a.underWay) {
+		answer := Answer{Retry: min(a.outage.Next(now, &a.passes), a.outage.Until).Sub(now)}
 		m.unlock(now)
 		done(answer)
 		return
 	}
-	if wait := a.waitForPart(now, int64(n)); wait > 0 && !a.outage.active && m.running {
+	if wait := a.waitForPart(now, int64(n)); wait > 0 && !a.outage.Active && m.running {
 		m.unlock(now)
 		done(Answer{Retry: wait})
 		return
 	}
-	if !m.running || a.place < 0 || a.outage.active && (a.outage.err == nil || now < a.outage.askAt) {
+	if !m.running || a.place < 0 || a.outage.Active && (a.outage.Err == nil || now < a.outage.AskAt) {
 		answer := a.decide(now, n)
 		m.unlock(now)
 		done(answer)
 		return
 	}
-	if a.outage.err != nil {
-		a.outage.askAt = now.Add(m.jitter(maxProbeWait))
+	if a.outage.Err != nil {
+		a.outage.AskAt = now.Add(m.jitter(maxProbeWait))
 	}
 	a.underWay++
 	to := m.partitionOf(a.terms.Key)
@@ -117,17 +120,16 @@ func (a *Asker) Ask(now clock.Instant, n int32, done func(Answer)) {
 // DeniedFor returns for how long a denial of the backend still holds for a call that takes n
 // tokens, [fleet.Never] if for ever, 0 if it is worth asking. It takes no lock, and counts nothing.
 func (a *Asker) DeniedFor(now clock.Instant, n int32) time.Duration {
-	w := packedTokens(a.denied.Load())
+	w := packed.Tokens(a.denied.Load())
 	switch {
-	case w == 0 || int64(n) < w.tokens():
+	case w == 0 || int64(n) < w.Tokens():
 		return 0
-	case w.hasEnded(now):
+	case w.HasEnded(now):
 		a.denied.CompareAndSwap(uint64(w), 0) // or it would begin anew when the end has wrapped around
 		return 0
 	}
-	units := int64(w-packedTokens(now>>unitShift)<<endShift) >> endShift
-	if left := time.Duration(units << unitShift); left < forever/2 {
-		return max(1, left+(1<<unitShift)-time.Duration(now&(1<<unitShift-1)))
+	if left := w.Left(now); left < packed.Forever/2 {
+		return max(1, left)
 	}
 	return fleet.Never
 }
@@ -143,43 +145,43 @@ func (a *Asker) Denied(now clock.Instant, n int32) time.Duration {
 
 // count brings the averages up to now. The mutex of the member is held.
 func (a *Asker) count(now clock.Instant) {
-	elapsed, memory := now.Sub(a.counted), rateMemoryOf(&a.terms, a.member.count)
+	elapsed, memory := now.Sub(a.counted), usage.RateMemory(&a.terms, a.member.count)
 	refused := a.refused.Swap(0)
-	a.demand.add(refused, elapsed, memory)
-	a.group.add(now, refused, 0, 0)
+	a.demand.Add(refused, elapsed, memory)
+	a.group.Add(now, refused, 0, 0)
 	if refused > 0 {
 		a.lastCall = max(a.lastCall, now)
 	}
-	a.passed.add(0, elapsed, memory)
-	a.passes.advance(now)
-	a.outage.advance(now, elapsed, &a.passes)
+	a.passed.Add(0, elapsed, memory)
+	a.passes.Advance(now)
+	a.outage.Advance(now, elapsed, &a.passes)
 	a.counted = max(a.counted, now)
 }
 
 // pass counts tokens that passed. The mutex of the member is held.
 func (a *Asker) pass(n int64) {
-	a.passed.add(n, 0, rateMemoryOf(&a.terms, a.member.count))
-	a.passes.add(n)
-	a.group.add(a.counted, 0, n, n)
+	a.passed.Add(n, 0, usage.RateMemory(&a.terms, a.member.count))
+	a.passes.Add(n)
+	a.group.Add(a.counted, 0, n, n)
 }
 
 // decide answers a call without the backend. The mutex of the member is held.
 func (a *Asker) decide(now clock.Instant, n int32) Answer {
 	by := &a.outage
-	if !by.active { // one answer was lost
+	if !by.Active { // one answer was lost
 		by = a.newOutage(now, nil)
-		if by.bucket.rate > 0 {
-			by.bucket.level = max(by.bucket.most, float64(n))
+		if by.Bucket.Rate > 0 {
+			by.Bucket.Level = max(by.Bucket.Most, float64(n))
 		}
 	}
-	if by.tokens(&a.passes) < int64(n) {
+	if by.Tokens(&a.passes) < int64(n) {
 		answer := Answer{Outage: true}
-		if at := by.next(now, &a.passes); at > now {
+		if at := by.Next(now, &a.passes); at > now {
 			answer.Retry = at.Sub(now)
 		}
 		return answer
 	}
-	by.use(int64(n))
+	by.Use(int64(n))
 	a.owed += int64(n)
 	a.pass(int64(n))
 	a.flushSoon()
@@ -196,7 +198,7 @@ func (q *asking) answered(now clock.Instant, reply *fleet.Reply) {
 		a.refusedBy(now, reply.Err)
 		q.unanswered(now, reply.Err)
 		return
-	case a.outage.err != nil:
+	case a.outage.Err != nil:
 		a.backIsUp(now)
 	}
 	a.learn(now, reply)
@@ -215,13 +217,13 @@ func (q *asking) answered(now clock.Instant, reply *fleet.Reply) {
 	if reply.Granted >= int64(q.n) {
 		answer.Allowed, answer.Wait = true, reply.Delay
 		a.pass(int64(q.n))
-		a.outage.bucket.level -= float64(q.n)
+		a.outage.Bucket.Level -= float64(q.n)
 	} else {
 		answer.Retry = reply.Retry
 		denied := a.deniedBy(reply)
-		end := now.Add(min(denied, forever) + 1<<unitShift)
-		if denied > 0 && q.limit >= a.crowd.terms(now, a.terms).Limit {
-			a.denied.Store(uint64(pack(end, false, int64(q.n))))
+		end := now.Add(min(denied, packed.Forever) + packed.Unit)
+		if denied > 0 && q.limit >= a.crowd.Terms(now, a.terms).Limit {
+			a.denied.Store(uint64(packed.Pack(end, false, int64(q.n))))
 		}
 	}
 	answer.Limit, answer.Remaining = a.quota(now, reply)
@@ -272,7 +274,7 @@ func (p *partition) nextAsk() *asking {
 }
 
 func (q *asking) request(now clock.Instant) fleet.Request {
-	terms := q.asker.crowd.terms(now, q.asker.terms)
+	terms := q.asker.crowd.Terms(now, q.asker.terms)
 	q.limit = terms.Limit
 	return fleet.Request{Operation: q.asker.operation, Terms: terms, Want: int64(q.n), Keep: maxLife}
 }

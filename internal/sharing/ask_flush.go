@@ -6,6 +6,8 @@ import (
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/fleet"
+	"github.com/penstock-go/penstock/internal/sharing/packed"
+	"github.com/penstock-go/penstock/internal/sharing/usage"
 )
 
 // flush is a request that hands back tokens, or pays for some that passed.
@@ -37,7 +39,7 @@ func (m *Member) sendFlushes(now clock.Instant, to *partition) {
 		to.flushes[0] = nil
 		to.flushes = to.flushes[1:]
 		a.flushing = false
-		if !a.outage.active { // when that ends, it is known what still matters
+		if !a.outage.Active { // when that ends, it is known what still matters
 			a.flush(now)
 		}
 	}
@@ -77,7 +79,7 @@ func (f *flush) unanswered(clock.Instant, error) {
 	switch {
 	case f.paid.tokens == 0:
 		return
-	case len(a.charges) < maxParts:
+	case len(a.charges) < usage.MaxParts:
 		a.charges = append(a.charges, f.paid)
 	default:
 		a.owed += f.paid.tokens
@@ -103,10 +105,10 @@ func (a *Asker) correct(taken clock.Instant, n int64) {
 	switch part := min(-n, a.owed); {
 	case n > 0:
 		a.owed += n
-		a.outage.owed.add(n)
+		a.outage.Owed.Add(n)
 	case part > 0:
 		a.owed -= part
-		a.outage.use(-part)
+		a.outage.Use(-part)
 		a.back += -n - part
 	case a.operation != fleet.AskFixedWindow || taken >= a.bucketFrom:
 		a.back -= n
@@ -124,19 +126,19 @@ func (a *Asker) Change(terms fleet.Terms, operation fleet.Operation, onOutage fl
 	defer m.unlock(now)
 	a.count(now)
 	if terms != a.terms || operation != a.operation {
-		a.crowd = crowd{}
-		a.denied.Store(uint64(pack(now, false, 0)))
+		a.crowd = usage.Crowd{}
+		a.denied.Store(uint64(packed.Pack(now, false, 0)))
 	}
 	isOther := !haveSameWindows(&terms, &a.terms) || operation != a.operation
 	a.terms, a.operation, a.onOutage = terms, operation, onOutage
 	if isOther {
-		passed, owed := a.passes.sum(), a.outage.owed.sum()
-		a.passes, a.portion, a.told = a.newPasses(now), portion{}, windowUse{}
-		a.outage.owed = a.passes.empty()
-		a.passes.add(passed)
-		a.outage.owed.add(owed)
+		passed, owed := a.passes.Sum(), a.outage.Owed.Sum()
+		a.passes, a.portion, a.told = a.newPasses(now), usage.Portion{}, usage.WindowUse{}
+		a.outage.Owed = a.passes.Empty()
+		a.passes.Add(passed)
+		a.outage.Owed.Add(owed)
 	}
-	if a.outage.active {
+	if a.outage.Active {
 		a.decideIn(&a.outage)
 	}
 }
@@ -167,11 +169,31 @@ func (a *Asker) release() {
 	if a.place < 0 {
 		return
 	}
-	if a.outage.err != nil {
+	if a.outage.Err != nil {
 		m.noteAccepted()
-		a.group.accepted()
+		a.group.Accepted()
 	}
-	a.group.left()
 	removeFrom(&m.askers, a)
 	m.restIfUnused()
+}
+
+// haveSameWindows says whether the windows of both terms are the same.
+func haveSameWindows(t, other *fleet.Terms) bool {
+	if t.Calendar == nil || other.Calendar == nil {
+		return t.Calendar == other.Calendar && t.Window == other.Window
+	}
+	return t.Calendar.Equal(other.Calendar)
+}
+
+// Forget releases the asker if a new one would do the same: nothing was asked of late, no
+// denial holds, and nothing is owed. It says whether it did.
+func (a *Asker) Forget(now clock.Instant) bool {
+	m := a.member
+	m.mu.Lock()
+	defer m.unlock(now)
+	if a.place < 0 || a.outage.Active || !a.isIdle(now) {
+		return false
+	}
+	a.release()
+	return true
 }

@@ -5,38 +5,40 @@ import (
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/fleet"
+	"github.com/penstock-go/penstock/internal/sharing/outage"
+	"github.com/penstock-go/penstock/internal/sharing/usage"
 )
 
 // logParts is how many parts the window of a log is counted in, of what passed.
 const logParts = 32
 
 // newPasses returns what counts the passes of a window, of which nothing has passed.
-func (a *Asker) newPasses(now clock.Instant) passLog {
+func (a *Asker) newPasses(now clock.Instant) usage.PassLog {
 	switch a.operation {
 	case fleet.AskFixedWindow:
-		return newPassLog(a.terms.Window, 1, now)
+		return usage.NewPassLog(a.terms.Window, 1, now)
 	case fleet.AskSlidingLog:
-		return newPassLog(a.terms.Window, logParts, now)
+		return usage.NewPassLog(a.terms.Window, logParts, now)
 	default:
-		return passLog{}
+		return usage.PassLog{}
 	}
 }
 
 // measurePortion takes the reply to a call. The mutex of the member is held, as it is
 // when the functions below are called.
 func (a *Asker) measurePortion(now, asked clock.Instant, reply *fleet.Reply) {
-	if a.passes.isOff() {
-		a.portion.bucket(now)
+	if a.passes.IsOff() {
+		a.portion.Bucket(now)
 		return
 	}
 	if a.operation == fleet.AskFixedWindow && reply.Reset > 0 {
-		a.passes.align(asked.Add(reply.Reset))
+		a.passes.Align(asked.Add(reply.Reset))
 	}
-	own, all := a.passes.sum()-a.owed, reply.Limit-reply.Remaining
+	own, all := a.passes.Sum()-a.owed, reply.Limit-reply.Remaining
 	if a.operation == fleet.AskSlidingLog && own > 0 { // the store's window begins within a part
-		all = int64(float64(all) * float64(own) / (float64(own) + a.passes.leaving(now)))
+		all = int64(float64(all) * float64(own) / (float64(own) + a.passes.Leaving(now)))
 	}
-	a.portion.window(now, &a.passes, &a.terms, own, all, reply.Granted)
+	a.portion.Window(now, &a.passes, &a.terms, own, all, reply.Granted)
 }
 
 // beginOutage has the asker decide by itself.
@@ -44,41 +46,41 @@ func (a *Asker) beginOutage(now clock.Instant) { a.lose(now, nil) }
 
 func (a *Asker) lose(now clock.Instant, err error) {
 	a.count(now)
-	if a.outage.active {
-		a.outage.err = err
+	if a.outage.Active {
+		a.outage.Err = err
 		return
 	}
 	a.outage = *a.newOutage(now, err)
-	a.outage.owed.add(a.owed)
+	a.outage.Owed.Add(a.owed)
 }
 
 // newOutage returns an outage that begins. A value of a group of which nothing passed of late has
 // its share, beginning with one token: it would be refused until the outage ends.
-func (a *Asker) newOutage(now clock.Instant, err error) *outage {
-	o := &outage{active: true, since: now, err: err, owed: a.passes.empty()}
-	fraction, isKnown := a.portion.fraction()
-	if o.fair, o.isNew = fraction*a.terms.PerSecond(), !isKnown; a.passes.isOff() {
-		o.fair = a.passed.perSecond()
-		if a.group == nil && a.member.count > 0 && a.demand.perSecond() > o.fair { // else it has all that it wants
-			o.fair = evened(o.fair, a.terms.PerSecond()/float64(a.member.count), rateMemoryOf(&a.terms, a.member.count))
+func (a *Asker) newOutage(now clock.Instant, err error) *outage.Outage {
+	o := &outage.Outage{Active: true, Since: now, Err: err, Owed: a.passes.Empty()}
+	fraction, isKnown := a.portion.Fraction()
+	if o.Fair, o.IsNew = fraction*a.terms.PerSecond(), !isKnown; a.passes.IsOff() {
+		o.Fair = a.passed.PerSecond()
+		if a.group == nil && a.member.count > 0 && a.demand.PerSecond() > o.Fair { // else it has all that it wants
+			o.Fair = evened(o.Fair, a.terms.PerSecond()/float64(a.member.count), usage.RateMemory(&a.terms, a.member.count))
 		}
 	}
-	if a.group != nil && a.passed.perSecond() == 0 && a.demand.perSecond() == 0 {
-		o.isNew = true
+	if a.group != nil && a.passed.PerSecond() == 0 && a.demand.PerSecond() == 0 {
+		o.IsNew = true
 	}
-	o.used, o.left, o.isLeftKnown = a.portion.present(&a.passes)
+	o.Used, o.Left, o.IsLeftKnown = a.portion.Present(&a.passes)
 	a.decideIn(o)
-	if a.group != nil && o.isNew && o.bucket.rate > 0 && !o.bucket.isUnlimited() {
-		o.bucket.level = 1
+	if a.group != nil && o.IsNew && o.Bucket.Rate > 0 && !o.Bucket.IsUnlimited() {
+		o.Bucket.Level = 1
 	}
 	return o
 }
 
 // decideIn sets what decides in an outage.
-func (a *Asker) decideIn(o *outage) {
-	o.decideBy(a.onOutage, &a.terms, a.member.sharers(o, a.onOutage), &a.passes, a.member.random.Float64())
+func (a *Asker) decideIn(o *outage.Outage) {
+	o.DecideBy(a.onOutage, &a.terms, a.member.sharers(o, a.onOutage), &a.passes, a.member.random.Float64())
 	if a.operation == fleet.AskBalance && a.onOutage == fleet.OutageOpen { // whatever the balance began with
-		o.bucket = unlimitedBucket()
+		o.Bucket = outage.UnlimitedBucket()
 	}
 }
 
@@ -87,39 +89,39 @@ func (a *Asker) refusedBy(now clock.Instant, err error) {
 	if a.place < 0 {
 		return // it was released
 	}
-	if a.outage.err == nil {
+	if a.outage.Err == nil {
 		a.member.noteRefusal(a.terms.Key, err)
-		a.group.refused(err)
+		a.group.Refused(err)
 	}
 	a.lose(now, err)
-	a.outage.askAt = now.Add(a.member.jitter(maxProbeWait))
+	a.outage.AskAt = now.Add(a.member.jitter(maxProbeWait))
 }
 
 // backIsUp notes that the store answers the requests of the asker. What passed meanwhile is
 // paid as far as it still matters: of a window when it passed, of a bucket as of now.
 func (a *Asker) backIsUp(now clock.Instant) {
-	if !a.outage.active {
+	if !a.outage.Active {
 		return
 	}
 	a.count(now)
-	if a.outage.err != nil {
+	if a.outage.Err != nil {
 		a.member.noteAccepted()
-		a.group.accepted()
+		a.group.Accepted()
 	}
 	o := &a.outage
 	switch {
 	case a.operation == fleet.AskBalance: // all of it matters for ever
-	case a.passes.isOff():
-		a.owed = o.chargeableOfBucket(now, a.owed, &a.terms, a.terms.MaxWait)
+	case a.passes.IsOff():
+		a.owed = o.ChargeableOfBucket(now, a.owed, &a.terms, a.terms.MaxWait)
 	default:
-		present, before := o.chargeable(now, a.onOutage, &a.terms, len(a.passes.counts))
+		present, before := o.Chargeable(now, a.onOutage, &a.terms, len(a.passes.Counts))
 		a.owed = present
 		for i, count := range before {
 			if count > 0 {
-				a.charges = append(a.charges, charge{o.owed.begin.Add(-o.owed.length*time.Duration(i) - o.owed.length/2), count})
+				a.charges = append(a.charges, charge{o.Owed.Begin.Add(-o.Owed.Length*time.Duration(i) - o.Owed.Length/2), count})
 			}
 		}
 	}
-	o.end(now)
+	o.End(now.Add(returnTime))
 	a.flushSoon()
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/fleet"
+	"github.com/penstock-go/penstock/internal/sharing/packed"
 )
 
 // soonGranted is within which time tokens of a lease may arrive without the limit being used up.
@@ -15,14 +16,14 @@ const soonGranted = 250 * time.Millisecond
 // while the instance has none but expects to be granted some within a quarter of a second: then
 // the limit is not used up.
 func (b *Budget) Balance(now clock.Instant) (left int64, known bool) {
-	w := packedTokens(b.packed.Load())
-	if w.has(now, 1) {
-		return w.tokens(), true
+	w := packed.Tokens(b.packed.Load())
+	if w.Has(now, 1) {
+		return w.Tokens(), true
 	}
 	if b.RetryAfter(now, 1) <= soonGranted {
 		return 0, false
 	}
-	return min(0, w.tokens()), true
+	return min(0, w.Tokens()), true
 }
 
 // balance is what an asker knows to be left of its limit.
@@ -69,7 +70,7 @@ func (a *Asker) learn(now clock.Instant, reply *fleet.Reply) {
 // was denied: then it is worth asking again.
 func (a *Asker) learnOfReturn(now clock.Instant, reply *fleet.Reply) {
 	a.learn(now, reply)
-	if w := packedTokens(a.denied.Load()); reply.Err == nil && w != 0 && w.tokens() <= reply.Remaining {
+	if w := packed.Tokens(a.denied.Load()); reply.Err == nil && w != 0 && w.Tokens() <= reply.Remaining {
 		a.denied.CompareAndSwap(uint64(w), 0)
 	}
 }

@@ -7,6 +7,8 @@ import (
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/fleet"
+	"github.com/penstock-go/penstock/internal/sharing/packed"
+	"github.com/penstock-go/penstock/internal/sharing/usage"
 )
 
 // Budget is what this instance may use of a limit that the fleet shares, see [fleet.ModeLease]
@@ -14,7 +16,7 @@ import (
 // step, which never blocks, allocates, or waits for the network. All methods may be called
 // concurrently.
 type Budget struct {
-	packed atomic.Uint64 // packedTokens
+	packed atomic.Uint64 // packed.Tokens
 	member *Member
 	since  atomic.Int64  // the instant from which on the tokens in packed can have been taken
 	most   atomic.Int64  // tokens that a call can take at most, ever
@@ -31,7 +33,7 @@ type Budget struct {
 	_       [40]byte
 
 	newAt atomic.Int64 // the instant from which on the budget is as new, while it is quiet, see Forget
-	group *Group       // nil if it is of none
+	group *usage.Tally // nil if it is of no group
 
 	isWoken   atomic.Bool // it is in the list of budgets that calls have woken
 	released  atomic.Bool // nobody takes any more
@@ -44,12 +46,12 @@ type Budget struct {
 // refuses as demand.
 func (b *Budget) Take(now clock.Instant, n int32) bool {
 	for {
-		w := packedTokens(b.packed.Load())
-		if !w.has(now, n) {
+		w := packed.Tokens(b.packed.Load())
+		if !w.Has(now, n) {
 			return b.refuse(now, n, w)
 		}
 		if b.packed.CompareAndSwap(uint64(w), uint64(w)-uint64(n)) {
-			if w.isQuiet() {
+			if w.IsQuiet() {
 				b.wake(now)
 			}
 			return true
@@ -61,12 +63,12 @@ func (b *Budget) Take(now clock.Instant, n int32) bool {
 // once more.
 func (b *Budget) Retake(now clock.Instant, n int32) bool {
 	for {
-		w := packedTokens(b.packed.Load())
-		if !w.has(now, n) {
+		w := packed.Tokens(b.packed.Load())
+		if !w.Has(now, n) {
 			return false
 		}
 		if b.packed.CompareAndSwap(uint64(w), uint64(w)-uint64(n)) {
-			if w.isQuiet() {
+			if w.IsQuiet() {
 				b.wake(now)
 			}
 			return true
@@ -75,10 +77,10 @@ func (b *Budget) Retake(now clock.Instant, n int32) bool {
 }
 
 // refuse counts a call that is refused, and has the member look at a quiet budget.
-func (b *Budget) refuse(now clock.Instant, n int32, w packedTokens) bool {
-	if w.isQuiet() && w.hasEnded(now) && w.tokens() > 0 {
+func (b *Budget) refuse(now clock.Instant, n int32, w packed.Tokens) bool {
+	if w.IsQuiet() && w.HasEnded(now) && w.Tokens() > 0 {
 		// It was quiet for weeks, and what has no end has come to one.
-		b.packed.CompareAndSwap(uint64(w), uint64(pack(now.Add(forever), true, w.tokens())))
+		b.packed.CompareAndSwap(uint64(w), uint64(packed.Pack(now.Add(packed.Forever), true, w.Tokens())))
 		return b.Take(now, n)
 	}
 	b.Refuse(now, n)
@@ -87,7 +89,7 @@ func (b *Budget) refuse(now clock.Instant, n int32, w packedTokens) bool {
 
 // wake has the member look at the budget, which was quiet.
 func (b *Budget) wake(now clock.Instant) {
-	b.packed.And(^uint64(quietBit))
+	b.packed.And(^uint64(packed.QuietBit))
 	if b.isWoken.CompareAndSwap(false, true) {
 		b.member.wakeUp(now, b)
 	}
@@ -97,12 +99,12 @@ func (b *Budget) wake(now clock.Instant) {
 // Of a window whose bucket has ended meanwhile, they are lost.
 func (b *Budget) GiveBack(taken clock.Instant, n int32) {
 	for {
-		w := packedTokens(b.packed.Load())
+		w := packed.Tokens(b.packed.Load())
 		if int64(taken) < b.since.Load() { // read after the word, see beginBucket
 			return
 		}
-		if b.packed.CompareAndSwap(uint64(w), uint64(w.plus(int64(n)))) {
-			if w.isQuiet() {
+		if b.packed.CompareAndSwap(uint64(w), uint64(w.Plus(int64(n)))) {
+			if w.IsQuiet() {
 				b.wake(taken)
 			}
 			return
@@ -119,9 +121,9 @@ func (b *Budget) Settle(taken clock.Instant, n int32) {
 		return
 	}
 	for {
-		w := packedTokens(b.packed.Load())
-		if b.packed.CompareAndSwap(uint64(w), uint64(w.plus(-int64(n)))) {
-			if w.isQuiet() {
+		w := packed.Tokens(b.packed.Load())
+		if b.packed.CompareAndSwap(uint64(w), uint64(w.Plus(-int64(n)))) {
+			if w.IsQuiet() {
 				b.wake(taken)
 			}
 			return
@@ -153,12 +155,12 @@ func (b *Budget) Notify(f func()) { b.notify.Store(&f) }
 // withdraw takes up to n tokens out of the word.
 func (b *Budget) withdraw(n int64) int64 {
 	for {
-		w := packedTokens(b.packed.Load())
-		part := min(n, w.tokens())
+		w := packed.Tokens(b.packed.Load())
+		part := min(n, w.Tokens())
 		if part <= 0 {
 			return 0
 		}
-		if b.packed.CompareAndSwap(uint64(w), uint64(w.plus(-part))) {
+		if b.packed.CompareAndSwap(uint64(w), uint64(w.Plus(-part))) {
 			return part
 		}
 	}
@@ -168,8 +170,8 @@ func (b *Budget) withdraw(n int64) int64 {
 // call is to wake the member.
 func (b *Budget) write(tokens int64, end clock.Instant, isQuiet bool) {
 	for {
-		w := packedTokens(b.packed.Load())
-		if b.packed.CompareAndSwap(uint64(w), uint64(pack(end, isQuiet, w.tokens()+tokens))) {
+		w := packed.Tokens(b.packed.Load())
+		if b.packed.CompareAndSwap(uint64(w), uint64(packed.Pack(end, isQuiet, w.Tokens()+tokens))) {
 			return
 		}
 	}

@@ -36,11 +36,3 @@ func checkGrant(r *fleet.Request, reply *fleet.Reply) error {
 	}
 	return reply.Places.Check(r.Places)
 }
-
-// haveSameWindows says whether the windows of both terms are the same.
-func haveSameWindows(t, other *fleet.Terms) bool {
-	if t.Calendar == nil || other.Calendar == nil {
-		return t.Calendar == other.Calendar && t.Window == other.Window
-	}
-	return t.Calendar.Equal(other.Calendar)
-}

@@ -14,6 +14,9 @@ const (
 	maxProbeWait = 200 * time.Millisecond
 )
 
+// returnTime is within what time after an outage all instances have paid.
+const returnTime = 2 * maxProbeWait
+
 // tellInterval is how often an outage is logged at most: a backend that answers now and then has many.
 const tellInterval = 10 * time.Second
 
@@ -81,12 +84,12 @@ func (m *Member) heard(now, sent clock.Instant) {
 	}
 	c.out, c.silent, c.since, c.err = false, false, now, nil
 	for _, b := range m.budgets {
-		if b.outage.err == nil {
+		if b.outage.Err == nil {
 			b.backIsUp(now)
 		}
 	}
 	for _, a := range m.askers {
-		if a.outage.err == nil {
+		if a.outage.Err == nil {
 			a.backIsUp(now)
 		}
 	}
@@ -153,12 +156,12 @@ func (m *Member) logLater(level slog.Level, text string, about ...slog.Attr) {
 // are, as far as that makes no difference: there may be very many.
 func (m *Member) beginOutages(now clock.Instant) {
 	for _, b := range m.budgets {
-		if b.outage.err == nil && (!m.running || !b.isAsleep()) {
+		if b.outage.Err == nil && (!m.running || !b.isAsleep()) {
 			b.beginOutage(now, nil)
 		}
 	}
 	for _, a := range m.askers {
-		if a.outage.err == nil {
+		if a.outage.Err == nil {
 			a.beginOutage(now)
 		}
 	}

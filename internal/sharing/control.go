@@ -6,6 +6,9 @@ import (
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/fleet"
+	"github.com/penstock-go/penstock/internal/sharing/outage"
+	"github.com/penstock-go/penstock/internal/sharing/packed"
+	"github.com/penstock-go/penstock/internal/sharing/usage"
 )
 
 // The constants of the control were found by simulation, see the tests of goals.
@@ -58,12 +61,12 @@ type control struct {
 	lastCall    clock.Instant
 	quiet       bool          // when it was looked at last
 	busyFrom    clock.Instant // when it was not quiet any more
-	demand      average
-	passed      average
-	granted     average
-	passes      passLog // of windows
-	portion     portion
-	crowd       crowd
+	demand      usage.Average
+	passed      usage.Average
+	granted     usage.Average
+	passes      usage.PassLog // of windows
+	portion     usage.Portion
+	crowd       usage.Crowd
 	steady      float64       // tokens per second that passed when the store last answered
 	steadyAt    clock.Instant // when that was
 	passedTotal int64
@@ -78,7 +81,7 @@ type control struct {
 	shortAt      clock.Instant // when the store granted less than was asked for
 	seen         string        // the last [fleet.Reply.State]
 	tells        bool          // the store is to learn from it
-	told         windowUse
+	told         usage.WindowUse
 	left         float64       // of a window, tokens that it had left when the store last answered
 	bucketTokens float64       // of a window, tokens that a bucket has if the others are like the last ones
 	free         float64       // how much more that is than the last ones had
@@ -89,7 +92,7 @@ type control struct {
 
 	lost   int           // requests without an answer, of those sent since heard
 	heard  clock.Instant // when the last request was sent that has an answer
-	outage outage
+	outage outage.Outage
 }
 
 // expected is what the word would hold if nothing had been used since it was counted.
@@ -101,16 +104,16 @@ func (b *Budget) count(now clock.Instant) {
 	if largest > 0 && (largest >= b.large || now.Sub(b.largeAt) > 10*time.Second) {
 		b.large, b.largeAt = min(largest, b.most.Load()), now
 	}
-	used := b.expected() - packedTokens(b.packed.Load()).tokens()
+	used := b.expected() - packed.Tokens(b.packed.Load()).Tokens()
 	elapsed := now.Sub(b.looked)
-	b.passes.advance(now)
-	b.outage.advance(now, elapsed, &b.passes)
+	b.passes.Advance(now)
+	b.outage.Advance(now, elapsed, &b.passes)
 	b.use(used)
-	b.passes.add(used)
-	b.demand.add(max(0, used)+refused, elapsed, b.demandMemory())
-	b.group.add(now, max(0, used)+refused, used, 0)
-	b.passed.add(used, elapsed, b.rateMemory())
-	b.granted.add(0, elapsed, b.rateMemory())
+	b.passes.Add(used)
+	b.demand.Add(max(0, used)+refused, elapsed, b.demandMemory())
+	b.group.Add(now, max(0, used)+refused, used, 0)
+	b.passed.Add(used, elapsed, b.rateMemory())
+	b.granted.Add(0, elapsed, b.rateMemory())
 	b.requests = min(requestBurst, b.requests+max(0, elapsed).Seconds()*b.requestRate())
 	b.looked = max(b.looked, now)
 	if used > 0 {
@@ -130,13 +133,13 @@ func (b *Budget) use(tokens int64) {
 	if tokens >= 0 {
 		over := b.held.use(tokens)
 		b.owed += over
-		b.outage.use(over)
+		b.outage.Use(over)
 		return
 	}
 	tokens = -tokens
 	paid := min(tokens, b.owed)
 	b.oweLess(paid)
-	b.outage.use(-paid)
+	b.outage.Use(-paid)
 	tokens -= paid
 	if last := len(b.held) - 1; last >= 0 {
 		b.held[last].tokens += tokens
@@ -161,7 +164,7 @@ func (b *Budget) look(now clock.Instant) (request fleet.Request, p *pending) {
 	b.schedule(now)
 	b.quiet = b.isQuiet()
 	b.write(arrived, b.end(now), b.quiet)
-	if b.quiet && (b.refused.Load() > 0 || packedTokens(b.packed.Load()).tokens() != b.expected()) {
+	if b.quiet && (b.refused.Load() > 0 || packed.Tokens(b.packed.Load()).Tokens() != b.expected()) {
 		b.wake(now) // a call came before the word was quiet
 	}
 	b.publish(now, arrived > 0)
@@ -170,7 +173,7 @@ func (b *Budget) look(now clock.Instant) (request fleet.Request, p *pending) {
 
 // end is up to when the tokens in the word may be used without another look.
 func (b *Budget) end(now clock.Instant) clock.Instant {
-	return min(b.held.firstEnd(), now.Add(forever))
+	return min(b.held.firstEnd(), now.Add(packed.Forever))
 }
 
 // retire hands back what is left of leases that end, and what is more than needed. Leases of
@@ -204,8 +207,8 @@ func (b *Budget) handBack(o origin, tokens int64) {
 	if tokens <= 0 || o.until <= b.looked {
 		return
 	}
-	b.granted = max(0, b.granted-average(float64(tokens)/b.rateMemory().Seconds()))
-	b.group.add(b.looked, 0, 0, -tokens)
+	b.granted = max(0, b.granted-usage.Average(float64(tokens)/b.rateMemory().Seconds()))
+	b.group.Add(b.looked, 0, 0, -tokens)
 	b.back.add(o, tokens)
 }
 
@@ -237,7 +240,7 @@ func (b *Budget) beginBucket(bucket int64, from clock.Instant) {
 		return
 	}
 	b.since.Store(int64(from))
-	b.write(0, from.Add(-forever/2), false) // no other word ends then
+	b.write(0, from.Add(-packed.Forever/2), false) // no other word ends then
 	b.count(b.looked)
 }
 
@@ -248,8 +251,8 @@ func (b *Budget) schedule(now clock.Instant) {
 		return
 	}
 	due := min(b.later.firstStart(), nextTick(now.Add(b.interval(now))))
-	if b.outage.window != nil {
-		due = min(due, b.passes.next())
+	if b.outage.Window != nil {
+		due = min(due, b.passes.Next())
 	}
 	if end := b.held.firstEnd(); b.mode == fleet.ModeLease {
 		due = min(due, end.Add(-tick))
@@ -265,7 +268,7 @@ func (b *Budget) schedule(now clock.Instant) {
 // quietUntil returns when a quiet budget is to be looked at although no call comes: when
 // one may pass on debt.
 func (b *Budget) quietUntil(now clock.Instant) clock.Instant {
-	if b.debt > b.owed || b.released.Load() || b.outage.active && b.outage.passes(&b.terms) == 0 {
+	if b.debt > b.owed || b.released.Load() || b.outage.Active && b.outage.Passes(&b.terms) == 0 {
 		return never
 	}
 	return max(now.Add(time.Second), b.lastPass.Add(b.idleTime()), b.retryAt)
@@ -276,13 +279,13 @@ func (b *Budget) quietUntil(now clock.Instant) clock.Instant {
 func (b *Budget) interval(now clock.Instant) time.Duration {
 	const longest = 5 * tick
 	switch {
-	case b.outage.active || b.owed > 0 || len(b.back) > 0:
+	case b.outage.Active || b.owed > 0 || len(b.back) > 0:
 		return tick
 	case b.retryAt > now && len(b.held) == 0:
 		return min(max(tick, b.retryAt.Sub(now)), longest)
 	}
 	spare := float64(b.held.tokens()) - b.need(b.member.lead())
-	return min(max(tick, seconds(spare/(2*max(b.demanded(), 1e-3)))), longest)
+	return min(max(tick, usage.Seconds(spare/(2*max(b.demanded(), 1e-3)))), longest)
 }
 
 // isQuiet says whether nothing is leased, owed or asked for: the next call wakes the member.
@@ -290,7 +293,7 @@ func (b *Budget) isQuiet() bool {
 	switch {
 	case len(b.held)+len(b.later)+len(b.pending)+len(b.back) > 0 || b.owedSent > 0:
 		return false
-	case b.outage.active:
+	case b.outage.Active:
 		return b.released.Load() || b.looked.Sub(b.lastCall) > time.Second
 	default:
 		return b.owed == 0 && (b.released.Load() || b.isRare())
@@ -301,10 +304,10 @@ func (b *Budget) isQuiet() bool {
 func (b *Budget) publish(now clock.Instant, arrived bool) {
 	b.nextAt.Store(int64(b.next(now)))
 	b.newAt.Store(int64(b.newFrom()))
-	rate := b.granted.perSecond()
+	rate := b.granted.PerSecond()
 	switch {
-	case b.outage.active:
-		rate = min(b.outage.passes(&b.terms), unlimitedRate)
+	case b.outage.Active:
+		rate = min(b.outage.Passes(&b.terms), outage.UnlimitedRate)
 	case b.isFull || rate == 0:
 		rate = max(rate, b.even())
 	}
@@ -318,8 +321,8 @@ func (b *Budget) publish(now clock.Instant, arrived bool) {
 func (b *Budget) next(now clock.Instant) clock.Instant {
 	at := b.later.firstStart()
 	switch {
-	case b.outage.active:
-		return b.outage.next(now, &b.passes)
+	case b.outage.Active:
+		return b.outage.Next(now, &b.passes)
 	case at < never:
 		return at
 	case b.retryAt > now:

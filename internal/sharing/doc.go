@@ -1,4 +1,4 @@
-// Package sharing is an instance of a fleet: what it leases, asks for, divides and claims of the limits
+// package sharing is an instance of a fleet: what it leases, asks for, divides and claims of the limits
 // that all instances share.
 //
 // A [Member] is one instance. It decides on calls by itself, in one atomic step, from tokens that it has

@@ -1,12 +1,15 @@
 package sharing
 
-import "github.com/penstock-go/penstock/clock"
+import (
+	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/internal/sharing/packed"
+)
 
 // Leased returns the tokens that calls can take and that were leased: those on debt are not.
 func (b *Budget) Leased() int64 {
 	b.member.mu.Lock()
 	defer b.member.mu.Unlock()
-	return packedTokens(b.packed.Load()).tokens() - b.debt
+	return packed.Tokens(b.packed.Load()).Tokens() - b.debt
 }
 
 // Arrive notes that the answer to the batch is there, as whoever sends it does before it is delivered.

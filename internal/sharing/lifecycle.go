@@ -3,6 +3,8 @@ package sharing
 import (
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/fleet"
+	"github.com/penstock-go/penstock/internal/sharing/packed"
+	"github.com/penstock-go/penstock/internal/sharing/usage"
 )
 
 // setMost sets the most that a call can take by the terms.
@@ -12,7 +14,7 @@ func (b *Budget) setMost() {
 		// What a bucket does not hold can be granted for later.
 		most = b.terms.Burst + b.terms.PerSecond()*maxLife.Seconds()
 	}
-	b.most.Store(int64(min(most, maxTokens/4)))
+	b.most.Store(int64(min(most, packed.MaxTokens/4)))
 }
 
 // Change has the limit go on with other terms, of the same key. What was leased stays, unless
@@ -23,20 +25,20 @@ func (b *Budget) Change(terms fleet.Terms, onOutage fleet.OnOutage, now clock.In
 	defer m.unlock(now)
 	b.count(now)
 	if terms != b.terms {
-		b.isFull, b.retryAt, b.bucketEnd, b.crowd = false, 0, 0, crowd{}
+		b.isFull, b.retryAt, b.bucketEnd, b.crowd = false, 0, 0, usage.Crowd{}
 	}
 	if b.mode == fleet.ModeWindow && (terms.Window != b.terms.Window || terms.Buckets != b.terms.Buckets) {
-		b.passes = b.passes.resized(terms.Window, terms.Buckets, now)
-		b.outage.owed = b.outage.owed.resized(terms.Window, terms.Buckets, now)
-		b.portion, b.told = portion{}, windowUse{}
+		b.passes = b.passes.Resized(terms.Window, terms.Buckets, now)
+		b.outage.Owed = b.outage.Owed.Resized(terms.Window, terms.Buckets, now)
+		b.portion, b.told = usage.Portion{}, usage.WindowUse{}
 	}
 	b.terms = terms
 	b.setMost()
 	if terms.Limit == 0 {
 		b.drop(now)
 	}
-	if b.onOutage = onOutage; b.outage.active {
-		b.outage.decideBy(onOutage, &terms, m.sharers(&b.outage, onOutage), &b.passes, m.random.Float64())
+	if b.onOutage = onOutage; b.outage.Active {
+		b.outage.DecideBy(onOutage, &terms, m.sharers(&b.outage, onOutage), &b.passes, m.random.Float64())
 	}
 	m.queue.set(b, now)
 }
@@ -64,7 +66,7 @@ func (b *Budget) Idle(now clock.Instant) bool {
 		m.queue.set(b, min(b.due, now))
 		return false
 	}
-	return b.isQuiet() && packedTokens(b.packed.Load()).tokens() == b.expected() && now.Sub(b.lastCall) > maxLife
+	return b.isQuiet() && packed.Tokens(b.packed.Load()).Tokens() == b.expected() && now.Sub(b.lastCall) > maxLife
 }
 
 // Release says that nobody will take tokens any more: what is left is handed back. Take
@@ -86,4 +88,51 @@ func (b *Budget) Release(now clock.Instant) {
 	} else {
 		m.removeBudget(b) // nobody can hand back anything
 	}
+}
+
+// Forget releases the budget if a new one would do the same: nothing is leased, owed or
+// denied, and what has passed does not matter any more. It says whether it did: then Take
+// refuses, and another budget of the limit takes over. It locks nothing if there is nothing
+// to forget.
+func (b *Budget) Forget(now clock.Instant) bool {
+	if !b.IsNew(now) {
+		return false
+	}
+	m := b.member
+	m.mu.Lock()
+	defer m.unlock(now)
+	w := packed.Tokens(b.packed.Load())
+	if b.refused.Load() > 0 {
+		// The call may have been refused just when the budget became quiet.
+		m.queue.set(b, min(b.due, now))
+		return false
+	}
+	if b.released.Load() || !b.IsNew(now) || !w.IsQuiet() || w.Tokens() != b.expected() {
+		return false
+	}
+	b.released.Store(true) // before calls find nothing
+	if !b.packed.CompareAndSwap(uint64(w), uint64(packed.Pack(now.Add(packed.Forever), true, 0))) {
+		b.released.Store(false) // a call came
+		return false
+	}
+	b.debt = 0
+	m.removeBudget(b)
+	return true
+}
+
+// IsNew says whether a new budget would probably do the same. It locks nothing.
+func (b *Budget) IsNew(now clock.Instant) bool {
+	return packed.Tokens(b.packed.Load()).IsQuiet() && clock.Instant(b.newAt.Load()) <= now
+}
+
+// IsReleased says whether the budget was released, so that Take refuses.
+func (b *Budget) IsReleased() bool { return b.released.Load() }
+
+// newFrom returns from when on the budget is as new, unless a call comes: never if that
+// cannot be said.
+func (b *Budget) newFrom() clock.Instant {
+	if !b.isQuiet() || b.outage.Active || b.owed > 0 || b.terms.Limit == 0 {
+		return never
+	}
+	return max(b.lastCall.Add(maxLife), b.lastPass.Add(b.evenTime()), b.retryAt)
 }

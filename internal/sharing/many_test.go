@@ -162,11 +162,11 @@ func TestLimitThatIsNotCalledJoinsAnOutage(t *testing.T) {
 	}
 	m.run(2*time.Second, fleet.ErrUnavailable) // announcements fail
 	require.True(t, m.connection.out)
-	assert.False(t, m.limits[0].outage.active, "nobody has called it")
+	assert.False(t, m.limits[0].outage.Active, "nobody has called it")
 	assert.Equal(t, []bool{true, true, true, false}, all(), "a first call after a quiet time passes, unless all are closed")
 	m.run(100*time.Millisecond, fleet.ErrUnavailable)
 	for i, b := range m.limits {
-		assert.True(t, b.outage.active, "limit %d", i)
+		assert.True(t, b.outage.Active, "limit %d", i)
 	}
 	m.run(5*time.Second, nil)
 	for _, limit := range m.Status(m.clock.Now()).Limits {

@@ -13,6 +13,8 @@ import (
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/fleet"
+	"github.com/penstock-go/penstock/internal/sharing/packed"
+	"github.com/penstock-go/penstock/internal/sharing/usage"
 )
 
 // Member is one instance of a fleet: it leases tokens of limits from the backend, ahead of
@@ -116,7 +118,7 @@ func (m *Member) Budget(terms fleet.Terms, mode fleet.Mode, onOutage fleet.OnOut
 	return m.newBudget(nil, terms, mode, onOutage, now)
 }
 
-func (m *Member) newBudget(g *Group, terms fleet.Terms, mode fleet.Mode, onOutage fleet.OnOutage, now clock.Instant) *Budget {
+func (m *Member) newBudget(g *usage.Tally, terms fleet.Terms, mode fleet.Mode, onOutage fleet.OnOutage, now clock.Instant) *Budget {
 	b := &Budget{member: m, group: g, control: control{
 		terms: terms, mode: mode, onOutage: onOutage,
 		queueIndex: -1, due: never, looked: now, lastPass: now.Add(-longAgo), lastCall: now, requests: requestBurst,
@@ -126,20 +128,19 @@ func (m *Member) newBudget(g *Group, terms fleet.Terms, mode fleet.Mode, onOutag
 		b.last.until = never
 	}
 	if mode == fleet.ModeWindow {
-		b.passes = newPassLog(terms.Window, terms.Buckets, now)
+		b.passes = usage.NewPassLog(terms.Window, terms.Buckets, now)
 	}
 	b.setMost()
-	b.packed.Store(uint64(pack(now.Add(forever), true, 0)))
+	b.packed.Store(uint64(packed.Pack(now.Add(packed.Forever), true, 0)))
 	m.mu.Lock()
 	defer m.unlock(now)
 	b.place = len(m.budgets)
 	m.budgets = append(m.budgets, b)
-	g.joined()
 	m.announceSoon(now)
 	switch {
 	case !m.canCount():
 		b.refusedBy(now, fmt.Errorf("%w: mode %s needs a store that counts", fleet.ErrUnsupported, mode))
-		b.outage.askAt = never
+		b.outage.AskAt = never
 	case m.connection.out:
 		b.beginOutage(now, nil)
 	}
@@ -156,7 +157,7 @@ func (m *Member) Asker(terms fleet.Terms, operation fleet.Operation, onOutage fl
 	return m.newAsker(nil, terms, operation, onOutage)
 }
 
-func (m *Member) newAsker(g *Group, terms fleet.Terms, operation fleet.Operation, onOutage fleet.OnOutage) *Asker {
+func (m *Member) newAsker(g *usage.Tally, terms fleet.Terms, operation fleet.Operation, onOutage fleet.OnOutage) *Asker {
 	now := m.clock.Now()
 	a := &Asker{member: m, group: g, terms: completed(terms, operation), operation: operation, onOutage: onOutage}
 	a.passes = a.newPasses(now)
@@ -165,15 +166,11 @@ func (m *Member) newAsker(g *Group, terms fleet.Terms, operation fleet.Operation
 	a.counted = now
 	a.place = len(m.askers)
 	m.askers = append(m.askers, a)
-	g.joined()
-	if g != nil {
-		g.about.IsBalance = operation == fleet.AskBalance
-	}
 	m.announceSoon(now)
 	switch {
 	case !m.canCount():
 		a.refusedBy(now, fmt.Errorf("%w: mode %s needs a store that counts", fleet.ErrUnsupported, fleet.ModeAsk))
-		a.outage.askAt = never
+		a.outage.AskAt = never
 	case m.connection.out:
 		a.beginOutage(now)
 	}
@@ -210,11 +207,10 @@ func (m *Member) removeBudget(b *Budget) {
 	if b.place < 0 {
 		return
 	}
-	if b.outage.err != nil {
+	if b.outage.Err != nil {
 		m.noteAccepted()
-		b.group.accepted()
+		b.group.Accepted()
 	}
-	b.group.left()
 	m.queue.set(b, never)
 	removeFrom(&m.budgets, b)
 	m.restIfUnused()

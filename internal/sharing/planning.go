@@ -6,6 +6,8 @@ import (
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/fleet"
+	"github.com/penstock-go/penstock/internal/sharing/packed"
+	"github.com/penstock-go/penstock/internal/sharing/usage"
 )
 
 // fleetRate is the limit of the fleet in tokens per second.
@@ -15,21 +17,16 @@ func (b *Budget) fleetRate() float64 { return b.terms.PerSecond() }
 func (b *Budget) even() float64 { return b.fleetRate() / float64(max(1, b.member.count)) }
 
 // evenTime is the time in which each instance gets one token, if all get as many.
-func (b *Budget) evenTime() time.Duration { return seconds(1 / b.even()) }
+func (b *Budget) evenTime() time.Duration { return usage.Seconds(1 / b.even()) }
 
 // idleTime is after how long without a pass the largest call may pass on debt.
-func (b *Budget) idleTime() time.Duration { return seconds(float64(max(1, b.large)) / b.even()) }
+func (b *Budget) idleTime() time.Duration { return usage.Seconds(float64(max(1, b.large)) / b.even()) }
 
 func (b *Budget) demandMemory() time.Duration {
 	return min(max(200*time.Millisecond, b.evenTime()), 2*time.Second)
 }
 
-func (b *Budget) rateMemory() time.Duration { return rateMemoryOf(&b.terms, b.member.count) }
-
-// rateMemoryOf is the memory of averages of what passes: that of four tokens of an instance.
-func rateMemoryOf(terms *fleet.Terms, count int) time.Duration {
-	return min(max(time.Second, seconds(4*float64(max(1, count))/terms.PerSecond())), 5*time.Minute)
-}
+func (b *Budget) rateMemory() time.Duration { return usage.RateMemory(&b.terms, b.member.count) }
 
 // life is how long leased tokens may be used.
 func (b *Budget) life() time.Duration {
@@ -73,9 +70,9 @@ func (b *Budget) passedOfLate() float64 {
 
 // recent is an average, after a quiet time that of the time since then, if that is longer than
 // least and more than a few calls have come.
-func (b *Budget) recent(a average, memory, least time.Duration) float64 {
+func (b *Budget) recent(a usage.Average, memory, least time.Duration) float64 {
 	const few = 3
-	rate := a.perSecond()
+	rate := a.PerSecond()
 	if rate*memory.Seconds() < few {
 		return rate
 	}
@@ -122,7 +119,7 @@ func (b *Budget) target(t time.Duration) int64 {
 		}
 		want = min(want, max(1, most))
 	}
-	return min(int64(want+0.5), b.most.Load(), maxTokens/4)
+	return min(int64(want+0.5), b.most.Load(), packed.MaxTokens/4)
 }
 
 // ceiling is how many tokens per second are asked for at most, 0 if that is not limited.
@@ -140,9 +137,9 @@ func (b *Budget) ceiling() float64 {
 	case b.mode == fleet.ModeLease || b.terms.Buckets == 1:
 		// Not more than what passed without end: whoever has more than others would ask for more.
 		const chance = 1.5
-		return max(share, b.spareRate, min(growth*b.passed.perSecond(), chance*share))
+		return max(share, b.spareRate, min(growth*b.passed.PerSecond(), chance*share))
 	}
-	return max(share, growth*b.passed.perSecond())
+	return max(share, growth*b.passed.PerSecond())
 }
 
 // explore raises spareRate while a bucket has all that is asked for, so that an instance whose
@@ -163,8 +160,8 @@ func (b *Budget) explore(hasAll bool) {
 // bucket of a window are asked for, those that the present one does not need any more go back
 // with the same request.
 func (b *Budget) spare(now clock.Instant) int64 {
-	if b.outage.active {
-		return maxTokens
+	if b.outage.Active {
+		return packed.MaxTokens
 	}
 	if b.isPrefetching(now) {
 		if left := b.held.firstEnd().Sub(now); left > minDebtTime {
@@ -205,10 +202,10 @@ func (b *Budget) want(now clock.Instant) (want int64, ahead time.Duration) {
 	if b.released.Load() || b.most.Load() == 0 {
 		return 0, 0
 	}
-	if want, ahead = b.wantWithoutBound(now); b.outage.isBounding() {
+	if want, ahead = b.wantWithoutBound(now); b.outage.IsBounding() {
 		want = min(want, b.bounded(now))
 	}
-	if b.crowd.is(now) {
+	if b.crowd.Is(now) {
 		want = min(want, b.leftOfPart(now))
 	}
 	return want, ahead
@@ -217,7 +214,7 @@ func (b *Budget) want(now clock.Instant) (want int64, ahead time.Duration) {
 // bounded is how many more tokens may be leased or passed while others may not have paid for what
 // passed in an outage.
 func (b *Budget) bounded(now clock.Instant) int64 {
-	return max(0, b.outage.tokens(&b.passes)-b.held.tokens()-b.coming(now, false)-b.coming(now, true))
+	return max(0, b.outage.Tokens(&b.passes)-b.held.tokens()-b.coming(now, false)-b.coming(now, true))
 }
 
 func (b *Budget) wantWithoutBound(now clock.Instant) (want int64, ahead time.Duration) {
@@ -270,7 +267,7 @@ func (b *Budget) asksLate() bool {
 // said of one that has most of the demand.
 func (b *Budget) isAheadOfOthers() bool {
 	const most = 2.5
-	passed, even := b.passed.perSecond(), b.even()
+	passed, even := b.passed.PerSecond(), b.even()
 	return b.asksLate() && b.looked.Sub(b.shortAt) < b.terms.Window && even < passed && passed < most*even
 }
 
@@ -280,7 +277,7 @@ func (b *Budget) isAheadOfOthers() bool {
 func (b *Budget) deference() time.Duration {
 	const sharpness = 20
 	longest := min(6*time.Millisecond, b.bucketLength()/16)
-	passed, even := b.passed.perSecond(), b.even()
+	passed, even := b.passed.PerSecond(), b.even()
 	if passed <= even {
 		return 0
 	}

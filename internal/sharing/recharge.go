@@ -48,9 +48,9 @@ func (a *Asker) Recharge(now clock.Instant, tokens int64, done func(left int64, 
 	switch {
 	case a.operation != fleet.AskBalance:
 		r.end(0, fmt.Errorf("%w: limit %q is no balance", fleet.ErrUnsupported, a.terms.Key))
-	case a.outage.active && a.outage.err != nil:
-		r.end(0, a.outage.err)
-	case !m.running || a.place < 0 || a.outage.active:
+	case a.outage.Active && a.outage.Err != nil:
+		r.end(0, a.outage.Err)
+	case !m.running || a.place < 0 || a.outage.Active:
 		r.end(0, fleet.ErrUnavailable)
 	default:
 		a.count(now)

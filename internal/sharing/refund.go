@@ -15,14 +15,14 @@ func (a *Asker) Refund(now clock.Instant, n int32) {
 	m := a.member
 	m.mu.Lock()
 	defer m.unlock(now)
-	if a.place < 0 || a.outage.active {
+	if a.place < 0 || a.outage.Active {
 		return
 	}
 	a.count(now)
 	tokens := int64(n)
-	if !a.passes.isOff() {
-		tokens = min(tokens, a.passes.sum())
-		a.passes.add(-tokens)
+	if !a.passes.IsOff() {
+		tokens = min(tokens, a.passes.Sum())
+		a.passes.Add(-tokens)
 	}
 	a.back = min(a.back+tokens, fleet.MaxTokens) // whatever clients say, the request is one that the store takes
 	a.flushSoon()

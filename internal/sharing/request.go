@@ -7,6 +7,8 @@ import (
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/fleet"
+	"github.com/penstock-go/penstock/internal/sharing/packed"
+	"github.com/penstock-go/penstock/internal/sharing/usage"
 )
 
 // pending is a request under way.
@@ -27,12 +29,12 @@ func (b *Budget) plan(now clock.Instant) (fleet.Request, *pending) {
 	want, ahead := b.want(now)
 	least := 1.0
 	switch {
-	case b.outage.active:
+	case b.outage.Active:
 		return b.probe(now)
 	case want == 0, b.mode == fleet.ModeWindow && !b.isPrefetching(now) && b.hasAsked(now):
 		least = 2 // that may wait, other than the first request of a bucket
 	}
-	if want == 0 && b.owed > 0 && !b.outage.active && !b.released.Load() && b.retryAt <= now && b.isRare() {
+	if want == 0 && b.owed > 0 && !b.outage.Active && !b.released.Load() && b.retryAt <= now && b.isRare() {
 		want = 1 // or nobody would know that nothing is left for more debt
 	}
 	pays := b.owed > 0 || len(b.back) > 0 || b.tells
@@ -57,12 +59,12 @@ func (b *Budget) plan(now clock.Instant) (fleet.Request, *pending) {
 // counts again; nil if none. What passed meanwhile is paid when it does, and no sooner: a store
 // that hangs may make all requests that have no answer.
 func (b *Budget) probe(now clock.Instant) (fleet.Request, *pending) {
-	want := b.outage.wants(now)
+	want := b.outage.Wants(now)
 	if want == 0 || b.requests < 1 || len(b.pending) >= maxPending || !b.maySend() {
 		return fleet.Request{}, nil
 	}
 	b.requests--
-	b.outage.askAt = now.Add(b.member.jitter(maxProbeWait))
+	b.outage.AskAt = now.Add(b.member.jitter(maxProbeWait))
 	p := &pending{budget: b, sent: now, want: want, limit: b.terms.Limit}
 	b.pending = append(b.pending, p)
 	return b.request(want), p
@@ -93,14 +95,14 @@ func (b *Budget) isRare() bool { return b.target(b.member.lead()+period) == 0 }
 func (b *Budget) pay(now clock.Instant, want int64) (fleet.Request, *pending) {
 	back := b.back.take(now)
 	request := b.request(want)
-	request.Terms = b.crowd.terms(now, b.terms)
+	request.Terms = b.crowd.Terms(now, b.terms)
 	request.Back, request.BackTo = back.tokens, back.origin.bucket
-	request.Owed, request.OwedBefore = b.owed-sum(b.owedBefore), b.owedBefore
+	request.Owed, request.OwedBefore = b.owed-usage.Sum(b.owedBefore), b.owedBefore
 	if b.tells {
 		request.Seen = b.seen
 	}
 	if need := float64(b.largeNow()) - b.terms.Burst; need > 0 && b.mode != fleet.ModeWindow {
-		request.Queue = max(request.Queue, min(maxLife, seconds(need/b.fleetRate())))
+		request.Queue = max(request.Queue, min(maxLife, usage.Seconds(need/b.fleetRate())))
 	}
 	p := &pending{budget: b, sent: now, want: want, limit: request.Terms.Limit, owed: b.owed, before: b.owedBefore, tells: b.tells}
 	b.owed, b.owedBefore, b.owedSent = 0, nil, b.owedSent+b.owed
@@ -122,7 +124,7 @@ func (b *Budget) operation() fleet.Operation {
 func (b *Budget) quantum(want int64) int64 {
 	least := int64(1)
 	if b.mode == fleet.ModeLease {
-		share := max(b.even(), min(b.spareRate, b.passed.perSecond()))
+		share := max(b.even(), min(b.spareRate, b.passed.PerSecond()))
 		interval := max(b.queue().Seconds()/2, 1/b.requestRate())
 		least = int64(math.Round(share*interval)) - b.owed
 	}
@@ -167,7 +169,7 @@ func (b *Budget) grant(now clock.Instant, p *pending, reply *fleet.Reply) int64 
 	if p.want > 0 && !p.failed { // what a store that hung has answered late is not so any more
 		b.fullWants++
 		b.explore(reply.Granted == p.want && reply.Delay == 0)
-		isAll := p.want >= b.most.Load() && b.demand.perSecond() > b.fleetRate() // and not enough
+		isAll := p.want >= b.most.Load() && b.demand.PerSecond() > b.fleetRate() // and not enough
 		if reply.Granted < p.want && p.want > 1 {
 			b.shortAt = now
 		}
@@ -178,15 +180,15 @@ func (b *Budget) grant(now clock.Instant, p *pending, reply *fleet.Reply) int64 
 		b.isFull = b.fullWants >= 3 && isEnough || b.fullWants > 0 && b.isRare()
 		b.jitter = time.Duration(b.member.random.Int64N(int64(4 * time.Millisecond)))
 		b.retryAt = 0
-		if reply.Granted == 0 && p.limit >= b.crowd.terms(now, b.terms).Limit {
+		if reply.Granted == 0 && p.limit >= b.crowd.Terms(now, b.terms).Limit {
 			b.retryAt = retryAt(now, reply.Retry)
 		}
 	}
 	if reply.Granted <= 0 {
 		return 0
 	}
-	b.granted += average(float64(reply.Granted) / b.rateMemory().Seconds())
-	b.group.add(now, 0, 0, reply.Granted)
+	b.granted += usage.Average(float64(reply.Granted) / b.rateMemory().Seconds())
+	b.group.Add(now, 0, 0, reply.Granted)
 	l := lease{
 		from: now.Add(reply.Delay), end: p.sent.Add(reply.Delay + b.life()),
 		tokens: reply.Granted, origin: origin{bucket: reply.Bucket, until: never},
@@ -198,10 +200,10 @@ func (b *Budget) grant(now clock.Instant, p *pending, reply *fleet.Reply) int64 
 		if reply.Delay > 0 {
 			b.bucketEnd = end.Add(-b.bucketLength())
 		}
-		b.passes.align(b.bucketEnd)
+		b.passes.Align(b.bucketEnd)
 		l.end = min(l.end, end)
 	}
-	l.end = wholeUnit(l.end)
+	l.end = packed.WholeUnit(l.end)
 	switch {
 	case l.end <= max(now, l.from) || b.released.Load():
 		b.handBack(l.origin, l.tokens)
@@ -230,7 +232,7 @@ func (p *pending) unanswered(now clock.Instant, err error) {
 		b.tells = b.seen != ""
 		b.owedSent -= p.owed
 		b.owed += p.owed
-		b.outage.owed.add(p.owed)
+		b.outage.Owed.Add(p.owed)
 		b.remove(p)
 		b.member.queue.set(b, min(b.due, nextTick(now)))
 		if p.sent < b.heard {

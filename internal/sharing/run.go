@@ -200,7 +200,7 @@ func (m *Member) stop(now clock.Instant) *Batch {
 func (m *Member) handBackAll(now clock.Instant, b *Budget) {
 	b.count(now)
 	b.drop(now)
-	if b.outage.active {
+	if b.outage.Active {
 		return
 	}
 	for b.owed > 0 || len(b.back) > 0 {

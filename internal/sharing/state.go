@@ -8,6 +8,7 @@ import (
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/fleet"
+	"github.com/penstock-go/penstock/internal/sharing/usage"
 )
 
 // Stores merge what they know with [fleet.Request.Seen] by the maximum. So a member brings what it
@@ -106,13 +107,13 @@ func (s *windowState) present() int64 {
 	if int64(len(counts)) > s.buckets { // the first is the next bucket
 		counts = counts[1:]
 	}
-	return sum(counts)
+	return usage.Sum(counts)
 }
 
 // measurePortion takes a reply, when all that it grants is held.
 func (b *Budget) measurePortion(now clock.Instant, reply *fleet.Reply) {
 	if b.mode != fleet.ModeWindow {
-		b.portion.bucket(now)
+		b.portion.Bucket(now)
 		return
 	}
 	w, ok := parseWindow(reply.State)
@@ -123,8 +124,8 @@ func (b *Budget) measurePortion(now clock.Instant, reply *fleet.Reply) {
 	if reply.Delay == 0 {
 		granted = reply.Granted
 	}
-	used := b.passes.sum() + b.held.tokens() - b.owed - b.owedSent
-	b.portion.window(now, &b.passes, &b.terms, used, w.present(), granted)
+	used := b.passes.Sum() + b.held.tokens() - b.owed - b.owedSent
+	b.portion.Window(now, &b.passes, &b.terms, used, w.present(), granted)
 }
 
 // learn takes the state that a reply tells, and whether the store has lost what it knew.
@@ -144,7 +145,7 @@ func (b *Budget) learn(now clock.Instant, state string, wasTold bool) {
 	if lost && b.mode == fleet.ModeWindow {
 		lost = hasLostWindow(b.seen, state)
 	} else if lost {
-		lost = hasLostBucket(b.seen, state, seconds(b.terms.Burst/b.fleetRate()/2))
+		lost = hasLostBucket(b.seen, state, usage.Seconds(b.terms.Burst/b.fleetRate()/2))
 	}
 	if lost {
 		b.tells = true

@@ -9,6 +9,7 @@ import (
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/fleet"
+	"github.com/penstock-go/penstock/internal/sharing/packed"
 )
 
 // Status tells how the member is at now.
@@ -134,25 +135,25 @@ func (b *Budget) status(now clock.Instant) fleet.LimitStatus {
 	use := b.usage(now)
 	s := fleet.LimitStatus{
 		Key: b.terms.Key, Mode: b.mode, OnOutage: b.onOutage, Limit: b.terms.Limit, Window: b.terms.Window,
-		Granted: b.granted.perSecond(), Demand: use.Demand, Passed: use.Passed,
-		Outage: b.outage.active, Since: b.outage.since, Err: b.outage.err,
+		Granted: b.granted.PerSecond(), Demand: use.Demand, Passed: use.Passed,
+		Outage: b.outage.Active, Since: b.outage.Since, Err: b.outage.Err,
 	}
 	if s.Outage {
 		s.Granted = b.passesNow()
 	}
-	if w := packedTokens(b.packed.Load()); !w.hasEnded(now) {
-		s.Remaining = max(0, w.tokens())
+	if w := packed.Tokens(b.packed.Load()); !w.HasEnded(now) {
+		s.Remaining = max(0, w.Tokens())
 	}
 	if b.retryAt > now {
 		s.Retry = b.retryAt.Sub(now)
 	}
-	s.Used, s.IsCounted = b.told.at(now)
+	s.Used, s.IsCounted = b.told.At(now)
 	return s
 }
 
 func (b *Budget) usage(now clock.Instant) fleet.Use {
 	b.count(now)
-	return fleet.Use{Key: b.terms.Key, Demand: b.demand.perSecond(), Passed: b.passed.perSecond()}
+	return fleet.Use{Key: b.terms.Key, Demand: b.demand.PerSecond(), Passed: b.passed.PerSecond()}
 }
 
 // Status tells how the limit is at now.
@@ -167,11 +168,11 @@ func (a *Asker) status(now clock.Instant) fleet.LimitStatus {
 	s := fleet.LimitStatus{
 		Key: a.terms.Key, Mode: fleet.ModeAsk, OnOutage: a.onOutage, Limit: a.terms.Limit, Window: a.terms.Window,
 		Granted: use.Passed, Demand: use.Demand, Passed: use.Passed,
-		Outage: a.outage.active, Since: a.outage.since, Err: a.outage.err, Retry: a.DeniedFor(now, 1),
+		Outage: a.outage.Active, Since: a.outage.Since, Err: a.outage.Err, Retry: a.DeniedFor(now, 1),
 		IsBalance: a.operation == fleet.AskBalance,
 	}
-	if a.outage.active {
-		s.Granted, s.Remaining = a.outage.bucket.passes(), a.outage.bucket.tokens()
+	if a.outage.Active {
+		s.Granted, s.Remaining = a.outage.Bucket.Passes(), a.outage.Bucket.Tokens()
 	} else if left, until, known := a.known(now); known {
 		s.Remaining, s.Retry = left, until
 	}
@@ -182,7 +183,7 @@ func (a *Asker) status(now clock.Instant) fleet.LimitStatus {
 	if s.IsBalance {
 		_, _, s.IsCounted = a.known(now)
 	} else {
-		s.Used, s.IsCounted = a.told.at(now)
+		s.Used, s.IsCounted = a.told.At(now)
 	}
 	return s
 }
@@ -210,5 +211,5 @@ func (a *Asker) known(now clock.Instant) (left int64, lasts time.Duration, known
 
 func (a *Asker) usage(now clock.Instant) fleet.Use {
 	a.count(now)
-	return fleet.Use{Key: a.terms.Key, Demand: a.demand.perSecond(), Passed: a.passed.perSecond()}
+	return fleet.Use{Key: a.terms.Key, Demand: a.demand.PerSecond(), Passed: a.passed.PerSecond()}
 }

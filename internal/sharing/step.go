@@ -1,6 +1,7 @@
 package sharing
 
 import (
+	"math"
 	"slices"
 	"time"
 
@@ -270,3 +271,11 @@ func (m *Member) roundTrip() time.Duration { return m.connection.mean }
 func (m *Member) lead() time.Duration {
 	return tick + min(m.connection.mean+2*m.connection.deviation, m.config.Timeout)
 }
+
+// nextTick returns the first tick that is not before an instant.
+func nextTick(at clock.Instant) clock.Instant {
+	return (at + clock.Instant(tick) - 1) / clock.Instant(tick) * clock.Instant(tick)
+}
+
+// never is the last instant there is.
+const never = clock.Instant(math.MaxInt64)

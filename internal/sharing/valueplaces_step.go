@@ -231,7 +231,7 @@ func (c *valueClaim) answered(now clock.Instant, reply *fleet.Reply) {
 	if s.err != nil {
 		s.err, s.since, s.retryAt = nil, 0, 0
 		p.member.noteAccepted()
-		p.group.accepted()
+		p.group.tally.Accepted()
 		p.tellAll(now, s)
 	}
 	g := &reply.Value
@@ -335,7 +335,7 @@ func (c *valueClaim) unanswered(now clock.Instant, err error) {
 func (p *ValuePlaces) refusedBy(now clock.Instant, s *valueShard, err error) {
 	if s.err == nil {
 		p.member.noteRefusal(p.key, err)
-		p.group.refused(err)
+		p.group.tally.Refused(err)
 		s.since = now
 	}
 	s.err = err

@@ -1,9 +1,12 @@
 package call
 
 import (
+	"math"
 	"slices"
 	"sync/atomic"
+	"time"
 
+	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -16,7 +19,11 @@ type Evidence struct {
 
 	fromOrigin atomic.Bool // a call came from the origin
 	attributes [rule.MaxKeys]attributeEvidence
+	nextLook   atomic.Int64 // the instant from which on a call is looked at again, see looksAt
 }
+
+// lookInterval is how long no call is looked at after one was.
+const lookInterval = 10 * time.Millisecond
 
 // attributeEvidence says whether a call had the attribute when the rule asked for it, and
 // whether a call lacked it.
@@ -61,6 +68,33 @@ func (e *Evidence) note(i int, isSet bool) {
 	if !flag.Load() {
 		flag.Store(true)
 	}
+}
+
+// looksAt says whether the attributes of a call at an instant are looked at for the evidence alone, as the rule
+// decides on most calls without them: now and then, until a call has had each. It costs other calls a load.
+func (e *Evidence) looksAt(now clock.Instant) bool {
+	if e == nil {
+		return false
+	}
+	next := e.nextLook.Load()
+	if int64(now) < next {
+		return false
+	}
+	after := int64(now.Add(lookInterval))
+	if e.isComplete() {
+		after = math.MaxInt64
+	}
+	return e.nextLook.CompareAndSwap(next, after)
+}
+
+// isComplete says whether calls have had each attribute.
+func (e *Evidence) isComplete() bool {
+	for i := range e.keys {
+		if !e.attributes[i].found.Load() {
+			return false
+		}
+	}
+	return true
 }
 
 // AttributeKeys returns the keys of the attributes that the rule looks at.

@@ -58,6 +58,9 @@ func (s *Step) Ask(call rule.Call, q *Request, opts []Option) (rule.Ticket, rule
 		ticket, decision := s.Limiter.Acquire(call)
 		return ticket, s.Allowed(decision)
 	case k.late != nil:
+		if k.evidence.looksAt(call.Now) {
+			k.look(q, opts)
+		}
 		if ticket, decision := k.late.AcquireUnread(call); decision != optional.NeedsAttribute {
 			return ticket, s.Allowed(decision)
 		}
@@ -78,6 +81,14 @@ func (s *Step) Ask(call rule.Call, q *Request, opts []Option) (rule.Ticket, rule
 		return s.askFrom(call, q, opts)
 	}
 	return ticket, s.Allowed(decision)
+}
+
+// look takes note of which attributes the call has, before it has taken anything. Each call has an origin, if only
+// an empty one, which callers without a name share: that is no misspelled name.
+func (k *KeyedStep) look(q *Request, opts []Option) {
+	for i, key := range k.keys {
+		k.evidence.note(i, key == rule.KeyOrigin || q.Attribute(opts, key).IsSet())
+	}
 }
 
 // askFrom asks the limiter again, which has to know where the call comes from.

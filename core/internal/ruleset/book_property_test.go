@@ -34,7 +34,7 @@ func (m *model) inForce() map[string]flow.Rule {
 	inForce := make(map[string]flow.Rule)
 	put := func(rules []flow.Rule) {
 		for _, r := range rules {
-			r = r.WithDefaults()
+			r = flow.Kind().WithDefaults(r)
 			if _, taken := inForce[r.Name]; !taken {
 				inForce[r.Name] = r
 			}
@@ -164,7 +164,7 @@ func (m *model) checkDocuments(t *rapid.T, book *ruleset.Book, inForce map[strin
 		for _, r := range d.rules {
 			source, at := book.Where(rule.Key{Kind: rules.KindFlow, Name: r.Resource})
 			if source == key.Source && at.Document == key.Document {
-				require.Equal(t, r.WithDefaults(), inForce[r.Resource])
+				require.Equal(t, flow.Kind().WithDefaults(r), inForce[r.Resource])
 				mine++
 			}
 		}

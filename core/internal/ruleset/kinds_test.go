@@ -36,7 +36,7 @@ func TestSetOfSeveralKindsIsReplacedPlaceByPlace(t *testing.T) {
 
 	assert.Len(t, load(rules.Set{Flow: []flow.Rule{a, b}, Isolation: []isolation.Rule{c}}), 3)
 	assert.Empty(t, load(rules.Set{Flow: []flow.Rule{b, a}, Isolation: []isolation.Rule{c}}), "they have only moved")
-	explicit := a.WithDefaults()
+	explicit := flow.Kind().WithDefaults(a)
 	assert.Empty(t, load(rules.Set{Flow: []flow.Rule{b, explicit}, Isolation: []isolation.Rule{c}}), "the defaults are written")
 	b.Limit = 2
 	assert.Equal(t, []string{`flow "a" goes`, `flow "b" changes`}, load(rules.Set{Flow: []flow.Rule{b}, Isolation: []isolation.Rule{c}}))

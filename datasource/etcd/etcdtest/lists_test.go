@@ -278,7 +278,7 @@ func TestDamagedListIsNotPutInForceAndAPushRepairsIt(t *testing.T) {
 			w.awaitError(t, "l", test.says)
 			assert.True(t, w.has("l", "a"))
 			assert.Equal(t, digest("a\n"), fmt.Sprintf("%x", w.registry.Status()[0].Digest))
-			_, err := s.PullList(t.Context(), "l", io.Discard, nil)
+			_, err := s.PullList(t.Context(), "l", 0, io.Discard, nil)
 			require.ErrorContains(t, err, test.says)
 
 			again := pushList(t, s, "l", text)
@@ -424,7 +424,7 @@ func TestOneOfConcurrentPushesOfAListSucceeds(t *testing.T) {
 	w.await(t, "l", fmt.Sprint(won))
 	assert.Len(t, chunkKeys(t, server, "l"), 4+1, "nothing is left of the others; the first one is in the history")
 	var text bytes.Buffer
-	_, err := s.PullList(t.Context(), "l", &text, nil)
+	_, err := s.PullList(t.Context(), "l", 0, &text, nil)
 	require.NoError(t, err)
 	assert.Equal(t, listOf(fmt.Sprint(won), several), text.String())
 }
@@ -462,7 +462,7 @@ func TestListComesBackAsItWasPushed(t *testing.T) {
 	assert.Equal(t, digest(text), pushed.Digest)
 
 	var back bytes.Buffer
-	pulled, err := s.PullList(t.Context(), "l", &back, func(done, size int64) { assert.LessOrEqual(t, done, size) })
+	pulled, err := s.PullList(t.Context(), "l", 0, &back, func(done, size int64) { assert.LessOrEqual(t, done, size) })
 	require.NoError(t, err)
 	assert.Equal(t, text, back.String())
 	assert.Equal(t, pushed.Time.Unix(), pulled.Time.Unix())
@@ -481,7 +481,7 @@ func TestListsThatAreNotThereAndMistakesInPushes(t *testing.T) {
 	s := newStore(t, server)
 	_, err := s.List(t.Context(), "l")
 	require.ErrorIs(t, err, store.ErrNoList)
-	_, err = s.PullList(t.Context(), "l", io.Discard, nil)
+	_, err = s.PullList(t.Context(), "l", 0, io.Discard, nil)
 	require.ErrorIs(t, err, store.ErrNoList)
 	_, err = s.DeleteList(t.Context(), "l", 0)
 	require.ErrorIs(t, err, store.ErrNoList)

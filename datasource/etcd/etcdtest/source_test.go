@@ -142,6 +142,40 @@ func TestTooLongDocumentIsDeliveredWithAnError(t *testing.T) {
 	assert.Error(t, s.Changes()[2].Documents[0].Err)
 }
 
+// Anybody who may write documents chooses their names, which stand in every status and report.
+func TestDocumentWithALongNameIsDeliveredWithAnErrorAndAShortName(t *testing.T) {
+	server := start(t, etcdtest.Options{})
+	long := strings.Repeat("n", 1025)
+	put(t, server, long[1:], "longest")
+	put(t, server, long+"1", "1")
+	s := follow(t, newSource(t, server.Endpoint(), shortBackoff()))
+	s.AwaitDocuments(t, map[string]string{long[1:]: "longest"})
+	put(t, server, long+"2", "2")
+	require.Eventually(t, func() bool { return len(s.Changes()) == 2 }, eventTimeout, time.Millisecond)
+	var names []string
+	for _, c := range s.Changes() {
+		for _, d := range c.Documents {
+			if d.Err == nil {
+				continue
+			}
+			require.ErrorContains(t, d.Err, "has 1026 bytes, at most 1024 are read: shorten it")
+			assert.Less(t, len(d.Err.Error())+len(d.Name), 700)
+			assert.Positive(t, d.Revision)
+			names = append(names, d.Name)
+		}
+	}
+	require.Len(t, names, 2)
+	assert.NotEqual(t, names[0], names[1])
+
+	remove(t, server, long+"1")
+	require.Eventually(t, func() bool { return len(s.Changes()) == 3 }, eventTimeout, time.Millisecond)
+	assert.Equal(t, names[:1], s.Changes()[2].Removed)
+	assert.Equal(t,
+		etcd.DigestOf([]etcd.DocumentRevision{{Name: long + "2", Revision: 7}}),
+		etcd.DigestOf([]etcd.DocumentRevision{{Name: names[1], Revision: 7}}),
+		"what is in etcd, and what an instance reports")
+}
+
 func TestTooManyDocumentsAreNotApplied(t *testing.T) {
 	tooMany := func(err error) bool { return strings.Contains(err.Error(), "MaxDocuments") }
 	opts := shortBackoff()

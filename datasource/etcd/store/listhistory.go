@@ -162,16 +162,11 @@ func (s *Store) RollBackList(ctx context.Context, r ListRollback) (ListInfo, err
 	if now.revision != r.Expect {
 		return ListInfo{}, &ListConflictError{Name: r.Name, Expect: r.Expect, Revision: now.revision}
 	}
-	h, err := s.readListHistory(ctx, r.Name)
+	h, next, err := s.formerVersion(ctx, r.Name, r.Revision)
 	if err != nil {
 		return ListInfo{}, err
 	}
-	at := slices.IndexFunc(h.Versions, func(v formerVersion) bool { return v.Revision == r.Revision })
-	if at < 0 {
-		return ListInfo{}, fmt.Errorf("%w: list %q, revision %d", ErrNoRevision, r.Name, r.Revision)
-	}
-	next := h.Versions[at].Manifest
-	whole, err := s.checkVersion(ctx, r.Name, next, r.Progress)
+	whole, err := s.copyVersion(ctx, r.Name, next, io.Discard, r.Progress)
 	if err != nil {
 		return ListInfo{}, err
 	}
@@ -187,9 +182,21 @@ func (s *Store) RollBackList(ctx context.Context, r ListRollback) (ListInfo, err
 	return listInfo(r.Name, next, written), nil
 }
 
-// checkVersion reads a version and returns the revision that wrote its first chunk.
-func (s *Store) checkVersion(
-	ctx context.Context, name string, m listformat.Manifest, progress func(done, size int64),
+// formerVersion returns a former version of a list, and the history that it is in.
+func (s *Store) formerVersion(ctx context.Context, name string, revision int64) (h listHistory, m listformat.Manifest, err error) {
+	if h, err = s.readListHistory(ctx, name); err != nil {
+		return h, m, err
+	}
+	at := slices.IndexFunc(h.Versions, func(v formerVersion) bool { return v.Revision == revision })
+	if at < 0 {
+		return h, m, fmt.Errorf("%w: list %q, revision %d", ErrNoRevision, name, revision)
+	}
+	return h, h.Versions[at].Manifest, nil
+}
+
+// copyVersion writes the text of a version, checks it, and returns the revision that wrote its first chunk.
+func (s *Store) copyVersion(
+	ctx context.Context, name string, m listformat.Manifest, to io.Writer, progress func(done, size int64),
 ) (first int64, err error) {
 	key := listformat.ChunkKey(s.keys.Lists, name, m.Digest, 0)
 	found, err := s.client.Get(ctx, key, clientv3.WithKeysOnly())
@@ -202,7 +209,7 @@ func (s *Store) checkVersion(
 	text, err := listformat.OpenVersion(ctx, s.readRange, s.keys.Lists, name, m, found.Header.Revision)
 	if err == nil {
 		read := newDigester(text, m.Size, progress)
-		_, err = io.Copy(io.Discard, read)
+		_, err = io.Copy(to, read)
 		if err == nil && read.digest() != m.Digest {
 			err = errors.New("it does not have its SHA-256")
 		}

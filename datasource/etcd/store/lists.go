@@ -95,12 +95,22 @@ func (s *Store) List(ctx context.Context, name string) (ListInfo, error) {
 	}
 }
 
-// PullList writes the text of a list, as it was pushed, and returns what it is. It
-// returns [ErrNoList] if etcd does not have it. After any other error the text is not
-// complete.
-func (s *Store) PullList(ctx context.Context, name string, to io.Writer, progress func(done, size int64)) (ListInfo, error) {
+// PullList writes the text of a list, as it was pushed, and returns what it is: of the
+// present version, or of a former one with a revision that [Store.ListHistory] has. It
+// returns [ErrNoList] if etcd does not have it, or [ErrNoRevision]. After any other error the
+// text is not complete.
+func (s *Store) PullList(
+	ctx context.Context, name string, revision int64, to io.Writer, progress func(done, size int64),
+) (ListInfo, error) {
 	if err := list.CheckName(name); err != nil {
 		return ListInfo{}, fmt.Errorf("store: %w", err)
+	}
+	if revision != 0 {
+		_, former, err := s.formerVersion(ctx, name, revision)
+		if err == nil {
+			_, err = s.copyVersion(ctx, name, former, to, progress)
+		}
+		return listInfo(name, former, revision), err
 	}
 	text, err := listformat.Open(ctx, s.readRange, s.keys.Lists, name)
 	if errors.Is(err, listformat.ErrNoList) {

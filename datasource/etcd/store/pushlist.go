@@ -71,7 +71,7 @@ func (s *Store) PushList(ctx context.Context, push ListPush) (ListInfo, error) {
 	}
 	same := now.revision != 0 && now.err == nil && now.Digest == next.Digest
 	if same && (now.Confirmed || !push.ConfirmRemoval) {
-		if _, err := s.PullList(ctx, push.Name, io.Discard, nil); err == nil {
+		if _, err := s.PullList(ctx, push.Name, 0, io.Discard, nil); err == nil {
 			return listInfo(push.Name, now.Manifest, now.revision), nil
 		}
 	}

@@ -1,16 +1,22 @@
 package nethttp_test
 
 import (
+	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"strconv"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/penstock-go/penstock/adapters/nethttp"
+	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/fleet"
+	"github.com/penstock-go/penstock/fleet/memory"
 	"github.com/penstock-go/penstock/flow"
 	"github.com/penstock-go/penstock/hotparam"
 	"github.com/penstock-go/penstock/rule"
@@ -90,4 +96,49 @@ func TestRefusalByARuleWithoutAPolicyHasNoRateLimitOfThatName(t *testing.T) {
 	assert.Empty(t, refused.header.Get("RateLimit"), "at-once has no policy")
 	held.Exit()
 	assert.Equal(t, http.StatusOK, get(t, server, "/orders/7?user=ann").status)
+}
+
+// The server of the fleet decides on each call of such rules, and does not say what is left of a sliding window.
+func TestFieldsHaveThePolicyOfALimitOfWhichNobodyKnowsWhatIsLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := core.New(core.Config{
+			Logger: slog.New(slog.DiscardHandler),
+			Fleet:  fleet.Config{Backend: memory.New(clock.System()), Instance: "one"},
+		})
+		defer engine.Close()
+		ask := rule.Fleet{Mode: fleet.ModeAsk}
+		require.NoError(t, engine.Load(rules.Set{
+			Flow: []flow.Rule{{Name: "all", Resource: orders, Limit: 9, Window: time.Hour, Scope: rule.ScopeFleet, Fleet: ask}},
+			HotParam: []hotparam.Rule{{
+				Name: "per-user", Resource: orders, Param: rule.StringsOf("header:User"), Limit: 2, Window: time.Hour, Scope: rule.ScopeFleet, Fleet: ask,
+			}},
+		}))
+		handler := guardOrders(engine, nethttp.Options{Fields: nethttp.FieldsAlways | nethttp.ShowRules}, ok)
+		call := func() *httptest.ResponseRecorder {
+			request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/orders/7", http.NoBody)
+			request.Header.Set("User", "ann")
+			response := httptest.NewRecorder()
+			handler.ServeHTTP(response, request)
+			return response
+		}
+		const policies = `^"per-user";q=2;w=3600;pk=:[A-Za-z0-9+/]{12}:, "all";q=9;w=3600$`
+		for range 2 {
+			passed := call()
+			assert.Equal(t, http.StatusOK, passed.Code)
+			assert.Regexp(t, policies, passed.Header().Get("RateLimit-Policy"))
+			assert.Empty(t, passed.Header().Get("RateLimit"))
+		}
+		refused := call()
+		assert.Equal(t, http.StatusTooManyRequests, refused.Code)
+		assert.Regexp(t, policies, refused.Header().Get("RateLimit-Policy"))
+		assert.Regexp(t, `^"per-user";r=0;t=\d+;pk=:[A-Za-z0-9+/]{12}:$`, refused.Header().Get("RateLimit"))
+
+		require.NoError(t, engine.LoadAs("local", rules.Set{Flow: []flow.Rule{{Name: "local", Resource: "GET:/", Limit: 1000}, {
+			Name: "here", Resource: orders, Limit: 5, Window: time.Minute,
+		}}}))
+		_, d, err := engine.Decide(t.Context(), orders)
+		require.NoError(t, err)
+		require.NotNil(t, d.Limit())
+		assert.Equal(t, "here", d.Limit().Name, "less may be left of the other, which nobody knows")
+	})
 }

@@ -309,7 +309,7 @@ func factsOf(s inspect.ValueState) (facts []string) {
 		add("%s", what)
 	}
 	if s.Quota != nil {
-		add("%d remaining", s.Remaining)
+		add("%s remaining", leftText(s.Quota))
 		if s.Reset > 0 {
 			add("more in %v", secondsOf(s.Reset))
 		}

@@ -117,10 +117,10 @@ func describeState(s inspect.State) string {
 		parts = append(parts, s.State)
 	}
 	if q := s.Quota; q != nil {
-		part := fmt.Sprintf("%s per %v, %d remaining", decimal(float64(q.Effective)), duration(q.Window), q.Remaining)
+		part := fmt.Sprintf("%s per %v, %s remaining", decimal(float64(q.Effective)), duration(q.Window), leftText(q))
 		switch {
 		case q.Prepaid:
-			part = fmt.Sprintf("a balance, %d left", q.Remaining)
+			part = fmt.Sprintf("a balance, %s left", leftText(q))
 		case q.Effective.IsInfinite():
 			part = "all calls pass"
 		case q.Reset > 0:

@@ -298,6 +298,24 @@ func TestPushOfTextsInPlaceOfAddressesNeedsAConfirmation(t *testing.T) {
 	require.Equal(t, command.ExitDone, u.run(t, "lists", "push", "l", other, "--yes").code, "other addresses")
 }
 
+func TestRollbackToTextsInPlaceOfAddressesNeedsAConfirmation(t *testing.T) {
+	t.Parallel()
+	_, u := startEtcd(t, etcdtest.Options{})
+	require.Equal(t, command.ExitDone, u.run(t, "lists", "push", "l", listFile(t, "bob\ncarol\ndora\n"), "--yes").code)
+	addresses := listFile(t, "10.0.0.1\n10.0.0.2\n")
+	require.Equal(t, command.ExitDone, u.run(t, "lists", "push", "l", addresses, "--yes", "--confirm-removals").code)
+	revision := regexp.MustCompile(`(?m)^l +3 .*? (\d+) +20\d\d-`).FindStringSubmatch(u.run(t, "lists", "history", "l").out)
+	require.Len(t, revision, 2)
+
+	got := u.run(t, "lists", "rollback", "l", revision[1], "--yes")
+	assert.Equal(t, command.ExitNo, got.code)
+	assert.Contains(t, got.err, "all of the 2 entries would go: a list of addresses and one of texts have none in common\n")
+	assert.Contains(t, got.err, "say --confirm-removals")
+	assert.Equal(t, "10.0.0.1\n10.0.0.2\n", u.run(t, "lists", "pull", "l").out)
+	require.Equal(t, command.ExitDone, u.run(t, "lists", "rollback", "l", revision[1], "--yes", "--confirm-removals").code)
+	assert.Equal(t, "bob\ncarol\ndora\n", u.run(t, "lists", "pull", "l").out)
+}
+
 func TestFormerVersionsOfAListAreListedAndRestored(t *testing.T) {
 	_, u := startEtcd(t, etcdtest.Options{})
 	assert.Equal(t, answer{"list l has no former versions\n", "", command.ExitDone}, u.run(t, "lists", "history", "l"))

@@ -169,7 +169,7 @@ func (e *listEdit) edit(ctx context.Context, env Env, s *session) error {
 	}
 	defer removeFile(after)
 	present, err := transfer(ctx, env, s, "reading", func(ctx context.Context, progress func(done, of int64)) (store.ListInfo, error) {
-		return s.store.PullList(ctx, e.name, before, progress)
+		return s.store.PullList(ctx, e.name, 0, before, progress)
 	})
 	if err != nil {
 		return err

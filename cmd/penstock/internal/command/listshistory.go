@@ -70,7 +70,7 @@ func newListsRollback(env Env) *cobra.Command {
 		Long: `Rollback makes a former version of a list the present one, byte for byte, as a new
 revision; also of a list that was deleted. penstock lists history shows the
 revisions. It says how many entries the list has and will have, and asks, as push
-does.
+does, also whether texts take the place of addresses, or addresses of texts.
 
 Exit code: 0 when etcd has the list, 1 when the answer was no or too many entries
 would go, 2 for a wrong command line, 3 when etcd failed or the history has no such
@@ -127,8 +127,12 @@ func (r listRollback) rollBack(ctx context.Context, env Env, s *session, name st
 	next := former[at]
 	fmt.Fprintf(env.Out, "list %s: %d → %s\n", wording.Printable(name), present.Entries, entries(next.Entries))
 	shrinks := 2*next.Entries < present.Entries
-	if shrinks {
+	switch {
+	case shrinks:
 		env.warn(fmt.Sprintf("%d of the %s would go", present.Entries-next.Entries, entries(present.Entries)))
+	case present.Entries > 0 && kindsAt(ctx, s, name, 0).excludes(kindsAt(ctx, s, name, revision)):
+		shrinks = true
+		env.warn(allWouldGo(present.Entries))
 	}
 	if shrinks && r.yes && !r.confirmRemovals {
 		return failure{ExitNo, errors.New("nothing was written: if so many entries are to go, say --confirm-removals")}

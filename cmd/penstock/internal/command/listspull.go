@@ -44,7 +44,7 @@ was written to standard output is not complete.
 		if len(args) == 1 || args[1] == "-" {
 			out := bufio.NewWriter(env.Out)
 			_, err := transfer(cmd.Context(), env, s, "reading", func(ctx context.Context, progress func(done, of int64)) (store.ListInfo, error) {
-				return s.store.PullList(ctx, args[0], out, progress)
+				return s.store.PullList(ctx, args[0], 0, out, progress)
 			})
 			return errors.Join(err, out.Flush())
 		}
@@ -68,7 +68,7 @@ func (env Env) saveList(ctx context.Context, s *session, name, path string, forc
 	defer func() { _ = os.Remove(file.Name()) }() // fails once it has another name
 	defer func() { _ = file.Close() }()
 	info, err := transfer(ctx, env, s, "reading", func(ctx context.Context, progress func(done, of int64)) (store.ListInfo, error) {
-		return s.store.PullList(ctx, name, file, progress)
+		return s.store.PullList(ctx, name, 0, file, progress)
 	})
 	if err != nil {
 		return err

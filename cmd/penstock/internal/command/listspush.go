@@ -178,9 +178,9 @@ func (p listPush) push(ctx context.Context, env Env, s *session, push store.List
 	switch {
 	case removesMost:
 		env.warn(fmt.Sprintf("%d of the %s would go", present.Entries-push.Entries, entries(present.Entries)))
-	case !same && present.Entries > 0 && isOfOtherKind(ctx, s, push.Name, parsed):
+	case !same && present.Entries > 0 && kindsAt(ctx, s, push.Name, 0).excludes(kindsOf(parsed)):
 		removesMost = true
-		env.warn(fmt.Sprintf("all of the %s would go: a list of addresses and one of texts have none in common", entries(present.Entries)))
+		env.warn(allWouldGo(present.Entries))
 	}
 	switch {
 	case p.dryRun:
@@ -207,19 +207,37 @@ func (p listPush) push(ctx context.Context, env Env, s *session, push store.List
 	return nil
 }
 
-// isOfOtherKind says whether the list in etcd has addresses where the next one has texts, or the other way
-// round. It reads the beginning of the list; what has no entry there may be of any kind.
-func isOfOtherKind(ctx context.Context, s *session, name string, next *list.List) bool {
+// allWouldGo is the warning that the entries of a list of the other kind take the place of so many.
+func allWouldGo(n int) string {
+	return fmt.Sprintf("all of the %s would go: a list of addresses and one of texts have none in common", entries(n))
+}
+
+// listKinds says which kinds of entries a list has, as far as that is known.
+type listKinds struct{ addrs, texts bool }
+
+func kindsOf(l *list.List) listKinds { return listKinds{l.HasAddrs(), l.HasTexts()} }
+
+// excludes says whether one has addresses where the other has texts.
+func (k listKinds) excludes(other listKinds) bool {
+	return k.addrs && other.texts || k.texts && other.addrs
+}
+
+// kindsAt returns the kinds of entries of a list in etcd, at the revision of a former version unless that is 0. It
+// reads the beginning of the list; what has no entry there may be of any kind.
+func kindsAt(ctx context.Context, s *session, name string, revision int64) listKinds {
 	var begin beginning
 	_, _ = request(ctx, s, func(ctx context.Context) (store.ListInfo, error) {
-		return s.store.PullList(ctx, name, &begin, func(_, _ int64) {})
+		return s.store.PullList(ctx, name, revision, &begin, func(_, _ int64) {})
 	})
 	whole := begin.text[:bytes.LastIndexByte(begin.text, '\n')+1]
 	if len(begin.text) < maxBeginning {
 		whole = begin.text
 	}
-	present, err := list.Parse(ctx, bytes.NewReader(whole), list.Options{})
-	return err == nil && (present.HasAddrs() && next.HasTexts() || present.HasTexts() && next.HasAddrs())
+	found, err := list.Parse(ctx, bytes.NewReader(whole), list.Options{})
+	if err != nil {
+		return listKinds{}
+	}
+	return kindsOf(found)
 }
 
 // beginning keeps the first bytes that are written, and then fails.

@@ -149,7 +149,7 @@ func (env Env) printQuotas(answers []quotaAnswer) {
 			}
 			s := &a.Quotas.Quotas[i]
 			cells(wording.Cell(a.Engine), wording.Cell(s.Rule), s.Kind, cmp.Or(wording.Cell(s.Resource), "-"), cmp.Or(wording.Cell(s.Value), "-"),
-				limitText(s), usedText(s), s.Remaining, moreText(s))
+				limitText(s), usedText(s), leftText(&s.Quota), moreText(s))
 		}
 	}
 	_ = table.Flush()
@@ -171,6 +171,14 @@ func usedText(s *inspect.QuotaState) string {
 		return "-"
 	}
 	return decimal(*s.Used)
+}
+
+// leftText returns what is left of a limit; "?" if the instance does not know.
+func leftText(q *inspect.Quota) string {
+	if q.Unknown {
+		return "?"
+	}
+	return strconv.FormatInt(q.Remaining, 10)
 }
 
 // limitText is a limit with its window, and what is special about it.

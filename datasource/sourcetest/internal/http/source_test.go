@@ -21,6 +21,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/penstock-go/penstock/core"
 	httpsource "github.com/penstock-go/penstock/datasource/http"
 	"github.com/penstock-go/penstock/datasource/sourcetest"
 	"github.com/penstock-go/penstock/rules"
@@ -454,29 +455,29 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) { return t
 
 func TestInvalidArgumentsAreErrors(t *testing.T) {
 	someToken := func() (string, error) { return "", nil }
-	for says, do := range map[string]func() (*httpsource.Source, error){
-		`scheme of the URL is ""`: func() (*httpsource.Source, error) { return httpsource.New("example.com", httpsource.Options{}) },
-		`scheme of the URL is "ftp"`: func() (*httpsource.Source, error) {
+	for says, do := range map[string]func() (core.Source, error){
+		`scheme of the URL is ""`: func() (core.Source, error) { return httpsource.New("example.com", httpsource.Options{}) },
+		`scheme of the URL is "ftp"`: func() (core.Source, error) {
 			return httpsource.NewIndex("ftp://example.com", httpsource.Options{})
 		},
-		"no host":          func() (*httpsource.Source, error) { return httpsource.New("https:///a", httpsource.Options{}) },
-		"cannot be parsed": func() (*httpsource.Source, error) { return httpsource.New("https://a:b", httpsource.Options{}) },
-		"beside a user": func() (*httpsource.Source, error) {
+		"no host":          func() (core.Source, error) { return httpsource.New("https:///a", httpsource.Options{}) },
+		"cannot be parsed": func() (core.Source, error) { return httpsource.New("https://a:b", httpsource.Options{}) },
+		"beside a user": func() (core.Source, error) {
 			return httpsource.New("https://u:p@a", httpsource.Options{Token: someToken})
 		},
-		"beside Transport": func() (*httpsource.Source, error) {
+		"beside Transport": func() (core.Source, error) {
 			return httpsource.New("https://a", httpsource.Options{TLS: &tls.Config{MinVersion: tls.VersionTLS12}, Transport: http.DefaultTransport})
 		},
-		"MinBackoff 1m0s is longer": func() (*httpsource.Source, error) {
+		"MinBackoff 1m0s is longer": func() (core.Source, error) {
 			return httpsource.New("https://a", httpsource.Options{MinBackoff: time.Minute, MaxBackoff: time.Second})
 		},
-		"CompareInterval is negative": func() (*httpsource.Source, error) {
+		"CompareInterval is negative": func() (core.Source, error) {
 			return httpsource.New("https://a", httpsource.Options{CompareInterval: -1})
 		},
-		"Options.Interval is negative": func() (*httpsource.Source, error) {
+		"Options.Interval is negative": func() (core.Source, error) {
 			return httpsource.New("https://a", httpsource.Options{Interval: -1})
 		},
-		"MaxDocuments is negative": func() (*httpsource.Source, error) {
+		"MaxDocuments is negative": func() (core.Source, error) {
 			return httpsource.New("https://a", httpsource.Options{Interval: -1, MaxDocuments: -1})
 		},
 	} {

@@ -1,4 +1,4 @@
-package sharing
+package usage
 
 import (
 	"math"
@@ -8,11 +8,11 @@ import (
 	"github.com/penstock-go/penstock/fleet"
 )
 
-// portion measures which part of all that the fleet uses of a limit this instance uses, by what
+// Portion measures which part of all that the fleet uses of a limit this instance uses, by what
 // the store tells with its answers. In an outage the instance goes on with that part: the parts
 // of all instances are the whole limit, whenever in a window the outage begins. The zero value
 // knows nothing. It is guarded by its owner.
-type portion struct {
+type Portion struct {
 	own, fleet             float64       // tokens of the present period, as of the last answer
 	ownBefore, fleetBefore float64       // of periods before it, which fade
 	since                  clock.Instant // when the present period began, 0 if there was no answer
@@ -26,25 +26,25 @@ type portion struct {
 // portionMemory is the memory of portions: of few tokens in less time, chance would decide.
 const portionMemory = 5 * time.Second
 
-// window takes an answer about a window, of which so many tokens are used, and some of them were
+// Window takes an answer about a window, of which so many tokens are used, and some of them were
 // granted with the answer.
-func (p *portion) window(now clock.Instant, log *passLog, terms *fleet.Terms, own, fleet, granted int64) {
+func (p *Portion) Window(now clock.Instant, log *PassLog, terms *fleet.Terms, own, fleet, granted int64) {
 	fleet = max(own, fleet)
-	if len(log.counts) > 1 {
+	if len(log.Counts) > 1 {
 		p.sliding(now, float64(own), float64(fleet), float64(granted))
 	} else {
 		p.fixed(log, terms, float64(own), float64(fleet), float64(granted))
 	}
 	p.used, p.left = float64(own), max(0, terms.Limit-float64(fleet))
-	if len(log.counts) == 1 {
+	if len(log.Counts) == 1 {
 		p.left = max(0, p.left-p.unseen(log, float64(fleet-own)))
 	}
-	p.leftAt = log.begin
+	p.leftAt = log.Begin
 }
 
 // sliding takes an answer about a window that slides. Answers come more often while tokens are granted:
 // what is used counts for as long as it was so.
-func (p *portion) sliding(now clock.Instant, own, fleet, granted float64) {
+func (p *Portion) sliding(now clock.Instant, own, fleet, granted float64) {
 	if p.since != 0 {
 		lasted := now.Sub(p.since)
 		kept, seconds := math.Exp(-lasted.Seconds()/portionMemory.Seconds()), lasted.Seconds()
@@ -56,50 +56,50 @@ func (p *portion) sliding(now clock.Instant, own, fleet, granted float64) {
 
 // fixed takes an answer about a window that ends with all that is in it. Half of what was granted counts:
 // there is no answer just before an instance is granted some, and each is the more just after.
-func (p *portion) fixed(log *passLog, terms *fleet.Terms, own, fleet, granted float64) {
+func (p *Portion) fixed(log *PassLog, terms *fleet.Terms, own, fleet, granted float64) {
 	length := terms.Window
 	if p.since == 0 {
-		p.since = log.begin
+		p.since = log.Begin
 	}
-	if lasted := log.begin.Sub(p.since) + log.length/2; lasted >= length { // it may have been aligned meanwhile
+	if lasted := log.Begin.Sub(p.since) + log.Length/2; lasted >= length { // it may have been aligned meanwhile
 		p.fade(lasted)
-		p.since = log.begin
+		p.since = log.Begin
 	}
 	p.own, p.fleet = own-granted/2, fleet-granted/2
 }
 
 // unseen is what the others take of a window after an answer that tells what they have used, and before an
 // outage begins, as far as is to be expected: half of what they take from answer to answer.
-func (p *portion) unseen(log *passLog, others float64) float64 {
+func (p *Portion) unseen(log *PassLog, others float64) float64 {
 	taken := others
-	if log.begin.Sub(p.leftAt) < log.length/2 { // it may have been aligned meanwhile
+	if log.Begin.Sub(p.leftAt) < log.Length/2 { // it may have been aligned meanwhile
 		taken = max(0, others-p.others)
 	}
 	p.others = others
 	return taken / 2
 }
 
-// present is what this instance has used of the present window and what the fleet has left, by the
+// Present is what this instance has used of the present window and what the fleet has left, by the
 // last answer, if there was one about it. Of what the others have used since it knows no more than what
 // is to be expected.
-func (p *portion) present(log *passLog) (used, left float64, isKnown bool) {
-	age := log.begin.Sub(p.leftAt) + log.length/2
-	return p.used, p.left, p.since != 0 && age < log.length*time.Duration(len(log.counts))
+func (p *Portion) Present(log *PassLog) (used, left float64, isKnown bool) {
+	age := log.Begin.Sub(p.leftAt) + log.Length/2
+	return p.used, p.left, p.since != 0 && age < log.Length*time.Duration(len(log.Counts))
 }
 
-// bucket takes an answer about a bucket. It does not tell what the fleet uses, only that the limit
+// Bucket takes an answer about a bucket. It does not tell what the fleet uses, only that the limit
 // is known.
-func (p *portion) bucket(now clock.Instant) { p.since = now }
+func (p *Portion) Bucket(now clock.Instant) { p.since = now }
 
 // fade ends a period.
-func (p *portion) fade(lasted time.Duration) {
+func (p *Portion) fade(lasted time.Duration) {
 	kept := math.Exp(-lasted.Seconds() / portionMemory.Seconds())
 	p.ownBefore = p.ownBefore*kept + p.own
 	p.fleetBefore = p.fleetBefore*kept + p.fleet
 }
 
-// fraction is the part of this instance, from 0 to 1. It is not known before anything was used.
-func (p *portion) fraction() (fraction float64, isKnown bool) {
+// Fraction is the part of this instance, from 0 to 1. It is not known before anything was used.
+func (p *Portion) Fraction() (fraction float64, isKnown bool) {
 	if p.isSliding && p.fleetBefore > 0 {
 		return p.ownBefore / p.fleetBefore, true
 	}

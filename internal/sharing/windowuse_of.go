@@ -3,23 +3,8 @@ package sharing
 import (
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/fleet"
+	"github.com/penstock-go/penstock/internal/sharing/usage"
 )
-
-// windowUse is how many tokens of a window all instances have used, as the store told last. The mutex
-// of the member guards it.
-type windowUse struct {
-	tokens, number int64
-	isKnown        bool
-	until          clock.Instant // as long as it may be that of the present window
-}
-
-// at returns what the fleet has used at an instant, unless the window is over.
-func (w *windowUse) at(now clock.Instant) (tokens int64, known bool) {
-	if !w.isKnown || now >= w.until {
-		return 0, false
-	}
-	return w.tokens, true
-}
 
 // Used returns how many tokens of a window all instances have used, by the last answer of the backend
 // and what was settled before it, and a number of that window: of windows of one length the later one
@@ -28,25 +13,25 @@ func (w *windowUse) at(now clock.Instant) (tokens int64, known bool) {
 func (a *Asker) Used() (tokens, window int64, known bool) {
 	a.member.mu.Lock()
 	defer a.member.mu.Unlock()
-	return a.told.tokens, a.told.number, a.told.isKnown
+	return a.told.Tokens, a.told.Number, a.told.IsKnown
 }
 
 // learnUse takes a reply. The mutex of the member is held.
 func (a *Asker) learnUse(now clock.Instant, reply *fleet.Reply) {
-	a.told.until = now.Add(a.terms.Window)
+	a.told.Until = now.Add(a.terms.Window)
 	switch a.operation {
 	case fleet.AskFixedWindow:
-		a.told.number = reply.Bucket
+		a.told.Number = reply.Bucket
 		if reply.Reset > 0 {
-			a.told.until = now.Add(reply.Reset)
+			a.told.Until = now.Add(reply.Reset)
 		}
 	case fleet.AskSlidingLog:
-		a.told.number = int64(now) / int64(a.terms.Window)
+		a.told.Number = int64(now) / int64(a.terms.Window)
 	default:
-		a.told = windowUse{}
+		a.told = usage.WindowUse{}
 		return
 	}
-	a.told.tokens, a.told.isKnown = reply.Limit-a.balance.left.Load(), true
+	a.told.Tokens, a.told.IsKnown = reply.Limit-a.balance.left.Load(), true
 }
 
 // Used returns how many tokens of a window all instances have used or leased, by the last answer of the
@@ -56,7 +41,7 @@ func (a *Asker) learnUse(now clock.Instant, reply *fleet.Reply) {
 func (b *Budget) Used() (tokens, window int64, known bool) {
 	b.member.mu.Lock()
 	defer b.member.mu.Unlock()
-	return b.told.tokens, b.told.number, b.told.isKnown
+	return b.told.Tokens, b.told.Number, b.told.IsKnown
 }
 
 // Watch has f called when an answer has told what Used returns: by whoever steps the member, one call
@@ -73,9 +58,9 @@ func (b *Budget) learnUse(now clock.Instant, w *windowState) {
 	if int64(len(w.counts)) > w.buckets { // it is the next bucket
 		last--
 	}
-	b.told = windowUse{tokens: w.present(), number: last / max(1, w.buckets), isKnown: true, until: now.Add(b.terms.Window)}
+	b.told = usage.WindowUse{Tokens: w.present(), Number: last / max(1, w.buckets), IsKnown: true, Until: now.Add(b.terms.Window)}
 	if w.buckets == 1 {
-		b.told.until = clock.Instant((last + 1) * int64(b.terms.Window))
+		b.told.Until = clock.Instant((last + 1) * int64(b.terms.Window))
 	}
 	if f := b.watch.Load(); f != nil {
 		b.member.calls = append(b.member.calls, *f)
