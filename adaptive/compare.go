@@ -248,6 +248,7 @@ func (g *group) merge(now clock.Instant) {
 		}
 		limit := to.control.Limit() + g.control.Limit()
 		g.moveAll(to, now)
+		to.countStrangers()
 		to.control.Begin(limit)
 		to.apply(now)
 		to.publish()
@@ -632,15 +633,13 @@ func (g *group) welcome(c *class, now clock.Instant) {
 		c.weight = max(c.usual.Mean(), minResponse) / base
 	}
 	g.add(c, now)
-	g.countStrangers()
 	g.control.Expect(c.recent.rate*c.weight, c.recent.held)
 	g.apply(now)
 	g.publish()
 }
 
 // countStrangers counts calls under way of classes that have left the group, less those that are
-// counted elsewhere of classes that have come. It is done when classes come or go, when such a call ends while the group is
-// full, and when classes are compared: in between a group that is open may let in some more or fewer.
+// counted elsewhere of classes that have come.
 func (g *group) countStrangers() {
 	g.strangers = int64(g.underWay())
 	for _, c := range g.classes {

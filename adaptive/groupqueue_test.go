@@ -193,30 +193,6 @@ func TestResourceGoesUnderTheLimitOfOthersOnceItHasBeenAsSlowForAWhile(t *testin
 	assert.Same(t, apart, quick.group.Load())
 }
 
-// Calls under way of a resource that goes to another group stay counted where they began. Both groups make up for it.
-func TestCallsUnderWayOfAResourceThatGoesElsewhereCountWhereItIs(t *testing.T) {
-	t.Parallel()
-	s := newSharedScene(t, 40)
-	goes, stays := s.of("goes"), s.of("stays")
-	common := s.shared.groups[0]
-	strangers := func(g *group, want int64) {
-		t.Helper()
-		assert.Equal(t, want, g.strangers)
-		assert.Equal(t, uint64(int64(g.limit)+want), g.word.Load(), "that many calls may be counted")
-	}
-	s.calls(goes, 5, rule.Pass)
-	s.calls(stays, 2, rule.Pass)
-	apart := common.freeGroup(s.now)
-	common.goApart(goes.class, apart, s.now)
-	common.publish()
-	strangers(common, 5)
-	strangers(apart, -5)
-
-	s.calls(goes, 4, rule.Pass)
-	apart.moveAll(common, s.now)
-	strangers(common, -4)
-}
-
 // Under a limit, calls that usually take far longer than those of a slow resource go on without it unless they are clearly
 // slow themselves: their mean is too uncertain to show that it has not grown by as many milliseconds.
 func TestCallsThatTakeFarLongerThanSlowOnesGoOnWithoutTheirLimit(t *testing.T) {
