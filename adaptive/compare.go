@@ -262,8 +262,15 @@ const sameCause = time.Second
 // release has classes go on without the limit of the group that are not slow while another is.
 func (g *group) release(slow *class, now clock.Instant) {
 	if g.control.Limited() && slow.usual.Verified() && slow.group.Load() == g {
-		g.part(func(c *class) bool { return c.usual.Verified() && c.compareWith(slow) == spared }, now)
+		g.part(func(c *class) bool { return c.usual.Verified() && (c.compareWith(slow) == spared || c.isFar(slow)) }, now)
 	}
+}
+
+// isFar says whether calls of a class take so much longer than those of a slow one that it hardly matters to them whether
+// they queue with these, and are not slow as a share of what is usual.
+func (c *class) isFar(slow *class) bool {
+	_, f, _, f3 := c.excess()
+	return c.recent.ends >= knownEnds && c.recent.fine > slow.recent.span && c.isLong(slow.usual.Mean()) && f+f3*2/3 < slower-1
 }
 
 // likeness says how a class compares with a slow one.

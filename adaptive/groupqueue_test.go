@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/penstock-go/penstock/adaptive/internal/limit"
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/rule"
 )
@@ -190,4 +191,38 @@ func TestResourceGoesUnderTheLimitOfOthersOnceItHasBeenAsSlowForAWhile(t *testin
 	s.now = s.now.Add(time.Second)
 	common.sendApart(quick, s.now)
 	assert.Same(t, apart, quick.group.Load())
+}
+
+// Under a limit, calls that usually take far longer than those of a slow resource go on without it unless they are clearly
+// slow themselves: their mean is too uncertain to show that it has not grown by as many milliseconds.
+func TestCallsThatTakeFarLongerThanSlowOnesGoOnWithoutTheirLimit(t *testing.T) {
+	t.Parallel()
+	for name, of := range map[string]struct {
+		usual, now float64 // seconds
+		spared     bool
+	}{
+		"far longer, as usual":            {0.1, 0.1, true},
+		"far longer, twice as long":       {0.1, 0.2, false},
+		"a few times as long, as usual":   {0.05, 0.05, false},
+		"far longer, and hardly measured": {0.1, 0, false},
+	} {
+		s := newSharedScene(t, 40)
+		slow, remote := s.of("slow"), s.of("remote")
+		s.calls(slow, 1, rule.Pass)
+		s.calls(remote, 1, rule.Pass)
+		common := s.shared.groups[0]
+		common.control.Reached(s.now)
+		common.control.Enforce(s.now)
+		slow.class.usual.Set(0.01, 100)
+		slow.class.recent = recent{calls: 3, ends: 100, span: 1, slow: true}
+		remote.class.usual.Set(of.usual, 100)
+		remote.class.usual.Observe(limit.Window{Length: time.Second, Ends: 50, Ended: 50, Calls: 5, Times: 5, Squares: 1}, false)
+		remote.class.recent = recent{calls: 25 * of.now, ends: 24, span: 1, fine: 10}
+		if of.now == 0 {
+			remote.class.recent = recent{calls: of.usual, ends: 1, span: 1, fine: 10}
+		}
+
+		common.release(slow.class, s.now)
+		assert.Equal(t, of.spared, remote.class.group.Load() != slow.class.group.Load(), name)
+	}
 }
