@@ -79,7 +79,7 @@ type Rule struct {
 	MaxDelay time.Duration
 
 	// MinLimit and MaxLimit bound the limit on calls under way. MinLimit defaults to
-	// 2, MaxLimit to 1,000. From 1 to maxLimit. Not with
+	// 2, MaxLimit to 1,000. From 1 to 1,000,000. Not with
 	// [Threshold].
 	MinLimit, MaxLimit int
 
@@ -106,7 +106,7 @@ type Rule struct {
 	// calls are shed, from 10 µs to [MaxDuration].
 	SchedulerDelay time.Duration
 
-	// Concurrency is how many calls may be under way at once, from 1 to maxLimit.
+	// Concurrency is how many calls may be under way at once, from 1 to 1,000,000.
 	Concurrency int
 
 	// QPS is how many tokens may pass in a second, which is ten aligned buckets of 100 ms: a

@@ -89,12 +89,12 @@ type Rule struct {
 	Algorithm Algorithm
 
 	// Buckets is how many parts the sliding window has: more are smoother and
-	// cost more memory. Defaults to 10; each at least 1 ms long. Sliding
-	// window only.
+	// cost more memory. Defaults to 10; at most 1000, each at least 1 ms long.
+	// Sliding window only.
 	Buckets int
 
-	// MaxWait is the longest that a call may wait. Throttle and
-	// token bucket only; the default, zero, lets no call wait.
+	// MaxWait is the longest that a call may wait, at most 24 hours. Throttle
+	// and token bucket only; the default, zero, lets no call wait.
 	MaxWait time.Duration
 
 	// FairBy is the key of the attribute that tells tenants apart, such as "tenant"; several keys are a

@@ -18,8 +18,8 @@ const (
 
 // Options are what [Parse] may be told. The zero value is a good one.
 type Options struct {
-	// MaxEntries is the most entries that the list may have. Defaults to the package's
-	// maxEntries, and is never more.
+	// MaxEntries is the most entries that the list may have. Defaults to 10,000,000,
+	// and is never more.
 	MaxEntries int
 
 	// MaxSize is the most bytes that the text may have. Defaults to the package's
