@@ -22,9 +22,11 @@ const (
 	tokenBits  = 28
 	tokenMask  = 1<<tokenBits - 1
 	zeroTokens = 1 << (tokenBits - 1)
-	QuietBit   = 1 << tokenBits // see Tokens
 	endShift   = tokenBits + 1
 	unitShift  = 18
+
+	// QuietBit is the bit that is quiet, see [Tokens].
+	QuietBit = 1 << tokenBits
 
 	// Unit is the unit of the end.
 	Unit = time.Duration(1 << unitShift)
