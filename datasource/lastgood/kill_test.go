@@ -66,11 +66,7 @@ func saveUntilKilled(order string) {
 func TestCopyIsCompleteWhenTheProcessIsKilled(t *testing.T) {
 	path := copyPath(t)
 	before, old, fresh, unfinished := 0, 0, 0, 0
-	kills := longtest.Of(20, 100)
-	if testing.Short() {
-		kills = 10
-	}
-	for range kills {
+	for range longtest.Of(longtest.Short(20, 10), 100) {
 		ended, begun := killWhileSaving(t, path, before)
 		now := numberInCopy(t, path)
 		require.Contains(t, []int{ended, begun}, now, "neither the old copy nor the new one")

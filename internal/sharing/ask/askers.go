@@ -115,12 +115,9 @@ func (set *Askers) BackIsUp(now clock.Instant) {
 	}
 }
 
-// maxAskersProbed is how many limits are looked at to find one of each partition.
-const maxAskersProbed = 64
-
 // Probe calls ask with limits that the store answers.
 func (set *Askers) Probe(ask func(fleet.Operation, fleet.Terms)) {
-	for _, a := range set.all[:min(len(set.all), maxAskersProbed)] {
+	for _, a := range set.all[:min(len(set.all), exchange.MaxProbed)] {
 		if a.terms.Limit >= 1 || a.operation == fleet.AskBalance {
 			ask(a.operation, a.terms)
 		}

@@ -14,6 +14,9 @@ const (
 	MaxProbeWait = 200 * time.Millisecond
 )
 
+// MaxProbed is how many limits of a kind are looked at to find one of each partition.
+const MaxProbed = 64
+
 // ReturnTime is within what time after an outage all instances have paid.
 const ReturnTime = 2 * MaxProbeWait
 

@@ -158,12 +158,9 @@ func (set *Budgets) BackIsUp(now clock.Instant) {
 	}
 }
 
-// maxProbed is how many limits are looked at to find one of each partition.
-const maxProbed = 64
-
 // Probe calls ask with limits that the store answers.
 func (set *Budgets) Probe(ask func(fleet.Operation, fleet.Terms)) {
-	for _, b := range set.all[:min(len(set.all), maxProbed)] {
+	for _, b := range set.all[:min(len(set.all), exchange.MaxProbed)] {
 		if b.most.Load() > 0 { // or a store may answer without its server
 			ask(b.operation(), b.terms)
 		}

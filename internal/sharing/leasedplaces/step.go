@@ -242,13 +242,10 @@ func (set *Set) Woken(now clock.Instant) clock.Instant {
 
 // Probe calls ask with limits that the store answers.
 func (set *Set) Probe(ask func(fleet.Operation, fleet.Terms)) {
-	for _, p := range set.all[:min(len(set.all), maxPlacesProbed)] {
+	for _, p := range set.all[:min(len(set.all), exchange.MaxProbed)] {
 		ask(fleet.LeaseBucket, fleet.Terms{Key: p.key, Limit: 1, Window: time.Second, Burst: 1})
 	}
 }
-
-// maxPlacesProbed is how many limits are looked at to find one of each partition.
-const maxPlacesProbed = 64
 
 // Uses returns what is used of the limits.
 func (set *Set) Uses() (uses []fleet.Use) {

@@ -442,15 +442,12 @@ func (c *request) UnansweredBefore() int { return c.shard.lost }
 
 // Probe calls ask with the keys that the values have in the store.
 func (set *Set) Probe(ask func(fleet.Operation, fleet.Terms)) {
-	for _, p := range set.all[:min(len(set.all), maxValuesProbed)] {
+	for _, p := range set.all[:min(len(set.all), exchange.MaxProbed)] {
 		for i := range p.shards {
 			ask(fleet.LeaseBucket, fleet.Terms{Key: p.shards[i].key, Limit: 1, Window: time.Second, Burst: 1})
 		}
 	}
 }
-
-// maxValuesProbed is how many limits are looked at to find one of each partition.
-const maxValuesProbed = 64
 
 // Uses returns what is used of the limits.
 func (set *Set) Uses() (uses []fleet.Use) {
