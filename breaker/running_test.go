@@ -1,6 +1,7 @@
 package breaker_test
 
 import (
+	"sync"
 	"testing"
 	"time"
 
@@ -158,6 +159,7 @@ func TestRunningCallsCountOnceAmongGoroutines(t *testing.T) {
 	r := slowRatio()
 	r.MinCalls, r.Window = callers*times*2, 24*time.Hour
 	c := newCrowd(r)
+	var moves sync.RWMutex // while time moves, no call may be between Acquire and GiveBack: it would count if it became slow
 	c.run(times, func(caller, i int) {
 		l, ticket, start, decision := c.acquire()
 		if decision != rule.Pass {
@@ -166,12 +168,16 @@ func TestRunningCallsCountOnceAmongGoroutines(t *testing.T) {
 		}
 		switch {
 		case caller == 0:
+			moves.Lock()
 			c.now.Add(int64(100 * ms))
+			moves.Unlock()
 		case caller == 1:
 			l.Status(c.time())
 		case i%7 == 0:
-			l.GiveBack(c.time(), ticket, 1)
-			_, ticket, start, _ = c.acquire()
+			moves.RLock()
+			other, given, _, _ := c.acquire()
+			other.GiveBack(c.time(), given, 1)
+			moves.RUnlock()
 		}
 		l.Done(ticket, rule.Exit{Now: c.time(), Start: start})
 	})
