@@ -47,7 +47,7 @@ type BlockError struct {
 	// RetryAfter is how long it takes until such a call can pass all of its
 	// rules if no other call comes, rounded up: the longest of the waits for those
 	// that would refuse it now, whichever of them is named in Rule. It is 0 when
-	// that is unknown, and [Never] when such a call cannot pass under the
+	// that is unknown, and [rule.Never] when such a call cannot pass under the
 	// present rules.
 	RetryAfter time.Duration
 
@@ -56,17 +56,12 @@ type BlockError struct {
 	Demoted bool
 }
 
-// Never is the [BlockError.RetryAfter] of a call that cannot pass however long it
-// waits: a rule blocks all calls, or the call takes more tokens than a rule ever
-// allows at once. It is the longest duration, about 292 years.
-const Never = rule.Never
-
 func (e *BlockError) Error() string {
 	text := fmt.Sprintf("penstock: %q blocked by %s %q", e.Resource, e.Kind, e.Rule)
 	switch e.RetryAfter {
 	case 0:
 		return text
-	case Never:
+	case rule.Never:
 		return text + ", cannot pass under the present rules"
 	}
 	return fmt.Sprintf("%s, retry after %v", text, e.RetryAfter)
@@ -77,7 +72,7 @@ func (e *BlockError) retryText() string {
 	switch e.RetryAfter {
 	case 0:
 		return "unknown"
-	case Never:
+	case rule.Never:
 		return "never"
 	}
 	return e.RetryAfter.String()

@@ -133,11 +133,11 @@ func (e *Engine) endOf(f *inforce.Forced, isSwitch bool) ForcedChange {
 // of what they tell of.
 func (e *Engine) noteForced(c *ForcedChange) {
 	event := Event{
-		At: c.At, Type: EventForced, Kind: c.Kind, Rule: c.Rule, Resource: c.Resource, From: c.From, To: c.State,
+		At: c.At, Type: eventForced, Kind: c.Kind, Rule: c.Rule, Resource: c.Resource, From: c.From, To: c.State,
 		By: c.By, Text: c.Reason, Until: c.Until, Ended: c.Ended,
 	}
 	if c.Switch {
-		event.Type = EventSwitch
+		event.Type = eventSwitch
 	}
 	e.events.add(event)
 }
