@@ -25,7 +25,7 @@ var mostBackUp = map[string]int{
 	"internal/sharing/ask":      33,
 	"internal/sharing/exchange": 28,
 	"internal/sharing/lease":    25,
-	"flow":                      16,
+	"flow":                      9,
 }
 
 func TestReferencesBetweenFilesRunOneWay(t *testing.T) {

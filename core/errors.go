@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/penstock-go/penstock/core/internal/call"
+	"github.com/penstock-go/penstock/core/internal/lines"
 	"github.com/penstock-go/penstock/core/internal/ruleset"
 	"github.com/penstock-go/penstock/core/internal/sleep"
 	"github.com/penstock-go/penstock/rule"
@@ -23,6 +24,12 @@ var (
 	// ErrInvalid matches, with errors.Is, the refusal of a call whose options
 	// make no sense. It is a mistake of the program.
 	ErrInvalid = call.ErrInvalid
+
+	// ErrUnknownRule says that no rule of that kind and name is in force.
+	ErrUnknownRule = errors.New("core: no such rule is in force")
+
+	// ErrUnknownKind says that the engine knows no such kind of rules.
+	ErrUnknownKind = errors.New("core: there is no such kind of rules")
 )
 
 // BlockError says that a call was refused, by what, and when it is worth trying
@@ -133,4 +140,12 @@ func publicError(err error) error {
 		return (*HeldBackError)(heldBack)
 	}
 	return err
+}
+
+func unknownKind(kind rule.Kind) error {
+	return fmt.Errorf("%w: %s", ErrUnknownKind, rule.Quote(lines.Cut(string(kind))))
+}
+
+func unknownRule(key rule.Key) error {
+	return fmt.Errorf("%w: %s %s", ErrUnknownRule, lines.Cut(string(key.Kind)), rule.Quote(lines.Cut(key.Name)))
 }
