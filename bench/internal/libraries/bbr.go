@@ -29,7 +29,7 @@ func newBBR(cpu *rule.Reading) limiter {
 	l := &bbrLimiter{limiter: bbr.NewLimiter(), cpu: processor{reading: cpu, sampled: time.Now()}}
 	// The library has no option for it. Its own tests set the same field.
 	read := reflect.ValueOf(l.limiter).Elem().FieldByName("cpu")
-	read = reflect.NewAt(read.Type(), unsafe.Pointer(read.UnsafeAddr())).Elem()
+	read = reflect.NewAt(read.Type(), unsafe.Pointer(read.UnsafeAddr())).Elem() //nolint:gosec // a field that is not exported
 	read.Set(reflect.ValueOf(l.cpu.thousandths).Convert(read.Type()))
 	return l
 }
