@@ -83,6 +83,7 @@ func (g *group) closeWindow(now clock.Instant) {
 	case w.Length < 0 || w.Length > time.Minute || w.Calls > (callsMask+1)*w.Length.Seconds():
 		g.beginWindow(now) // the clock has been set, or nothing has happened for long
 		return
+	case !g.control.Limited() && w.Late > w.Ends/2 && w.Ended >= ends: // clients give up: no need to know how long others take
 	case w.Length < least:
 		return
 	case w.Length < most && w.Ended < ends:

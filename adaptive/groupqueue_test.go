@@ -253,3 +253,23 @@ func TestLimitOfTheResourceThatIsLeftGoesByWhatIsKnownOfIt(t *testing.T) {
 	assert.InDelta(t, pool.usual.Variation(), to.control.Variation(), 1e-9)
 	assert.Greater(t, common.control.Variation(), 10.)
 }
+
+// Of calls that take a second, a window takes five. That clients give up is clear as soon as enough have: the longer it
+// takes to limit the calls, the more the service has to do for nobody.
+func TestAWindowEndsAsSoonAsMostCallsFailLate(t *testing.T) {
+	t.Parallel()
+	s := newSharedScene(t, 100)
+	slow := s.of("slow")
+	slow.class.usual.Set(1, 100)
+	common := s.shared.groups[0]
+	common.control.Verify(1)
+	common.apply(s.now)
+	calls := s.calls(slow, 90, rule.Pass)
+	s.now = s.now.Add(2 * time.Second)
+	common.beginWindow(s.now)
+	for _, some := range [][]*sharedCall{calls[:60], calls[60:]} {
+		s.now = s.now.Add(200 * time.Millisecond)
+		s.end(some, true)
+	}
+	assert.True(t, common.control.Limited())
+}

@@ -23,6 +23,7 @@ func missedSoFar() map[string]bool {
 		"0.9 ×, 32 workers: refused once warm",
 		"0.8 ×, bimodal: refused or late",
 		"B3",   // deploy-below-capacity
+		"D1.7", // mixed-0.7
 		"D1.9", // mixed-0.9
 		"E7",   // bursts
 

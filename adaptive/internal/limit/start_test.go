@@ -140,3 +140,41 @@ func TestLimitIsRestoredToWhatIsPlentyForTheFirstCalls(t *testing.T) {
 	c.Close(limit.Window{Length: time.Second, Ends: 20, Ended: 20, Calls: 4, Times: 4, Squares: 2})
 	assert.InDelta(t, 12, c.Limit(), 0.1, "2 (4 + √4)")
 }
+
+// As long as nothing is known of a resource for certain, what is taken for usual is raised only once as many calls end as
+// come, until all have been replaced three times: a few calls more could be chance.
+func TestWhatIsTakenForUsualIsNotRaisedWhileFewCallsEnd(t *testing.T) {
+	t.Parallel()
+	first := limit.Window{Length: time.Second, Ends: 10, Ended: 10, Calls: 1, Times: 1, Squares: 0.1}
+	for name, of := range map[string]struct {
+		w    limit.Window
+		want float64
+	}{
+		"calls pile up":                  {limit.Window{Length: time.Second, Ends: 10, Ended: 10, Calls: 25, Times: 20, Squares: 40, Growth: 8}, 0.1},
+		"all have been replaced by then": {limit.Window{Length: 4 * time.Second, Ends: 40, Ended: 40, Calls: 40, Times: 40, Squares: 40}, 41. / 50},
+	} {
+		var u limit.Usual
+		u.Observe(first, true)
+		u.Observe(first, true)
+		u.Observe(of.w, true)
+		assert.InDelta(t, of.want, u.Mean(), 0.1, name)
+		assert.False(t, u.Verified(), name)
+	}
+}
+
+// Of a resource that is short from its start, so few calls may end in a moment by chance. The limit is raised because
+// hardly any did only when eight should have.
+func TestALimitIsNotRaisedByChanceAtAStart(t *testing.T) {
+	t.Parallel()
+	var u limit.Usual
+	u.Observe(limit.Window{Length: 800 * time.Millisecond, Ends: 8, Ended: 8, Calls: 4, Times: 4, Squares: 2}, false)
+	c, now := limit.New(20, 1, 1000), clock.Instant(time.Minute)
+	c.Adopt(&u, 20)
+	c.Reached(now)
+	c.Ended(now, 2, 0.5)
+	noSurge := func(clock.Instant) limit.Surge { return limit.Surge{} }
+	raised, _ := c.Judge(now.Add(500*time.Millisecond), 100*time.Millisecond, 100*time.Millisecond, noSurge)
+	assert.False(t, raised, "five should have ended")
+	raised, _ = c.Judge(now.Add(900*time.Millisecond), 100*time.Millisecond, 100*time.Millisecond, noSurge)
+	assert.True(t, raised, "nine should have")
+}

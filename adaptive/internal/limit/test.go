@@ -261,7 +261,7 @@ func (c *Control) raiseUnclear(now clock.Instant, waited, longest time.Duration)
 func (c *Control) areFewEnds(now clock.Instant, waited time.Duration) bool {
 	t, l := &c.test, c.test.present()
 	since := now.Sub(l.since)
-	if !c.base.verified && c.start.calls > 0 && since < hanging && since.Seconds()*c.start.rate() < fewEnds {
+	if !c.base.verified && c.start.calls > 0 && since < hanging && since.Seconds()*c.start.rate() < leastEnds {
 		return false // no more could have ended
 	}
 	return t.ends < fewEnds || l.all < fewEnds && waited >= hanging ||
