@@ -1,13 +1,15 @@
 package main
 
 import (
+	"flag"
 	"os"
 	"testing"
-
-	"github.com/penstock-go/penstock/internal/longtest"
 )
 
+// TestMain lets more tests run at once than there are processors: they wait more than they compute.
 func TestMain(m *testing.M) {
-	longtest.AtOnce(3)
+	if err := flag.Set("test.parallel", "3"); err != nil {
+		panic(err)
+	}
 	os.Exit(m.Run())
 }

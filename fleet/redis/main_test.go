@@ -2,6 +2,7 @@ package redis
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"testing"
@@ -12,11 +13,13 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/penstock-go/penstock/fleet"
-	"github.com/penstock-go/penstock/internal/longtest"
 )
 
+// TestMain lets more tests run at once than there are processors: they wait more than they compute.
 func TestMain(m *testing.M) {
-	longtest.AtOnce(6)
+	if err := flag.Set("test.parallel", "6"); err != nil {
+		panic(err)
+	}
 	code := m.Run()
 	// The client closes connections of clusters that have changed after some seconds.
 	leak := goleak.Find()
