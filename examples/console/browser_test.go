@@ -128,6 +128,7 @@ const editorIsThere = `document.querySelector(".editor")?.shadowRoot?.querySelec
 // TestRuleIsCorrectedPushedSeenInForceAndRolledBack is what an operator does, in a real browser, over a
 // real etcd, with three real instances.
 func TestRuleIsCorrectedPushedSeenInForceAndRolledBack(t *testing.T) {
+	t.Parallel()
 	page, address, s := openBrowser(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	loaded := make(chan struct{})
@@ -173,6 +174,7 @@ func choose(field, value string) step {
 
 // TestWrongRuleIsSwitchedOffAndReleased is what an operator does at three in the morning.
 func TestWrongRuleIsSwitchedOffAndReleased(t *testing.T) {
+	t.Parallel()
 	page, address, s := openBrowser(t)
 	const resource = "POST:/orders"
 	user := core.String("user", "u-1") // whose calls per-user refuses after the first twenty
@@ -213,6 +215,7 @@ func TestWrongRuleIsSwitchedOffAndReleased(t *testing.T) {
 
 // TestBalanceIsRechargedWhenThatIsConfirmed adds tokens to a balance that each instance has.
 func TestBalanceIsRechargedWhenThatIsConfirmed(t *testing.T) {
+	t.Parallel()
 	page, address, s := openBrowser(t)
 	for _, i := range s.instances {
 		guard, err := i.engine.Entry(t.Context(), "pay:charge")
@@ -262,6 +265,7 @@ func tabTo(expression string) step {
 
 // TestConsoleIsUsedByTheKeyboard does without a mouse what the other tests do with one.
 func TestConsoleIsUsedByTheKeyboard(t *testing.T) {
+	t.Parallel()
 	page, address, s := openBrowser(t)
 	do(page, t, open(address+"/"), shows("POST:/orders"),
 		tabTo(`e.textContent === "Skip to the content"`), keys(kb.Enter), until(focused+`.id === "main"`),
@@ -284,6 +288,7 @@ func TestConsoleIsUsedByTheKeyboard(t *testing.T) {
 
 // TestPageConnectsAgainAfterARestart stops the console and starts it again at its address.
 func TestPageConnectsAgainAfterARestart(t *testing.T) {
+	t.Parallel()
 	page, _, s := openBrowser(t)
 	address := "127.0.0.1:0"
 	start := func() (end func()) {
@@ -382,6 +387,7 @@ func firstPaint(page context.Context, t *testing.T, address string) float64 {
 
 // TestEveryScreenIsShownWithoutErrors opens all screens, on a narrow display: people can read and name all of it.
 func TestEveryScreenIsShownWithoutErrors(t *testing.T) {
+	t.Parallel()
 	page, address, s := openBrowser(t)
 	s.instances[2].close() // it still reports for a while, and does not answer
 	s.instances = s.instances[:2]
