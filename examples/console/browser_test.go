@@ -321,15 +321,16 @@ func TestPageConnectsAgainAfterARestart(t *testing.T) {
 	do(page, t, shows("No mistakes"), shows("What changes"))
 }
 
-// TestKindsCanBeSwitchedThoughTheyComeLate has the console tell kinds after all else, while nothing changes.
+// TestKindsCanBeSwitchedThoughTheyComeLate has the console tell kinds when nothing else is shown anew.
 func TestKindsCanBeSwitchedThoughTheyComeLate(t *testing.T) {
 	page, address, _ := openBrowser(t)
-	do(page, t, open(address+"/"), shows("POST:/orders"), script(`const real = fetch;
+	do(page, t, open(address+"/"), shows("POST:/orders"), script(`const real = fetch, held = new Promise((resume) => { window.tell = resume });
 		window.fetch = async (what, how) => {
-			if (String(what).startsWith("api/kinds")) await new Promise((resume) => setTimeout(resume, 2000));
+			if (String(what).startsWith("api/kinds")) await held;
 			return real(what, how);
 		}`),
-		visit("#/rules"), until(`document.querySelector("select[name=scope]")?.options.length > 4`))
+		visit("#/rules"), shows("orders.yaml"), until(`document.querySelector("select[name=scope]").options.length === 2`),
+		press("Pause"), script(`tell()`), until(`document.querySelector("select[name=scope]").options.length > 4`))
 }
 
 // TestPageAsksNobodyElseAndTellsEventsSoon logs how long it takes until the page is painted, and until an event
