@@ -179,7 +179,7 @@ func (w *quotaWorld) send(p *dataPlane, requests float64, elapsed time.Duration)
 		return
 	}
 	if p.stream == nil {
-		p.stream, _ = w.server.open("shop", p.peer, make(chan struct{}, 1))
+		p.stream = newQuotaStream("shop", p.peer, make(chan struct{}, 1))
 	}
 	w.messages++
 	w.server.report(p.stream, w.now, []quotaUsage{{p.id, requests, elapsed}}, 0)

@@ -1,6 +1,7 @@
 package serve_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -30,6 +31,7 @@ import (
 // asked is a request that a proxy asks about.
 type asked struct {
 	method, uri, client string
+	host                string // shop.example if it is not set
 	header              map[string]string
 	resource            string // that the proxy names
 }
@@ -59,6 +61,7 @@ func asks(t *testing.T, engine *core.Engine, options serve.HTTPOptions) map[stri
 			}
 			for name, value := range map[string]string{
 				"X-Forwarded-Method": a.method, "X-Forwarded-Uri": a.uri, "X-Forwarded-For": a.client, "Penstock-Resource": a.resource,
+				"X-Forwarded-Host": cmp.Or(a.host, "shop.example"),
 			} {
 				r.Header.Set(name, value)
 			}
@@ -92,13 +95,28 @@ func check(a asked) *auth.CheckRequest {
 			SocketAddress: &corev3.SocketAddress{Address: "10.0.0.1", PortSpecifier: &corev3.SocketAddress_PortValue{PortValue: 1234}},
 		}}},
 		Request: &auth.AttributeContext_Request{Http: &auth.AttributeContext_HttpRequest{
-			Method: a.method, Path: a.uri, Host: "shop.example", Headers: header,
+			Method: a.method, Path: a.uri, Host: cmp.Or(a.host, "shop.example"), Headers: header,
 		}},
 	}}
 	if a.resource != "" {
 		request.Attributes.ContextExtensions = map[string]string{serve.ResourceExtension: a.resource}
 	}
 	return request
+}
+
+func TestNoSpellingOfAHostLeavesItsRoute(t *testing.T) {
+	engine, _ := newEngine(t, "flow: [{resource: 'GET:shop.example/orders', limit: 0}]")
+	options := serve.HTTPOptions{Routes: []string{"GET shop.example/orders", "GET [2001:db8::a]/orders", "/orders/{id}"}}
+	for protocol, ask := range asks(t, engine, options) {
+		for _, host := range []string{"shop.example", "SHOP.example", "shop.example.", "Shop.Example:443", "shop.example.:80"} {
+			got := ask(asked{method: http.MethodGet, uri: "/orders", client: "192.0.2.7", host: host})
+			assert.Equal(t, http.StatusTooManyRequests, got.status, "%s: %s", protocol, host)
+		}
+	}
+	for _, route := range []string{"GET Shop.example/orders", "SHOP.example/orders", "GET shop.example./orders"} {
+		_, err := serve.NewExtAuthz(engine, serve.HTTPOptions{Routes: []string{route}})
+		require.ErrorContains(t, err, `write its host as "shop.example"`)
+	}
 }
 
 func TestHTTPRequestsAreCallsOfTheirRoute(t *testing.T) {

@@ -44,6 +44,13 @@ func newHTTPJudge(engine *core.Engine, options HTTPOptions) (*httpJudge, error) 
 
 // add adds a route. A ServeMux panics if it is malformed, or conflicts with another.
 func (j *httpJudge) add(route string) (err error) {
+	_, pattern, hasMethod := strings.Cut(route, " ")
+	if !hasMethod {
+		pattern = route
+	}
+	if host, _, _ := strings.Cut(strings.TrimLeft(pattern, " \t"), "/"); host != canonicalHost(host) {
+		return fmt.Errorf("serve: the route %s: write its host as %s", rule.Quote(route), rule.Quote(canonicalHost(host)))
+	}
 	defer func() {
 		if wrong := recover(); wrong != nil {
 			err = fmt.Errorf("serve: the route %s: %v", rule.Quote(route), wrong)
@@ -76,7 +83,7 @@ func (v *verdict) passed() bool { return v.err == nil && v.status == http.Status
 func (j *httpJudge) decide(ctx context.Context, r *http.Request, resource string) *verdict {
 	v := &verdict{}
 	r = r.WithContext(ctx)
-	r.URL = cleaned(r.URL)
+	r.URL, r.Host = cleaned(r.URL), canonicalHost(r.Host)
 	handler, _ := j.mux.Handler(r)
 	switch _, known := handler.(routed); {
 	case resource != "":
@@ -130,6 +137,16 @@ func targetOf(uri string) (*url.URL, error) {
 		return nil, errors.New("it has a fragment, which no request has")
 	}
 	return url.ParseRequestURI(uri)
+}
+
+// canonicalHost returns a host in lower case and without a dot at its end. Else a client could leave the route, and its
+// limit, by "SHOP.example".
+func canonicalHost(host string) string {
+	name, port := host, ""
+	if i := strings.LastIndexByte(host, ':'); i > strings.LastIndexByte(host, ']') {
+		name, port = host[:i], host[i:]
+	}
+	return strings.ToLower(strings.TrimRight(name, ".")) + port
 }
 
 // cleaned returns a URL with the path that a server would look up: without double slashes and

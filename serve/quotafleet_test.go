@@ -34,8 +34,8 @@ func newFleetServer(t *testing.T, backend fleet.Backend, name string, demand flo
 	require.NoError(t, engine.Load(set))
 	s := &fleetServer{service: NewRLQS(engine, RLQSOptions{}), demand: demand, last: engine.Clock().Now()}
 	t.Cleanup(s.service.Close)
-	s.stream, err = s.service.quotas.open("shop", name, make(chan struct{}, 1))
-	require.NoError(t, err)
+	s.stream = newQuotaStream("shop", name, make(chan struct{}, 1))
+	require.NoError(t, s.service.quotas.enter())
 	s.service.run()
 	return s
 }

@@ -101,22 +101,32 @@ func newQuotas(
 	}
 }
 
-// open notes a stream of a peer. wake has room for one, and receives when there is something to send.
-func (q *quotas) open(domain, peer string, wake chan struct{}) (*quotaStream, error) {
+// enter counts a stream, whether or not it ever reports something, until it leaves.
+func (q *quotas) enter() error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.streams >= q.MaxStreams {
-		return nil, errStreams
+		return errStreams
 	}
 	q.streams++
-	return &quotaStream{domain: domain, peer: peer, wake: wake}, nil
+	return nil
 }
 
-// close notes that a stream has ended; clean means that the data plane has said so.
-func (q *quotas) close(s *quotaStream, clean bool) {
+func (q *quotas) leave() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.streams--
+}
+
+// newQuotaStream returns a stream of a peer. wake has room for one, and receives when there is something to send.
+func newQuotaStream(domain, peer string, wake chan struct{}) *quotaStream {
+	return &quotaStream{domain: domain, peer: peer, wake: wake}
+}
+
+// close notes that a stream reports nothing any more; clean means that the data plane has ended it.
+func (q *quotas) close(s *quotaStream, clean bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
 	for _, share := range s.shares {
 		share.bucket.end(share, clean)
 		if !slices.Contains(share.bucket.shares, share) {

@@ -96,8 +96,7 @@ func TestQuotasOfSmallerLimits(t *testing.T) {
 
 func TestReportThatWasReadWhileItsStreamEndedCountsNothing(t *testing.T) {
 	w := newQuotaWorld(1, time.Second, false, 1000, 100)
-	stream, err := w.server.open("shop", "a", make(chan struct{}, 1))
-	assert.NoError(t, err)
+	stream := newQuotaStream("shop", "a", make(chan struct{}, 1))
 	usages := []quotaUsage{{map[string]string{"resource": "orders"}, 1, 0}}
 	w.server.report(stream, w.now, usages, 0)
 	assert.Equal(t, 1, w.server.shares)
@@ -109,8 +108,7 @@ func TestReportThatWasReadWhileItsStreamEndedCountsNothing(t *testing.T) {
 
 func TestBucketIsDividedAtAnInstantBeforeItsFirstReport(t *testing.T) {
 	w := newQuotaWorld(1, time.Second, false, 1000, 100)
-	stream, err := w.server.open("shop", "a", make(chan struct{}, 1))
-	assert.NoError(t, err)
+	stream := newQuotaStream("shop", "a", make(chan struct{}, 1))
 	w.server.report(stream, w.now.Add(time.Millisecond), []quotaUsage{{map[string]string{"resource": "orders"}, 1, 0}}, 0)
 	w.server.step(w.now) // it read the clock before
 	actions := w.server.take(stream, nil)
@@ -122,8 +120,7 @@ func TestDataPlaneThatIsStartedAnewAtTheSameAddressIsToldItsAssignment(t *testin
 	w := newQuotaWorld(1, time.Second, false, 1000, 100)
 	usages := []quotaUsage{{map[string]string{"resource": "orders"}, 1, 0}}
 	for range 2 {
-		stream, err := w.server.open("shop", "a", make(chan struct{}, 1))
-		assert.NoError(t, err)
+		stream := newQuotaStream("shop", "a", make(chan struct{}, 1))
 		w.server.report(stream, w.now, usages, 0)
 		w.server.step(w.now)
 		assert.Len(t, w.server.take(stream, nil), 1)

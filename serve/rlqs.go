@@ -113,12 +113,8 @@ func (s *RLQS) open(ctx context.Context, domain string, wake chan struct{}) (*qu
 			host = name
 		}
 	}
-	stream, err := s.quotas.open(domain, host, wake)
-	if err != nil {
-		return nil, status.Error(codes.ResourceExhausted, err.Error())
-	}
 	s.run()
-	return stream, nil
+	return newQuotaStream(domain, host, wake), nil
 }
 
 // mayServe says whether a bucket is within the bounds. Others get no assignment.

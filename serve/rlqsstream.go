@@ -15,6 +15,10 @@ import (
 // StreamRateLimitQuotas serves a data plane. An error ends its stream: INVALID_ARGUMENT without a
 // domain, NOT_FOUND for an unknown one, RESOURCE_EXHAUSTED beyond MaxStreams.
 func (s *RLQS) StreamRateLimitQuotas(stream quota.RateLimitQuotaService_StreamRateLimitQuotasServer) error {
+	if err := s.quotas.enter(); err != nil {
+		return status.Error(codes.ResourceExhausted, err.Error())
+	}
+	defer s.quotas.leave()
 	served := &servedStream{service: s, stream: stream, wake: make(chan struct{}, 1)}
 	go served.receive()
 	for {

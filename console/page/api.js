@@ -9,12 +9,16 @@ export class Refused extends Error {
 }
 
 export async function get(what, query) {
-  return read(await fetch(`api/${what}?${new URLSearchParams(query)}`, { headers: { Accept: "application/json" } }));
+  return read(await fetch(`api/${what}?${new URLSearchParams(query)}`, { headers: { Accept: "application/json" } }).catch(unanswered("The console does not answer.")));
 }
 
 export async function post(what, body, signal) {
-  return read(await fetch(`api/${what}`, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body), signal }));
+  return read(await fetch(`api/${what}`, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body), signal })
+    .catch(unanswered("The console does not answer. What was asked for may be done nevertheless.")));
 }
+
+// unanswered says why there is no answer, which browsers say each in their own words.
+const unanswered = (why) => (err) => { throw err.name === "AbortError" ? err : new Error(why); };
 
 async function read(response) {
   setClock(Date.parse(response.headers.get("Date")));

@@ -16,7 +16,7 @@ let me, end = () => {}, paused = false, latest = null;
 // route opens the screen that the address names: "#/resource?name=…".
 function route() {
   const [path, query] = location.hash.replace(/^#\/?/, "").split("?");
-  const screen = screens[path] ? path : "overview";
+  const screen = Object.hasOwn(screens, path) ? path : "overview";
   end();
   paused = false;
   document.title = `${screen[0].toUpperCase()}${screen.slice(1)} · ${plain(me.app, 40)} · Penstock`;

@@ -101,8 +101,8 @@ export const none = (text) => h("p", { class: "none" }, text);
 // scroller shows a part of what it has, and the rest to those who scroll, also by the keyboard.
 export const scroller = (label, ...children) => h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": label }, children);
 
-export function table(head, rows) {
-  return h("table", null,
+export function table(label, head, rows) {
+  return h("table", { "aria-label": label },
     h("thead", null, h("tr", null, head.map((c) => (c instanceof Node ? c : c ? h("th", { scope: "col" }, c) : h("td"))))), h("tbody", null, rows));
 }
 

@@ -23,7 +23,7 @@ function places(l, note) {
   return h("section", { class: "card", "data-key": l.key }, h("h2", null, name(l.key, 200)),
     h("p", null, ofEach ? h("span", { class: "n" }, `${number(p.inUse)} in use, at most ${number(l.limit)} by each value`) : [bar(p.inUse / (l.limit || 1)), h("span", { class: "n" }, `${number(p.inUse)} of ${number(l.limit)} places in use`)], h("span", { class: "dim" }, ` · ${number(p.held)} held by ${count(p.instances, "instance")} · ${number(p.waiting)} waiting`),
       l.outages > 0 && tag(`${l.outages} without the backend: ${plain(l.onOutage)}`, "refuse")), note,
-    table(["instance", ...["in use", "held", "wanted", "its share", "waiting"].map((text) => h("th", { class: "num" }, text)), ""], l.parts.filter((part) => part.places).map((part) => h("tr", null, h("td", { class: "name" }, name(part.instance, 60)),
+    table(`places of ${plain(l.key, 100)}`, ["instance", ...["in use", "held", "wanted", "its share", "waiting"].map((text) => h("th", { class: "num" }, text)), ""], l.parts.filter((part) => part.places).map((part) => h("tr", null, h("td", { class: "name" }, name(part.instance, 60)),
       [part.places.inUse, part.places.held, part.places.wanted, part.places.target, part.places.waiting].map(cell), h("td", { class: "wrap" }, part.outage && tag("outage", "refuse"), part.error ? plain(part.error, 200) : "")))));
 }
 
@@ -36,13 +36,13 @@ function limit(l, strip) {
       h("span", { class: "dim" }, ` · asked for ${number(l.demand)}/s · `, l.balance ? h("a", { href: "#/quotas" }, "a balance") : `limit ${number(l.limit)} per ${plain(l.window)}`, ` · ${plain(l.mode)}`),
       l.outages > 0 && tag(`${l.outages} without the backend: ${plain(l.onOutage)}`, "refuse")),
     note,
-    table(["instance", h("th", { class: "num" }, "passed/s"), h("th", { class: "num" }, "asked for/s"), h("th", { class: "num" }, "granted"), ""], l.parts.map((p) => h("tr", null, h("td", { class: "name" }, name(p.instance, 60)),
+    table(`parts of ${plain(l.key, 100)}`, ["instance", h("th", { class: "num" }, "passed/s"), h("th", { class: "num" }, "asked for/s"), h("th", { class: "num" }, "granted"), ""], l.parts.map((p) => h("tr", null, h("td", { class: "name" }, name(p.instance, 60)),
       h("td", { class: "num n" }, number(p.passed)), h("td", { class: "num n" }, number(p.demand)), h("td", { class: "num n" }, p.granted === null ? "all" : number(p.granted)),
       h("td", { class: "wrap" }, p.outage && tag("outage", "refuse"), p.error ? plain(p.error, 200) : "")))));
 }
 
 function members(list) {
-  return table(["instance", "backend", h("th", { class: "num" }, "latency"), h("th", { class: "num" }, "outages"), ""], list.map((m) => h("tr", { "data-key": m.instance }, h("td", { class: "name" }, name(m.instance, 60)),
+  return table("backends of the instances", ["instance", "backend", h("th", { class: "num" }, "latency"), h("th", { class: "num" }, "outages"), ""], list.map((m) => h("tr", { "data-key": m.instance }, h("td", { class: "name" }, name(m.instance, 60)),
     h("td", null, tag(m.connected ? "answers" : "does not answer", m.connected ? "pass" : "refuse")), h("td", { class: "num n" }, duration(m.latency)), h("td", { class: "num n" }, number(m.outages)), h("td", { class: "wrap" }, m.error ? plain(m.error, 300) : ""))));
 }
 
@@ -53,7 +53,7 @@ export function instances(place, _, me) {
   const removals = me.store && me.role !== "viewer" ? confirmation() : null;
   return { query: {}, show(list) {
     if (removals) show(confirm, list.some((m) => m.heldBack) ? removals : h("div"));
-    show(body, list.length ? table(["instance", "state", h("th", { class: "num" }, "revision"), h("th", { class: "num" }, "rules"), "not in force", "sources"], list.map(row)) : none("No instance reports to etcd."));
+    show(body, list.length ? table("instances", ["instance", "state", h("th", { class: "num" }, "revision"), h("th", { class: "num" }, "rules"), "not in force", "sources"], list.map(row)) : none("No instance reports to etcd."));
   } };
 }
 
@@ -95,7 +95,7 @@ export function lists(place) {
   return { query: {}, show(all) {
     show(names, all.map((l) => h("option", { value: l.name })));
     if (all.length === 1 && !list.value) list.value = all[0].name;
-    show(body, all.length ? table(["list", h("th", { class: "num" }, "entries"), "digest", "in force since", "instances", ""], all.flatMap(rows)) : none("No rule names a list, and none is there."));
+    show(body, all.length ? table("lists", ["list", h("th", { class: "num" }, "entries"), "digest", "in force since", "instances", ""], all.flatMap(rows)) : none("No rule names a list, and none is there."));
   } };
 }
 

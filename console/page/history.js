@@ -16,7 +16,7 @@ export function history(place, { revision }, me) {
   } };
 }
 
-const pushes = (list) => table(["revision", "when", "who", "why", "documents"], list.map((p) => h("tr", { "data-key": String(p.revision) },
+const pushes = (list) => table("pushes", ["revision", "when", "who", "why", "documents"], list.map((p) => h("tr", { "data-key": String(p.revision) },
   h("td", { class: "n" }, h("a", { href: `#/history?revision=${p.revision}` }, String(p.revision))), h("td", null, clock(p.time)), h("td", { class: "name" }, name(p.author || "—", 60)),
   h("td", { class: "wrap" }, name(p.message || "—", 300)), h("td", { class: "n" }, `${p.documents} (+${p.added} ~${p.changed} −${p.removed})`))));
 

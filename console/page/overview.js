@@ -60,7 +60,7 @@ const tile = (title, value, unit, chart) => h("div", { class: "card tile" }, h("
 function resourceTable(s, sort, match) {
   const head = (by, more) => h("th", { scope: "col", class: more, "aria-sort": sort === by ? (by === "name" ? "ascending" : "descending") : null },
     h("a", { href: address({ sort: by, match }), "aria-current": sort === by ? "true" : null }, sorts[by], sort === by ? " ▾" : ""));
-  return table([head("name"), "last minute", head("passed", "num"), head("refused", "num"), head("p99", "num narrow-off"), head("inFlight", "num narrow-off"), h("th", { scope: "col", class: "narrow-off" }, "refuses most")], s.resources.map(resourceRow));
+  return table("resources", [head("name"), "last minute", head("passed", "num"), head("refused", "num"), head("p99", "num narrow-off"), head("inFlight", "num narrow-off"), h("th", { scope: "col", class: "narrow-off" }, "refuses most")], s.resources.map(resourceRow));
 }
 
 function resourceRow(r) {

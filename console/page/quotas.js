@@ -15,7 +15,7 @@ export function quotas(place, { of = "" }, me) {
   body.addEventListener("click", ({ target }) => target.dataset.balance && recharge.choose(JSON.parse(target.dataset.balance)));
   return { query: { of }, show(s) {
     show(missing, absent(s.instances));
-    show(body, s.quotas.length ? table(["rule", "left", h("th", { class: "num" }, "used"), h("th", { class: "num" }, "limit"), "resets", ""], s.quotas.map((q) => row(q, recharge))) : none("No rule in force limits what passes in a time."),
+    show(body, s.quotas.length ? table("what is left of limits", ["rule", "left", h("th", { class: "num" }, "used"), h("th", { class: "num" }, "limit"), "resets", ""], s.quotas.map((q) => row(q, recharge))) : none("No rule in force limits what passes in a time."),
       s.more > 0 && none(`and ${number(s.more)} more`));
   } };
 }

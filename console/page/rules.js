@@ -8,17 +8,23 @@ export function rules(place, { name: of, line }, me) {
   const sub = h("p", { class: "sub" }), list = h("div"), progress = h("div"), work = h("div", { class: "stack" }), switches = switchCard(me);
   place.append(h("h1", null, of === undefined ? "Rules" : name(of || "new document", 200)), sub,
     h("div", { class: "row two" }, work, h("div", { class: "stack" }, progress, list, switches.element)));
-  let kinds = [];
-  get("kinds").then((of) => { kinds = Object.keys(of).map((kind) => ({ kind })); }, () => {});
+  let kinds = null, latest = null; // kinds are asked for once; again if there was no answer
+  const offer = () => switches.show(latest.switches, latest, [{}, ...(kinds ?? [])]);
+  const ask = () => {
+    kinds = [];
+    get("kinds").then((of) => { kinds = Object.keys(of).map((kind) => ({ kind })); offer(); }, () => { kinds = null; });
+  };
   const editor = of !== undefined && me.store ? documentEditor(work, of, Number(line) || 1, me) : null;
   if (!editor) work.append(list);
   return { query: {}, end: editor?.end, show(s, strip) {
-    switches.show(strip.switches, strip, [{}, ...kinds]);
+    latest = strip;
+    if (!kinds) ask();
+    offer();
     if (s.away) return list.hasChildNodes() || show(sub, document.createTextNode("The documents are in etcd, which does not answer. Rules can be switched off."));
     show(sub, document.createTextNode(!me.store ? "The documents in force in this process." : of === undefined ? `Revision ${s.revision}. Choose a document to read or change it.` : "A draft. Nothing is in force until it is pushed."));
     show(list, card("Documents", s.documents.length ? documentList(s.documents, of, me) : none("There are no documents."), me.edit && h("p", null, h("a", { class: "btn", href: "#/rules?name=" }, "New document"))));
     show(progress, me.store && progressCard(s));
-    editor?.pushed(s.revision);
+    editor?.seen();
   } };
 }
 
@@ -49,7 +55,7 @@ function documentEditor(into, of, line, me) {
   const warn = (event) => { if (isChanged(state)) event.preventDefault(); };
   addEventListener("beforeunload", warn);
   return {
-    pushed(revision) { state.present = revision; },
+    seen() { if (state.unanswered) check(parts, state); },
     end() {
       state.ended = true;
       trial?.end();
@@ -80,6 +86,7 @@ async function check(parts, state) {
   const text = state.editor.text();
   const found = await post("check", { name: state.name || parts.title.value || "new.yaml", text }).catch((err) => ({ failed: err.message }));
   if (state.ended || text !== state.editor.text()) return;
+  state.unanswered = Boolean(found.failed);
   if (found.failed) return show(parts.found, h("p", { class: "err" }, found.failed));
   state.sound = !found.problems.length;
   state.editor.mark(found.problems);
@@ -132,9 +139,9 @@ function completer(kinds) {
     if (/:\s*[^{,]*$/.test(before.replace(/.*[{,]/, ""))) return null; // a value
     for (let n = line.number - 1; n > 0; n--) {
       const kind = /^([A-Za-z]+):/.exec(context.state.doc.line(n).text)?.[1];
-      if (kind) return kinds[kind] ? { from, options: kinds[kind].map(option) } : null;
+      if (kind) return Object.hasOwn(kinds, kind) ? { from, options: kinds[kind].map(option) } : null;
     }
     const kind = /^([A-Za-z]+):/.exec(line.text)?.[1];
-    return kinds[kind] ? { from, options: kinds[kind].map(option) } : null;
+    return Object.hasOwn(kinds, kind) ? { from, options: kinds[kind].map(option) } : null;
   };
 }

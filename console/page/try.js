@@ -28,7 +28,7 @@ function report(r) {
   const t = r.total;
   return [h("p", { class: t.newlyRefused ? "err" : "ok" }, h("b", null, `${count(t.newlyRefused, "call")} newly refused, ${number(t.newlyPassed)} newly passed`), ` of ${number(t.calls)} of ${count(r.instances.length, "instance")} in ${duration(r.seconds)}.`), missing,
     rows("resource", r.resources), rows("caller", r.origins.filter((o) => o.name)), rows("value", r.values.filter((v) => v.newlyRefused + v.newlyPassed)),
-    r.rules.length > 0 && table(["rule", ...heads()], r.rules.map((o) => h("tr", null, h("td", { class: "name" }, name(`${o.kind} ${o.rule}`, 80)), cell(o.recorded), cell(o.against ?? 0), cell(o.replayed)))),
+    r.rules.length > 0 && table("refused by rule", ["rule", ...heads()], r.rules.map((o) => h("tr", null, h("td", { class: "name" }, name(`${o.kind} ${o.rule}`, 80)), cell(o.recorded), cell(o.against ?? 0), cell(o.replayed)))),
     r.unjudged.length > 0 && h("p", null, tag("not judged", "wait"), ` ${count(r.unjudged.length, "rule")}, see below`),
     (r.notes ?? []).map((n) => h("p", { class: "dim" }, plain(n, 400)))];
 }
@@ -36,6 +36,6 @@ function report(r) {
 const heads = () => ["refused: recorded", "documents", "draft"].map((text) => h("th", { scope: "col", class: "num" }, text));
 
 function rows(what, list) {
-  return list.length > 0 && table([what, h("th", { class: "num" }, "calls"), ...heads(), h("th", { class: "num" }, "newly refused"), h("th", { class: "num" }, "newly passed")],
+  return list.length > 0 && table(`calls by ${what}`, [what, h("th", { class: "num" }, "calls"), ...heads(), h("th", { class: "num" }, "newly refused"), h("th", { class: "num" }, "newly passed")],
     list.map((o) => h("tr", null, h("td", { class: "name" }, name(o.name, 80)), cell(o.calls), cell(refused(o.recorded)), cell(o.against ? refused(o.against) : 0), cell(refused(o.replayed)), cell(o.newlyRefused, true), cell(o.newlyPassed))));
 }

@@ -56,7 +56,7 @@ func textOf(v *accessibility.Value) (text string) {
 
 // named are the roles of what a screen reader tells by a name, and what people jump to.
 var named = []string{
-	"button", "checkbox", "combobox", "heading", "image", "link", "navigation", "columnheader", "region", "search", "searchbox", "spinbutton", "textbox",
+	"button", "checkbox", "combobox", "heading", "image", "link", "navigation", "columnheader", "region", "search", "searchbox", "spinbutton", "table", "textbox",
 }
 
 // unheard returns what a screen reader could not tell of: what has a role, but no name; tables without heads; and a

@@ -308,9 +308,29 @@ func TestPageConnectsAgainAfterARestart(t *testing.T) {
 	do(page, t, open("http://"+address+"/"), shows("POST:/orders"), script("window.same = true"))
 	end()
 	do(page, t, until(lost))
-	defer start()()
+	end = start()
+	defer func() { end() }()
 	do(page, t, until("!"+lost), until(`document.getElementById("strip").textContent.includes("3 of 3 instances")`),
 		until("window.same"), visit("#/rules"), shows("orders.yaml"))
+
+	// What was written meanwhile is checked once it is back.
+	do(page, t, visit("#/rules?name=payments.yaml"), until(editorIsThere), shows("No mistakes"))
+	end()
+	do(page, t, until(lost), write(`flow: [{name: pay-limit, resource: "pay:charge", limit: 3}]`), shows("The console does not answer."))
+	end = start()
+	do(page, t, shows("No mistakes"), shows("What changes"))
+}
+
+// TestKindsCanBeSwitchedThoughTheyComeLate has the console tell kinds when nothing else is shown anew.
+func TestKindsCanBeSwitchedThoughTheyComeLate(t *testing.T) {
+	page, address, _ := openBrowser(t)
+	do(page, t, open(address+"/"), shows("POST:/orders"), script(`const real = fetch, held = new Promise((resume) => { window.tell = resume });
+		window.fetch = async (what, how) => {
+			if (String(what).startsWith("api/kinds")) await held;
+			return real(what, how);
+		}`),
+		visit("#/rules"), shows("orders.yaml"), until(`document.querySelector("select[name=scope]").options.length === 2`),
+		press("Pause"), script(`tell()`), until(`document.querySelector("select[name=scope]").options.length > 4`))
 }
 
 // TestPageAsksNobodyElseAndTellsEventsSoon logs how long it takes until the page is painted, and until an event
@@ -383,6 +403,9 @@ func TestEveryScreenIsShownWithoutErrors(t *testing.T) {
 		"#/quotas": "charges-of-the-month", "#/fleet": "flow/catalogue", "#/instances": "shop-1", "#/lists": "scrapers", "#/history": "what the shop begins with",
 	} {
 		do(page, t, visit(hash), shows(text), until(`document.documentElement.scrollWidth <= innerWidth`), until(`failures.length === 0`), until(`unreadable() === ""`))
+	}
+	for _, hash := range []string{"#/constructor", "#/__proto__", "#/%ZZ"} { // which are no screens
+		do(page, t, visit("#/lists"), shows("scrapers"), visit(hash), shows("What refuses"), until(`failures.length === 0`))
 	}
 	do(page, t, visit("#/lists"), until(`document.querySelector('input[name="list"]')?.value === "scrapers"`),
 		fill("value", "192.0.2.7"), press("Look up"), shows("192.0.2.7 is on scrapers"))
