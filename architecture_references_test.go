@@ -22,10 +22,10 @@ import (
 var mostBackUp = map[string]int{
 	"core":                      5,
 	"internal/sharing":          10,
-	"internal/sharing/ask":      33,
-	"internal/sharing/exchange": 28,
+	"internal/sharing/ask":      28,
+	"internal/sharing/exchange": 16,
 	"internal/sharing/lease":    25,
-	"flow":                      16,
+	"flow":                      9,
 }
 
 func TestReferencesBetweenFilesRunOneWay(t *testing.T) {

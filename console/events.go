@@ -33,7 +33,7 @@ type loggedEvent struct {
 func newEventLog() *eventLog { return &eventLog{since: make(map[string]uint64)} }
 
 // isNoRefusal leaves samples of refusals out: there are so many that others would not be seen.
-func isNoRefusal(e *inspect.Event) bool { return e.Type != core.EventRefusal }
+func isNoRefusal(e *inspect.Event) bool { return e.Type != "refusal" }
 
 // read returns the latest events that are wanted.
 func (l *eventLog) read(ctx context.Context, all []instance, wanted func(*inspect.Event) bool) []loggedEvent {

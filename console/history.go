@@ -3,7 +3,6 @@ package console
 import (
 	"context"
 
-	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/datasource/etcd/store"
 	"github.com/penstock-go/penstock/inspect"
 )
@@ -28,7 +27,7 @@ func (s *historyScreen) read(ctx context.Context) (any, error) {
 	}
 	shown.Events = s.log.read(ctx, all, func(e *inspect.Event) bool {
 		switch e.Type {
-		case core.EventForced, core.EventSwitch, core.EventRecharge, core.EventSwap, core.EventRejection:
+		case "forced", "switch", "recharge", "swap", "rejection":
 			return true
 		}
 		return false

@@ -178,7 +178,7 @@ func TestMistakesInRechargesAreNamed(t *testing.T) {
 	assert.JSONEq(t, `{"left":14,"done":1,"total":1,"failed":[]}`, text)
 	events, _ := engine.Events(0)
 	last := events[len(events)-1]
-	assert.Equal(t, core.EventRecharge, last.Type)
+	assert.Equal(t, core.EventType("recharge"), last.Type)
 	assert.Equal(t, "alice", last.By)
 	assert.Contains(t, last.Text, "invoice <b>1</b>")
 }

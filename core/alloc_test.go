@@ -64,7 +64,7 @@ func TestNoCallAllocates(t *testing.T) {
 		"options": func(r string) (core.Guard, error) {
 			return e.Entry(context.Background(), r,
 				core.Tokens(2), core.Origin(r), core.String("user", r), core.Int("size", int64(len(r)*1000)),
-				core.Priority(core.PriorityHigh), core.Inbound())
+				core.Priority(rule.PriorityHigh), core.Inbound())
 		},
 	}
 	for _, r := range []string{

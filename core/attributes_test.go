@@ -217,7 +217,7 @@ func TestExplainTellsWhatRulesFindInTheAttributesOfACall(t *testing.T) {
 		return rule.Pass
 	}
 	var parts []rule.Attribute
-	pair.retry, pair.decide = core.Never, func(c rule.Call) rule.Decision {
+	pair.retry, pair.decide = rule.Never, func(c rule.Call) rule.Decision {
 		parts = append(parts, c.Attribute.Parts()...)
 		return rule.Block
 	}
@@ -228,7 +228,7 @@ func TestExplainTellsWhatRulesFindInTheAttributesOfACall(t *testing.T) {
 	assert.Equal(t, `[{user u1}]`, fmt.Sprint(explained["user"].Attributes))
 	assert.Equal(t, 3*time.Second, explained["user"].RetryAfter)
 	assert.Equal(t, `[{tenant 7} {user u1}]`, fmt.Sprint(explained["tenant user"].Attributes))
-	assert.Equal(t, core.Never, explained["tenant user"].RetryAfter)
+	assert.Equal(t, rule.Never, explained["tenant user"].RetryAfter)
 	assert.Equal(t, `[]rule.Attribute{rule.Int(7), rule.String("u1")}`, fmt.Sprintf("%#v", parts))
 	assert.Nil(t, explained[""].Attributes)
 	assert.Empty(t, user.calls, "no call was made")

@@ -156,10 +156,10 @@ func (e *callEnv) reportSignal(c signals.Change) {
 	name, rules := slog.String("signal", string(c.Signal)), slog.Any("rules", c.Rules)
 	if c.Err == nil {
 		e.log.Info("penstock: a signal can be read again", name, rules)
-		e.events.add(Event{At: e.clock.Now(), Type: EventSignal, Source: string(c.Signal), To: "known"})
+		e.events.add(Event{At: e.clock.Now(), Type: eventSignal, Source: string(c.Signal), To: "known"})
 		return
 	}
 	e.log.Error("penstock: a signal cannot be read, rules that need it let calls pass",
 		name, rules, slog.Any("error", c.Err))
-	e.events.add(Event{At: e.clock.Now(), Type: EventSignal, Source: string(c.Signal), To: "unknown", Err: c.Err.Error()})
+	e.events.add(Event{At: e.clock.Now(), Type: eventSignal, Source: string(c.Signal), To: "unknown", Err: c.Err.Error()})
 }

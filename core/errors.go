@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/penstock-go/penstock/core/internal/call"
+	"github.com/penstock-go/penstock/core/internal/lines"
 	"github.com/penstock-go/penstock/core/internal/ruleset"
 	"github.com/penstock-go/penstock/core/internal/sleep"
 	"github.com/penstock-go/penstock/rule"
@@ -23,6 +24,12 @@ var (
 	// ErrInvalid matches, with errors.Is, the refusal of a call whose options
 	// make no sense. It is a mistake of the program.
 	ErrInvalid = call.ErrInvalid
+
+	// ErrUnknownRule says that no rule of that kind and name is in force.
+	ErrUnknownRule = errors.New("core: no such rule is in force")
+
+	// ErrUnknownKind says that the engine knows no such kind of rules.
+	ErrUnknownKind = errors.New("core: there is no such kind of rules")
 )
 
 // BlockError says that a call was refused, by what, and when it is worth trying
@@ -47,7 +54,7 @@ type BlockError struct {
 	// RetryAfter is how long it takes until such a call can pass all of its
 	// rules if no other call comes, rounded up: the longest of the waits for those
 	// that would refuse it now, whichever of them is named in Rule. It is 0 when
-	// that is unknown, and [Never] when such a call cannot pass under the
+	// that is unknown, and [rule.Never] when such a call cannot pass under the
 	// present rules.
 	RetryAfter time.Duration
 
@@ -56,17 +63,12 @@ type BlockError struct {
 	Demoted bool
 }
 
-// Never is the [BlockError.RetryAfter] of a call that cannot pass however long it
-// waits: a rule blocks all calls, or the call takes more tokens than a rule ever
-// allows at once. It is the longest duration, about 292 years.
-const Never = rule.Never
-
 func (e *BlockError) Error() string {
 	text := fmt.Sprintf("penstock: %q blocked by %s %q", e.Resource, e.Kind, e.Rule)
 	switch e.RetryAfter {
 	case 0:
 		return text
-	case Never:
+	case rule.Never:
 		return text + ", cannot pass under the present rules"
 	}
 	return fmt.Sprintf("%s, retry after %v", text, e.RetryAfter)
@@ -77,7 +79,7 @@ func (e *BlockError) retryText() string {
 	switch e.RetryAfter {
 	case 0:
 		return "unknown"
-	case Never:
+	case rule.Never:
 		return "never"
 	}
 	return e.RetryAfter.String()
@@ -138,4 +140,12 @@ func publicError(err error) error {
 		return (*HeldBackError)(heldBack)
 	}
 	return err
+}
+
+func unknownKind(kind rule.Kind) error {
+	return fmt.Errorf("%w: %s", ErrUnknownKind, rule.Quote(lines.Cut(string(kind))))
+}
+
+func unknownRule(key rule.Key) error {
+	return fmt.Errorf("%w: %s %s", ErrUnknownRule, lines.Cut(string(key.Kind)), rule.Quote(lines.Cut(key.Name)))
 }

@@ -12,33 +12,47 @@ import (
 	"github.com/penstock-go/penstock/rule"
 )
 
-// EventType says what happened.
+// EventType says what happened. An event of a type may have these fields, beside ID, At and Skipped:
+//
+//   - swap: another set of rules is in force. Source, Revision, Rules, Added, Changed, Removed.
+//   - rejection: a document was not applied, or not all of it. Source, Document, Revision, Err.
+//   - state: a limiter changed its state. Resource or its pattern, Kind, Rule, From, To, Forced, By, and in Text why.
+//   - forced: an operator forced the state of a rule, or of all rules of a kind. Kind, Rule, From, To, By, Until, Ended,
+//     and in Text why.
+//   - switch: an operator switched rules off or on, see [Engine.Switch]. Also Resource; all rules without any of the three.
+//   - source: a source was found or lost. Source, Revision, Err, and in To how it is: "connected", "lost", "on a copy",
+//     which says that it cannot be read and its last good copy is in force, or "ended", which says that it gave up.
+//   - refusal: a sample of the calls that were refused. Resource, Kind, Rule, RetryAfter.
+//   - fleet: the backend of the fleet. Text, Err.
+//   - list: a list came, changed or failed. Source, Document, Resource, which is its name, To, Err.
+//   - signal: a signal of the system. Source, which is its name, To, which is known or unknown, Err.
+//   - overflow: a name found no space among MaxResources, the first to do so. Resource.
+//   - recharge: tokens were added to a balance, see [Engine.Recharge]. Resource, Kind, Rule, By, Text.
+//   - warning: of a rule, or of its kind. Resource, Kind, Rule, Text or Err.
 type EventType string
 
-// The types of events. The comments name the fields that an event of the type may have, beside ID, At
-// and Skipped.
 const (
-	EventSwap      EventType = "swap"      // another set of rules is in force: Source, Revision, Rules, Added, Changed, Removed
-	EventRejection EventType = "rejection" // a document was not applied, or not all of it: Source, Document, Revision, Err
-	EventState     EventType = "state"     // a limiter changed its state: Resource or its pattern, Kind, Rule, From, To, Forced, By, and in Text why
-	EventForced    EventType = "forced"    // an operator forced the state of a rule, or of all rules of a kind: Kind, Rule, From, To, By, Until, Ended, and in Text why
-	EventSwitch    EventType = "switch"    // an operator switched rules off or on, see Engine.Switch: also Resource; all rules without any of the three
-	EventSource    EventType = "source"    // a source was found or lost: Source, Revision, To, which is SourceConnected or the like, Err
-	EventRefusal   EventType = "refusal"   // a sample of the calls that were refused: Resource, Kind, Rule, RetryAfter
-	EventFleet     EventType = "fleet"     // the backend of the fleet: Text, Err
-	EventList      EventType = "list"      // a list came, changed or failed: Source, Document, Resource, which is its name, To, Err
-	EventSignal    EventType = "signal"    // a signal of the system: Source, which is its name, To, which is known or unknown, Err
-	EventOverflow  EventType = "overflow"  // a name found no space among MaxResources, the first to do so: Resource
-	EventRecharge  EventType = "recharge"  // tokens were added to a balance, see Engine.Recharge: Resource, Kind, Rule, By, Text
-	EventWarning   EventType = "warning"   // of a rule, or of its kind: Resource, Kind, Rule, Text or Err
+	eventSwap      EventType = "swap"
+	eventRejection EventType = "rejection"
+	eventState     EventType = "state"
+	eventForced    EventType = "forced"
+	eventSwitch    EventType = "switch"
+	eventSource    EventType = "source"
+	eventRefusal   EventType = "refusal"
+	eventFleet     EventType = "fleet"
+	eventList      EventType = "list"
+	eventSignal    EventType = "signal"
+	eventOverflow  EventType = "overflow"
+	eventRecharge  EventType = "recharge"
+	eventWarning   EventType = "warning"
 )
 
 // How a source is, in [Event.To].
 const (
-	SourceConnected = "connected"
-	SourceLost      = "lost"
-	SourceOnCopy    = "on a copy" // it cannot be read, its last good copy is in force
-	SourceEnded     = "ended"     // it gave up
+	sourceConnected = "connected"
+	sourceLost      = "lost"
+	sourceOnCopy    = "on a copy"
+	sourceEnded     = "ended"
 )
 
 // Event is something that happened in an engine and that is rare: what an operator wants to see beside
@@ -70,7 +84,7 @@ type Event struct {
 
 	Rules, Added, Changed, Removed int
 
-	RetryAfter time.Duration // 0 if it is unknown, [Never] if the call cannot pass
+	RetryAfter time.Duration // 0 if it is unknown, [rule.Never] if the call cannot pass
 
 	// Skipped counts the events of the type that came before it and were not kept, since there were too
 	// many in their second.

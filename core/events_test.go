@@ -149,7 +149,7 @@ func TestOnlySomeEventsOfASecondAreKept(t *testing.T) {
 	require.NoError(t, e.Load(rules.Set{}))
 	events := eventsAfter(t, e, 0)
 	require.Len(t, events, 52)
-	assert.Equal(t, core.EventForced, events[50].Type, "others are kept")
+	assert.EqualValues(t, "forced", events[50].Type, "others are kept")
 	assert.Equal(t, uint64(30), events[51].Skipped)
 	enter(e, strings.Repeat("y", 2000), 1)
 	for _, of := range events {
@@ -197,7 +197,7 @@ func TestEventsTellOfOutagesOfTheFleet(t *testing.T) {
 	}
 	var outages []core.Event
 	for _, of := range eventsAfter(t, e, last) {
-		if of.Type == core.EventFleet {
+		if of.Type == "fleet" {
 			outages = append(outages, of)
 		}
 	}

@@ -4,14 +4,14 @@ import "cmp"
 
 func (e *Engine) noteSwap(s *Swap, source string) {
 	e.events.add(Event{
-		At: s.At, Type: EventSwap, Source: source, Revision: int64(s.Revision),
+		At: s.At, Type: eventSwap, Source: source, Revision: int64(s.Revision),
 		Rules: s.Rules, Added: s.Added, Changed: s.Changed, Removed: s.Removed,
 	})
 }
 
 func (e *Engine) noteRejection(r *Rejection) {
 	e.events.add(Event{
-		At: e.clock.Now(), Type: EventRejection, Source: r.Source, Document: r.Document, Revision: r.Revision, Err: textOf(r.Err),
+		At: e.clock.Now(), Type: eventRejection, Source: r.Source, Document: r.Document, Revision: r.Revision, Err: textOf(r.Err),
 	})
 }
 
@@ -61,12 +61,12 @@ func (e *Engine) noteLists() {
 			at = cmp.Or(s.FailedAt, now)
 		}
 		e.events.add(Event{
-			At: at, Type: EventList, Source: s.Source, Document: s.Document, Resource: s.Name, To: state.how, Err: state.err,
+			At: at, Type: eventList, Source: s.Source, Document: s.Document, Resource: s.Name, To: state.how, Err: state.err,
 		})
 	}
 	for key := range before {
 		if _, there := next[key]; !there {
-			e.events.add(Event{At: now, Type: EventList, Source: key.Source, Document: key.Document, Resource: key.name, To: "gone"})
+			e.events.add(Event{At: now, Type: eventList, Source: key.Source, Document: key.Document, Resource: key.name, To: "gone"})
 		}
 	}
 }

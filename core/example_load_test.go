@@ -9,6 +9,7 @@ import (
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/isolation"
+	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
 )
 
@@ -27,7 +28,7 @@ func ExampleGuard_Load() {
 		}
 		defer guard.Exit()
 		level := guard.Load()
-		fmt.Println(level, "recommendations:", level.Begins(core.PrioritySheddable))
+		fmt.Println(level, "recommendations:", level.Begins(rule.PrioritySheddable))
 	}
 	handle()
 	other, _ := engine.Entry(context.Background(), "shop:product")

@@ -21,7 +21,7 @@ type Applied struct {
 
 	// RetryAfter is how long it takes until such a call passes the rule if nobody else
 	// comes, for rules that look at attributes: 0 if it would pass now or the time is
-	// unknown, [Never] if it cannot pass.
+	// unknown, [rule.Never] if it cannot pass.
 	RetryAfter time.Duration
 
 	Source       string // that the rule comes from; "" for one from code
@@ -48,7 +48,7 @@ func (e *Engine) Explain(resource string, opts ...Option) []Applied {
 			a.Attributes, a.RetryAfter = found, p.Limiter.RetryAfter(call)
 			switch {
 			case a.RetryAfter == rule.Forbidden:
-				a.RetryAfter = Never
+				a.RetryAfter = rule.Never
 			case p.Rule.Demotes():
 				a.RetryAfter = 0
 			}

@@ -88,7 +88,7 @@ func (f *fleetLog) Enabled(context.Context, slog.Level) bool { return true }
 
 // Handle implements [slog.Handler].
 func (f *fleetLog) Handle(ctx context.Context, line slog.Record) error {
-	e := Event{At: f.env.clock.Now(), Type: EventFleet, Text: strings.TrimPrefix(line.Message, "penstock: ")}
+	e := Event{At: f.env.clock.Now(), Type: eventFleet, Text: strings.TrimPrefix(line.Message, "penstock: ")}
 	line.Attrs(func(a slog.Attr) bool {
 		switch {
 		case a.Key == "error" || a.Key == "panic":

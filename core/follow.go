@@ -103,6 +103,6 @@ func isNil(source Source) bool {
 
 // noteSource adds the event of how a source is.
 func (e *callEnv) noteSource(s *sources.Source, at clock.Instant, how sources.How, err error) {
-	to := [...]string{sources.Connected: SourceConnected, sources.Lost: SourceLost, sources.OnCopy: SourceOnCopy, sources.Ended: SourceEnded}
-	e.events.add(Event{At: at, Type: EventSource, Source: s.Name, Revision: s.Rules.Revision(), To: to[how], Err: textOf(err)})
+	to := [...]string{sources.Connected: sourceConnected, sources.Lost: sourceLost, sources.OnCopy: sourceOnCopy, sources.Ended: sourceEnded}
+	e.events.add(Event{At: at, Type: eventSource, Source: s.Name, Revision: s.Rules.Revision(), To: to[how], Err: textOf(err)})
 }

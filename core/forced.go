@@ -3,7 +3,6 @@ package core
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"math"
@@ -16,14 +15,6 @@ import (
 	"github.com/penstock-go/penstock/core/internal/inforce"
 	"github.com/penstock-go/penstock/core/internal/lines"
 	"github.com/penstock-go/penstock/core/internal/sleep"
-)
-
-var (
-	// ErrUnknownRule says that no rule of that kind and name is in force.
-	ErrUnknownRule = errors.New("core: no such rule is in force")
-
-	// ErrUnknownKind says that the engine knows no such kind of rules.
-	ErrUnknownKind = errors.New("core: there is no such kind of rules")
 )
 
 // Order says who forces a state, why, and for how long. The zero value leaves all three open.
@@ -133,11 +124,11 @@ func (e *Engine) endOf(f *inforce.Forced, isSwitch bool) ForcedChange {
 // of what they tell of.
 func (e *Engine) noteForced(c *ForcedChange) {
 	event := Event{
-		At: c.At, Type: EventForced, Kind: c.Kind, Rule: c.Rule, Resource: c.Resource, From: c.From, To: c.State,
+		At: c.At, Type: eventForced, Kind: c.Kind, Rule: c.Rule, Resource: c.Resource, From: c.From, To: c.State,
 		By: c.By, Text: c.Reason, Until: c.Until, Ended: c.Ended,
 	}
 	if c.Switch {
-		event.Type = EventSwitch
+		event.Type = eventSwitch
 	}
 	e.events.add(event)
 }

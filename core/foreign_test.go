@@ -261,7 +261,7 @@ func TestCallThatTheObserverFailsHoldsNothing(t *testing.T) {
 						time.AfterFunc(500*time.Millisecond, cancel)
 					case "Refused":
 						require.Equal(t, 1, enter(e, "r", 1))
-						ctx = core.ContextWithPriority(t.Context(), core.PriorityNormal)
+						ctx = core.ContextWithPriority(t.Context(), rule.PriorityNormal)
 					}
 					assert.False(t, f.run(place, func() {
 						if place == "Refused" {

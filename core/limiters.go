@@ -132,7 +132,7 @@ func (m *limiterMaker) warning(a *inforce.Rule, resource string) func(message st
 
 // warnOf logs what a limiter of a rule says, unless limiters have said much in this second.
 func (m *limiterMaker) warnOf(key rule.Key, resource, message string) {
-	m.events.add(Event{At: m.clock.Now(), Type: EventWarning, Resource: resource, Kind: key.Kind, Rule: key.Name, Text: message})
+	m.events.add(Event{At: m.clock.Now(), Type: eventWarning, Resource: resource, Kind: key.Kind, Rule: key.Name, Text: message})
 	if _, ok := m.warningLines.Take(m.clock.Now(), stateLines, m.clock.Now); !ok {
 		return
 	}
@@ -144,7 +144,7 @@ func (m *limiterMaker) warnOf(key rule.Key, resource, message string) {
 // second, to the log. forced is what an operator has forced; nil for nothing.
 func (m *limiterMaker) stateChanged(change StateChange, forced *inforce.Forced) {
 	event := Event{
-		At: change.At, Type: EventState, Resource: change.Resource, Kind: change.Kind, Rule: change.Rule,
+		At: change.At, Type: eventState, Resource: change.Resource, Kind: change.Kind, Rule: change.Rule,
 		From: change.From, To: change.To, Forced: forced.StateOf(),
 	}
 	if forced != nil {
@@ -236,7 +236,7 @@ func (m *limiterMaker) kindFailed(key rule.Key, resource string, err error) erro
 		attrs = append(attrs, slog.String("stack", string(failure.Stack)))
 	}
 	m.log.Error("penstock: a kind of rules has failed", attrs...)
-	m.events.add(Event{At: m.clock.Now(), Type: EventWarning, Resource: resource, Kind: key.Kind, Rule: key.Name, Err: err.Error()})
+	m.events.add(Event{At: m.clock.Now(), Type: eventWarning, Resource: resource, Kind: key.Kind, Rule: key.Name, Err: err.Error()})
 	return fmt.Errorf("core: the kind of rule %v %w", key, err)
 }
 

@@ -175,9 +175,9 @@ func TestContextWithoutALoadHasNone(t *testing.T) {
 
 func TestLevelsSayWhichWorkBegins(t *testing.T) {
 	t.Parallel()
-	assert.True(t, rule.LoadLight.Begins(core.PrioritySheddable))
-	assert.False(t, rule.LoadModerate.Begins(core.PrioritySheddable))
-	assert.True(t, rule.LoadModerate.Begins(core.PriorityLow))
-	assert.False(t, rule.LoadSevere.Begins(core.PriorityLow))
-	assert.True(t, rule.LoadShedding.Begins(core.PriorityNormal))
+	assert.True(t, rule.LoadLight.Begins(rule.PrioritySheddable))
+	assert.False(t, rule.LoadModerate.Begins(rule.PrioritySheddable))
+	assert.True(t, rule.LoadModerate.Begins(rule.PriorityLow))
+	assert.False(t, rule.LoadSevere.Begins(rule.PriorityLow))
+	assert.True(t, rule.LoadShedding.Begins(rule.PriorityNormal))
 }

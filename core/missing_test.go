@@ -60,6 +60,6 @@ func TestCallsWithoutTheAttributeAreDenied(t *testing.T) {
 		require.ErrorAs(t, err, &block)
 		assert.Equal(t, "a", block.Rule)
 		assert.Equal(t, rule.RateLimited, block.Reason)
-		assert.Equal(t, core.Never, block.RetryAfter)
+		assert.Equal(t, rule.Never, block.RetryAfter)
 	})
 }

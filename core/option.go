@@ -18,17 +18,8 @@ func Origin(caller string) Option { return call.Origin(caller) }
 func Inbound() Option { return call.Inbound() }
 
 // Priority says how important the call is, for rules that refuse what matters least
-// first. Calls that do not say have [PriorityNormal].
+// first. Calls that do not say have [rule.PriorityNormal].
 func Priority(p rule.Priority) Option { return call.Priority(p) }
-
-// The priorities, the most important first.
-const (
-	PriorityCritical  = rule.PriorityCritical
-	PriorityHigh      = rule.PriorityHigh
-	PriorityNormal    = rule.PriorityNormal
-	PriorityLow       = rule.PriorityLow
-	PrioritySheddable = rule.PrioritySheddable
-)
 
 // NoWait has the call refused where it would have to wait; RetryAfter tells how long. A
 // delay that a rule injects is no such wait: the call has it. Nor is the answer of a backend

@@ -10,7 +10,7 @@ import (
 // warnOfOverflow tells that a name found no space among so many. Most often that means that
 // clients choose names.
 func (e *Engine) warnOfOverflow(name string, most int) {
-	e.events.add(Event{At: e.clock.Now(), Type: EventOverflow, Resource: name})
+	e.events.add(Event{At: e.clock.Now(), Type: eventOverflow, Resource: name})
 	attributes := []any{slog.Int("maxResources", most), slog.String("resource", lines.Cut(name))}
 	var byValue []string
 	for _, kind := range e.Kinds() {

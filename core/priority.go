@@ -18,7 +18,7 @@ func ContextWithPriority(ctx context.Context, p rule.Priority) context.Context {
 }
 
 // PriorityFromContext returns the priority that [ContextWithPriority] has put into a
-// context; [PriorityNormal] and false if there is none. Within a call that a rule has demoted, see
+// context; [rule.PriorityNormal] and false if there is none. Within a call that a rule has demoted, see
 // [Guard.Demoted], it is the lowest: so what is called for it, by adapters too, is the first to be shed.
 func PriorityFromContext(ctx context.Context) (p rule.Priority, ok bool) {
 	if isDemoted(ctx) {

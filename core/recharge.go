@@ -185,6 +185,6 @@ func (e *Engine) tellRecharge(of *inforce.Planned, limiter optional.Recharger, c
 		text += ": " + reason
 	}
 	e.events.add(Event{
-		At: call.Now, Type: EventRecharge, Resource: target.Resource, Kind: key.Kind, Rule: key.Name, By: by, Text: text,
+		At: call.Now, Type: eventRecharge, Resource: target.Resource, Kind: key.Kind, Rule: key.Name, By: by, Text: text,
 	})
 }

@@ -113,7 +113,7 @@ func TestValuesHaveBalancesOfTheirOwn(t *testing.T) {
 	var texts []string
 	events, _ := e.Events(0)
 	for _, event := range events {
-		if event.Type == core.EventRecharge {
+		if event.Type == "recharge" {
 			texts = append(texts, event.By+": "+event.Text)
 		}
 	}

@@ -77,7 +77,7 @@ func TestRecorderHasWhatCallsAskedForAndWhatBecameOfThem(t *testing.T) {
 	}
 	none := func(*core.Guard) {}
 	call("free", none)
-	call("w", none, core.Origin("mobile"), core.Inbound(), core.Priority(core.PriorityLow))
+	call("w", none, core.Origin("mobile"), core.Inbound(), core.Priority(rule.PriorityLow))
 	call("w", none, core.NoWait())
 	call("w", none, core.Tokens(7), core.LongLived())
 	call("i", none, core.LongLived())

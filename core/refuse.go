@@ -51,7 +51,7 @@ func (r *resource) logRefusal(now clock.Instant, err *BlockError) {
 		facts = append(facts, slog.Uint64("linesSkipped", skipped))
 	}
 	r.Env.events.add(Event{
-		At: now, Type: EventRefusal, Resource: err.Resource, Kind: err.Kind, Rule: err.Rule, RetryAfter: err.RetryAfter,
+		At: now, Type: eventRefusal, Resource: err.Resource, Kind: err.Kind, Rule: err.Rule, RetryAfter: err.RetryAfter,
 	})
 	r.Env.log.Info("penstock: call refused, further refusals in this second are not logged", facts...)
 	r.Env.journal.Flush(now, false)

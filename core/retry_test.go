@@ -47,8 +47,8 @@ func TestRetryAfterIsThatOfTheRuleThatTakesLongest(t *testing.T) {
 		"a window behind a queue":        {[]flow.Rule{{Name: "q", Resource: "r", Limit: 1, Algorithm: flow.Throttle}, {Name: "hour", Resource: "r", Limit: 1, Window: time.Hour, Buckets: 1}}, 1, "q", left},
 		"a token bucket and a window":    {[]flow.Rule{bucket, {Name: "w", Resource: "r", Limit: 10, Buckets: 1}}, 10, "bucket", 10 * time.Minute},
 		"a queue behind a queue":         {[]flow.Rule{throttle("r", 1, 0), slow}, 1, "r", time.Minute},
-		"a rule that blocks all":         {[]flow.Rule{one, {Name: "closed", Resource: "r"}}, 0, "closed", core.Never},
-		"an hour beside one that blocks": {[]flow.Rule{{Name: "closed", Resource: "r"}, perHour}, 0, "closed", core.Never},
+		"a rule that blocks all":         {[]flow.Rule{one, {Name: "closed", Resource: "r"}}, 0, "closed", rule.Never},
+		"an hour beside one that blocks": {[]flow.Rule{{Name: "closed", Resource: "r"}, perHour}, 0, "closed", rule.Never},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -57,7 +57,7 @@ func TestRetryAfterIsThatOfTheRuleThatTakesLongest(t *testing.T) {
 			block := refusedBy(t, e, "r")
 			assert.Equal(t, test.by, block.Rule)
 			assert.Equal(t, test.want, block.RetryAfter)
-			if test.want == core.Never {
+			if test.want == rule.Never {
 				return
 			}
 			assert.Same(t, block, refusedBy(t, e, "r"), "the error is shared")
@@ -116,7 +116,7 @@ func TestRetryAfterOfACallThatCanNeverPassIsNever(t *testing.T) {
 		refusedBy(t, e, "closed"), refusedBy(t, e, "closed queue"), refusedBy(t, e, "window", core.Tokens(6)),
 		refusedBy(t, e, "bucket", core.Tokens(6)), refusedBy(t, e, "cold", core.Tokens(10)),
 	} {
-		assert.Equal(t, core.Never, never.RetryAfter, "%v", never)
+		assert.Equal(t, rule.Never, never.RetryAfter, "%v", never)
 		assert.Contains(t, never.Error(), "cannot pass under the present rules")
 	}
 	large := refusedBy(t, e, "cold", core.Tokens(9))

@@ -253,7 +253,7 @@ func TestStepsLearnWhatTheOptionsSay(t *testing.T) {
 	plain := &toy{}
 	e.Impose("r", imposed(rule.PhaseAccess, rule.Denied, toyConfig{Name: "1", Attributes: "user"}, user), toyRule("2", plain))
 	enter(e, "r", 1, core.String("user", "a"), core.String("tenant", "t"), core.Int("user", 7), core.Tokens(3),
-		core.Priority(core.PriorityLow), core.Inbound())
+		core.Priority(rule.PriorityLow), core.Inbound())
 	enter(e, "r", 1, core.Int("user", 7), core.String("user", "b"), core.Priority(100))
 	enter(e, "r", 1, core.String("tenant", "t"))
 	call := func(tokens int32, p rule.Priority, inbound bool, a rule.Attribute) rule.Call {
@@ -262,13 +262,13 @@ func TestStepsLearnWhatTheOptionsSay(t *testing.T) {
 		return of
 	}
 	assert.Equal(t, fmt.Sprintf("%#v", []rule.Call{
-		call(3, core.PriorityLow, true, rule.Int(7)),
-		call(1, core.PriorityCritical, false, rule.String("b")),
+		call(3, rule.PriorityLow, true, rule.Int(7)),
+		call(1, rule.PriorityCritical, false, rule.String("b")),
 		{Now: c.Now(), Tokens: 1},
 	}), fmt.Sprintf("%#v", user.calls))
-	assert.Equal(t, core.PriorityLow, user.calls[0].Priority())
+	assert.Equal(t, rule.PriorityLow, user.calls[0].Priority())
 	assert.True(t, user.calls[0].Inbound())
-	assert.Equal(t, call(3, core.PriorityLow, true, rule.Attribute{}), plain.calls[0], "without an attribute")
+	assert.Equal(t, call(3, rule.PriorityLow, true, rule.Attribute{}), plain.calls[0], "without an attribute")
 }
 
 func TestRetryAfterIsTheLongestOfAllRules(t *testing.T) {

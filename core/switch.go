@@ -141,14 +141,6 @@ func (e *Engine) checkKindScope(scope Scope) error {
 	return nil
 }
 
-func unknownKind(kind rule.Kind) error {
-	return fmt.Errorf("%w: %s", ErrUnknownKind, rule.Quote(lines.Cut(string(kind))))
-}
-
-func unknownRule(key rule.Key) error {
-	return fmt.Errorf("%w: %s %s", ErrUnknownRule, lines.Cut(string(key.Kind)), rule.Quote(lines.Cut(key.Name)))
-}
-
 // endSwitches releases what is switched and whose time is over. The caller holds rules.mu.
 func (e *Engine) endSwitches() (changes []ForcedChange, limiters limiterChanges) {
 	next, scopes := e.rules.switches, []inforce.Scope(nil)

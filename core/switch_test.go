@@ -318,7 +318,7 @@ func TestSwitchIsToldToTheLogTheObserverAndEvents(t *testing.T) {
 	assert.Contains(t, lines.String(), `state=released kind=flow rule=a before=off by=bob`)
 	events, _ := e.Events(0)
 	require.Len(t, events, 3)
-	assert.Equal(t, core.EventSwitch, events[1].Type)
+	assert.EqualValues(t, "switch", events[1].Type)
 	assert.Equal(t, []string{"al ice", "off", "bob", "off"}, []string{events[1].By, events[1].To, events[2].By, events[2].From})
 	assert.Equal(t, begin.Add(time.Hour), events[1].Until)
 }

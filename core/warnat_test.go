@@ -23,7 +23,7 @@ import (
 func warningsOf(e *core.Engine) (texts []string) {
 	found, _ := e.Events(0)
 	for _, event := range found {
-		if event.Type == core.EventWarning {
+		if event.Type == "warning" {
 			texts = append(texts, event.Rule+": "+event.Text)
 		}
 	}

@@ -160,3 +160,16 @@ const forever = 100 * 365 * 24 * time.Hour
 // beforeAll is the instant at which a call is taken to have passed that came before the
 // first one.
 const beforeAll = clock.Instant(-2 * forever)
+
+// split splits a limit into whole tokens and the fraction of one. Beside whole tokens, a
+// fraction that may come of rounding is none.
+func split(limit float64) (whole int64, fraction float64) {
+	floor := math.Floor(limit + roundingError)
+	if fraction = limit - floor; floor > 0 && fraction <= roundingError {
+		fraction = 0
+	}
+	return int64(floor), fraction
+}
+
+// roundingError is how far a sum of fractions may fall short of a whole token.
+const roundingError = 1e-9

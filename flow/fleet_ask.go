@@ -217,3 +217,11 @@ func (w *askWaiter) isReleased() bool {
 	defer w.limit.mu.Unlock()
 	return w.released
 }
+
+// retryAfter returns when a call can pass that is denied for so long: of a balance that is not known.
+func (v *fleetVersion) retryAfter(denied time.Duration) time.Duration {
+	if v.rule.Algorithm == Prepaid {
+		return 0
+	}
+	return denied
+}

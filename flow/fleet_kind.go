@@ -95,32 +95,6 @@ func (v *fleetVersion) canWait() bool {
 	return v.rule.Algorithm == Throttle || v.rule.Algorithm == TokenBucket && v.rule.MaxWait > 0
 }
 
-// newFleetLimiter returns the limiter of a rule of the fleet that counts nothing yet.
-func newFleetLimiter(r *Rule, env rule.Env) rule.Limiter {
-	v := newFleetVersion(r, &env)
-	switch v.mode {
-	case fleet.ModeAsk:
-		return newAskLimiter(v, &env)
-	case fleet.ModeShare:
-		return newShareLimiter(v, &env)
-	}
-	return newLeasedLimit(v, &env).limiter(v)
-}
-
-// adoptFleet returns the limiter of a changed rule of the fleet, which goes on with what the
-// present one shares; nil if that is shared in another way, or no more.
-func adoptFleet(present rule.Limiter, r *Rule, env rule.Env) rule.Limiter {
-	before, ok := present.(fleetLimiter)
-	if !ok {
-		return nil
-	}
-	v := newFleetVersion(r, &env)
-	if from := before.fleetVersion(); from.mode != v.mode || from.terms.Key != v.terms.Key {
-		return nil
-	}
-	return before.adopted(v, &env)
-}
-
 // fleetLimiter is a limiter of a rule of the fleet.
 type fleetLimiter interface {
 	rule.Limiter

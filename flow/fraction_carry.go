@@ -29,9 +29,6 @@ type fractionCarry struct {
 	wantedAbove int64 // the whole tokens of the limit in it
 }
 
-// roundingError is how far a sum of fractions may fall short of a whole token.
-const roundingError = 1e-9
-
 // never is a bucket that no window holds.
 const never = math.MinInt64 / 2
 
@@ -44,16 +41,6 @@ func newFractionCarry(limit float64) fractionCarry {
 		return fractionCarry{spentIn: never}
 	}
 	return fractionCarry{saved: 1, spentIn: never}
-}
-
-// split splits a limit into whole tokens and the fraction of one. Beside whole tokens, a
-// fraction that may come of rounding is none.
-func split(limit float64) (whole int64, fraction float64) {
-	floor := math.Floor(limit + roundingError)
-	if fraction = limit - floor; floor > 0 && fraction <= roundingError {
-		fraction = 0
-	}
-	return int64(floor), fraction
 }
 
 // save carries over what was not used of a limit: its fraction, and whole tokens if
@@ -163,4 +150,18 @@ func (c *fractionCarry) nextIn(fraction float64, open int64, span int32) int64 {
 	}
 	buckets := math.Ceil(missing*float64(span)/fraction - roundingError)
 	return max(left, int64(min(buckets, math.MaxInt64/2)))
+}
+
+// adoptWanted goes over to a changed rule: what is saved for a large call is a share of
+// the limit.
+func (c *fractionCarry) adoptWanted(from, to *compiledRule) {
+	if c.wanted == 0 {
+		return
+	}
+	if !to.warmsUp() || to.most <= 1 {
+		c.wanted = 0
+		return
+	}
+	c.wanted = min(c.wanted, to.most)
+	c.saved *= min(1, to.rule.Limit/from.rule.Limit)
 }

@@ -14,8 +14,6 @@ import (
 	"github.com/penstock-go/penstock/rule"
 )
 
-const kindName rule.Kind = "flow"
-
 // Kind returns the kind of flow rules.
 func Kind() *rule.Type[Rule] {
 	return rule.Define(rule.Spec[Rule]{
@@ -55,8 +53,6 @@ func compiledFor(env rule.Env, before *compiledRule) *compiledRule {
 	}
 	return compiled
 }
-
-func isOfFleet(r *Rule) bool { return r.Scope == rule.ScopeFleet }
 
 // newLimiterFor returns the limiter of a rule that counts nothing yet. Without a fleet each
 // instance has the limit.
@@ -229,4 +225,30 @@ func examples() []rule.Example[Rule] {
 // example returns an example that shows the fields, whose names have spaces between them.
 func example(about, fields string, r Rule) rule.Example[Rule] {
 	return rule.Example[Rule]{About: about, Rule: r, Fields: strings.Fields(fields)}
+}
+
+// newFleetLimiter returns the limiter of a rule of the fleet that counts nothing yet.
+func newFleetLimiter(r *Rule, env rule.Env) rule.Limiter {
+	v := newFleetVersion(r, &env)
+	switch v.mode {
+	case fleet.ModeAsk:
+		return newAskLimiter(v, &env)
+	case fleet.ModeShare:
+		return newShareLimiter(v, &env)
+	}
+	return newLeasedLimit(v, &env).limiter(v)
+}
+
+// adoptFleet returns the limiter of a changed rule of the fleet, which goes on with what the
+// present one shares; nil if that is shared in another way, or no more.
+func adoptFleet(present rule.Limiter, r *Rule, env rule.Env) rule.Limiter {
+	before, ok := present.(fleetLimiter)
+	if !ok {
+		return nil
+	}
+	v := newFleetVersion(r, &env)
+	if from := before.fleetVersion(); from.mode != v.mode || from.terms.Key != v.terms.Key {
+		return nil
+	}
+	return before.adopted(v, &env)
 }

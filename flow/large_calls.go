@@ -142,20 +142,6 @@ func (c *fractionCarry) lapse(limit float64, whole, bucket int64, span int32) {
 	}
 }
 
-// adoptWanted goes over to a changed rule: what is saved for a large call is a share of
-// the limit.
-func (c *fractionCarry) adoptWanted(from, to *compiledRule) {
-	if c.wanted == 0 {
-		return
-	}
-	if !to.warmsUp() || to.most <= 1 {
-		c.wanted = 0
-		return
-	}
-	c.wanted = min(c.wanted, to.most)
-	c.saved *= min(1, to.rule.Limit/from.rule.Limit)
-}
-
 // isLarge says whether a call of n tokens, which was refused, is a large one.
 func (w *window) isLarge(r *compiledRule, n int32) bool {
 	if n == 1 || !r.warmsUp() {

@@ -173,3 +173,11 @@ func (l *passLog) balance(burst, perNanosecond float64, now clock.Instant) float
 	}
 	return min(burst, tokens+float64(max(0, now.Sub(at)))*perNanosecond)
 }
+
+// predecessor is a limiter, a window or a queue, that another one takes over from
+// because its rule has changed the algorithm.
+type predecessor interface {
+	// handOver ends the limiter and returns the log of what it has let pass, as far as
+	// that is known. Calls that still come get Stale.
+	handOver(now clock.Instant) *passLog
+}

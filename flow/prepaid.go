@@ -133,11 +133,3 @@ func (l *askLimiter) Recharge(c rule.Call, tokens int64, done func(left int64, e
 	}
 	l.asker.Recharge(c.Now, tokens, done)
 }
-
-// retryAfter returns when a call can pass that is denied for so long: of a balance that is not known.
-func (v *fleetVersion) retryAfter(denied time.Duration) time.Duration {
-	if v.rule.Algorithm == Prepaid {
-		return 0
-	}
-	return denied
-}

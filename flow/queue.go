@@ -253,3 +253,27 @@ func (q *queue) Status(now clock.Instant) (limit float64, remaining int64, reset
 	q.catchUp(now)
 	return q.schedule.status(&q.waiters, now, q.compiled.rule.MaxWait)
 }
+
+// newSchedule returns the schedule of a queue that nothing has passed yet.
+func newSchedule(r *compiledRule, now clock.Instant) schedule {
+	switch {
+	case r.rule.limiterKind() == throttleLimiter:
+		return &leakyBucket{compiled: r, warmUp: newWarmUpState(r, now), lastPass: rounded{at: beforeAll}}
+	case r.warmsUp():
+		return newWarmingBucket(r, now, 1)
+	}
+	return newTokenBucket(r, now, 1)
+}
+
+// grant takes n tokens at now for a call that passes then, or at a later instant.
+func (q *queue) grant(now, passAt clock.Instant, n int32) turn {
+	turn := q.schedule.grant(now, passAt, n)
+	q.turns.add(turn)
+	if q.log != nil {
+		q.log.add(passAt, int64(n))
+		if len(q.log.entries) > max(q.log.most, minLog) {
+			q.log.trim(now)
+		}
+	}
+	return turn
+}

@@ -7,24 +7,6 @@ import (
 	"github.com/penstock-go/penstock/rule"
 )
 
-// turn is what a queue has granted a call: tokens, and the instant at which the
-// call may pass. It has four words, which the compiler keeps in registers: that saves
-// 30 ns a call.
-type turn struct {
-	at     clock.Instant
-	tokens int32
-
-	// What takes it back. Throttle: the instant at which the call before passes, and
-	// the fraction of a nanosecond that this was rounded up by. Token bucket: when the
-	// tokens were taken and, if it warms up, how many of them had been stored.
-	undoAt     clock.Instant
-	undoAmount float64
-}
-
-// Time returns when the call may pass; 0 if it never can, in a turn that comes
-// with Block.
-func (r turn) Time() clock.Instant { return r.at }
-
 // plan decides on a call of somebody that comes at now, and returns when it
 // could pass, 0 if never. It takes nothing.
 func (q *queue) plan(

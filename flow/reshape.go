@@ -6,14 +6,6 @@ import (
 	"github.com/penstock-go/penstock/clock"
 )
 
-// predecessor is a limiter, a window or a queue, that another one takes over from
-// because its rule has changed the algorithm.
-type predecessor interface {
-	// handOver ends the limiter and returns the log of what it has let pass, as far as
-	// that is known. Calls that still come get Stale.
-	handOver(now clock.Instant) *passLog
-}
-
 // follow makes the window count what another limiter has let pass. It is called before
 // the window is used. The other limiter goes on until the first call comes to the
 // window, or until Adopt; from then on its calls get Stale.
@@ -145,19 +137,6 @@ func (q *queue) takeOver(now clock.Instant) {
 	q.before = nil
 	q.log.reach = max(q.log.reach, q.compiled.reach())
 	q.schedule.resume(q.log, now)
-}
-
-// grant takes n tokens at now for a call that passes then, or at a later instant.
-func (q *queue) grant(now, passAt clock.Instant, n int32) turn {
-	turn := q.schedule.grant(now, passAt, n)
-	q.turns.add(turn)
-	if q.log != nil {
-		q.log.add(passAt, int64(n))
-		if len(q.log.entries) > max(q.log.most, minLog) {
-			q.log.trim(now)
-		}
-	}
-	return turn
 }
 
 // handOver implements [predecessor]. Calls that still wait get Stale.

@@ -149,3 +149,14 @@ func (r *compiledRule) fromNow(wait time.Duration, now clock.Instant) time.Durat
 	elapsed := max(0, now.Sub(r.bucketStart(r.bucketOf(now))))
 	return max(retryStep, wait-elapsed/retryStep*retryStep)
 }
+
+// closedCarry returns what is carried over as it will be when the open bucket is closed.
+func (w *window) closedCarry(r *compiledRule) fractionCarry {
+	carry, open, taken := w.carry, w.counts.OpenBucket(), w.counts.Taken()
+	carry.refund(open, r.span, max(0, w.counted-taken))
+	if r.warmsUp() {
+		carry.want(int64(w.refused.Load()), w.whole(), open)
+	}
+	w.spendExtra(&carry, r, taken)
+	return carry
+}

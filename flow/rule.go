@@ -6,6 +6,8 @@ import (
 	"github.com/penstock-go/penstock/rule"
 )
 
+const kindName rule.Kind = "flow"
+
 // Algorithm says how calls are counted against the limit.
 type Algorithm string
 
@@ -228,3 +230,5 @@ type WarmUp struct {
 	// Not for token buckets, which compute it for each call.
 	Step time.Duration
 }
+
+func isOfFleet(r *Rule) bool { return r.Scope == rule.ScopeFleet }

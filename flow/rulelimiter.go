@@ -8,41 +8,6 @@ import (
 	"github.com/penstock-go/penstock/rule"
 )
 
-// limiterKind says what enforces a rule. When a rule is changed, the limiter that it
-// has goes on as long as this stays the same; else another one follows it.
-type limiterKind uint8
-
-const (
-	windowLimiter   limiterKind = iota // a [Window]: rules with a sliding or a fixed window
-	throttleLimiter                    // a [Queue] whose calls are evenly spaced
-	bucketLimiter                      // a [Queue] with a token bucket
-	balanceLimiter                     // a prepaidLimiter
-)
-
-// String returns what calls take tokens from.
-func (k limiterKind) String() string {
-	switch k {
-	case windowLimiter:
-		return "a window"
-	case balanceLimiter:
-		return "a balance"
-	}
-	return "a bucket"
-}
-
-// limiterKind returns what enforces the rule.
-func (r Rule) limiterKind() limiterKind {
-	switch r.Algorithm {
-	case Throttle:
-		return throttleLimiter
-	case TokenBucket:
-		return bucketLimiter
-	case Prepaid:
-		return balanceLimiter
-	}
-	return windowLimiter
-}
-
 // ruleLimiter enforces one version of a flow rule, on one resource or on all that share the
 // rule. What has been counted is in a window or a queue that the versions of the rule
 // have in common. Of a rule with a queue it is part of a ruleQueue.
@@ -257,4 +222,18 @@ func (l *ruleLimiter) Inherit(shared rule.Limiter, now clock.Instant) {
 // CountPass counts a call that passed on the resource that the rule is related to.
 func (l *ruleLimiter) CountPass(now clock.Instant, tokens int32) {
 	l.window.Count(l.compiled, now, tokens)
+}
+
+// warnBy has the limiter warn as its rule says.
+func (l *ruleLimiter) warnBy(warn func(string)) *ruleLimiter {
+	if l.window != nil {
+		l.warning = newWarning(l.compiled.rule, warn)
+	}
+	return l
+}
+
+// noteUse warns once in each window of which so much is used as the rule says.
+func (l *ruleLimiter) noteUse(now clock.Instant) {
+	r := l.compiled
+	l.warning.tell(r.most-l.window.counts.Remaining(), r.bucketOf(now)/int64(max(1, r.rule.Buckets)), &l.window.warned)
 }

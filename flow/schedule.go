@@ -56,17 +56,6 @@ type schedule interface {
 	copyAt(now clock.Instant) schedule
 }
 
-// newSchedule returns the schedule of a queue that nothing has passed yet.
-func newSchedule(r *compiledRule, now clock.Instant) schedule {
-	switch {
-	case r.rule.limiterKind() == throttleLimiter:
-		return &leakyBucket{compiled: r, warmUp: newWarmUpState(r, now), lastPass: rounded{at: beforeAll}}
-	case r.warmsUp():
-		return newWarmingBucket(r, now, 1)
-	}
-	return newTokenBucket(r, now, 1)
-}
-
 // atOnce is how long, in nanoseconds, the tokens that a call lacks when it passes may
 // take to flow in. Instants are whole nanoseconds; the part of one that is lacking is
 // still owed.

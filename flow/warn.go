@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"sync/atomic"
 
-	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/internal/settings"
 	"github.com/penstock-go/penstock/internal/warnonce"
 )
@@ -32,20 +31,6 @@ func (w *warning) tell(used, window int64, told *warnonce.Latest) {
 	}
 	w.warn(fmt.Sprintf("%d of %v tokens of the window are used, of which the rule says to warn (warnAt %v)",
 		used, w.rule.Limit, w.rule.WarnAt))
-}
-
-// warnBy has the limiter warn as its rule says.
-func (l *ruleLimiter) warnBy(warn func(string)) *ruleLimiter {
-	if l.window != nil {
-		l.warning = newWarning(l.compiled.rule, warn)
-	}
-	return l
-}
-
-// noteUse warns once in each window of which so much is used as the rule says.
-func (l *ruleLimiter) noteUse(now clock.Instant) {
-	r := l.compiled
-	l.warning.tell(r.most-l.window.counts.Remaining(), r.bucketOf(now)/int64(max(1, r.rule.Buckets)), &l.window.warned)
 }
 
 // fleetWarning is the warning of a limit of the fleet, of the version that is in force, and of which

@@ -44,17 +44,6 @@ func (w *window) lookAhead(r *compiledRule, bucket int64) (limit float64, remain
 	return limit, whole + extra - w.counts.Held(bucket)
 }
 
-// closedCarry returns what is carried over as it will be when the open bucket is closed.
-func (w *window) closedCarry(r *compiledRule) fractionCarry {
-	carry, open, taken := w.carry, w.counts.OpenBucket(), w.counts.Taken()
-	carry.refund(open, r.span, max(0, w.counted-taken))
-	if r.warmsUp() {
-		carry.want(int64(w.refused.Load()), w.whole(), open)
-	}
-	w.spendExtra(&carry, r, taken)
-	return carry
-}
-
 // growsIn returns the first bucket after the given one in which more than so many
 // tokens remain, if no call comes: false if there is none.
 func (w *window) growsIn(r *compiledRule, bucket, remaining int64) (more int64, ok bool) {

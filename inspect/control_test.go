@@ -117,7 +117,7 @@ func TestBreakerForcedOpenRefusesUntilItIsReleased(t *testing.T) {
 	_, err := o.engine.Entry(t.Context(), "pay:charge")
 	var block *core.BlockError
 	require.ErrorAs(t, err, &block)
-	assert.Equal(t, core.Never, block.RetryAfter, "time alone does not close it")
+	assert.Equal(t, rule.Never, block.RetryAfter, "time alone does not close it")
 	assert.Equal(t, rule.Unavailable, block.Reason)
 
 	status, _ = o.force("pay-errors", "")

@@ -90,10 +90,10 @@ func eventOf(e *core.Event, engine *core.Engine) Event {
 		Resource: e.Resource, Kind: e.Kind, Rule: e.Rule, From: e.From, To: e.To, Forced: e.Forced,
 		By: e.By, Until: e.Until, Ended: e.Ended, Text: e.Text, Error: e.Err, Skipped: e.Skipped,
 	}
-	if e.Type == core.EventSwap {
+	if e.Type == "swap" {
 		of.Swap = &eventSwap{e.Rules, e.Added, e.Changed, e.Removed}
 	}
-	if e.RetryAfter == core.Never {
+	if e.RetryAfter == rule.Never {
 		of.CannotPass = true
 	} else {
 		of.RetryAfter = e.RetryAfter.Seconds()

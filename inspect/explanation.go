@@ -169,7 +169,7 @@ func stateOf(c clock.Clock, of *core.Applied) *State {
 	s := &State{State: of.State, Blocked: of.Blocked, WouldBlock: of.WouldBlock, Demoted: of.Demoted}
 	s.Quota = quotaOf(of.Quota)
 	s.Gauges, s.Notes, s.Values = gaugesOf(&of.RuleSnapshot), notesOf(c, &of.RuleSnapshot), valuesOf(&of.RuleSnapshot)
-	if of.RetryAfter == core.Never {
+	if of.RetryAfter == rule.Never {
 		s.CannotPass = true
 	} else {
 		s.RetryAfter = max(0, of.RetryAfter).Seconds()

@@ -55,7 +55,13 @@ type Set struct {
 }
 
 // Len returns how many rules the set has, of all kinds.
-func (s Set) Len() int { return NewTable().Len(s) }
+func (s Set) Len() int {
+	count := 0
+	for _, l := range NewTable().of(s).lists {
+		count += l.count(s)
+	}
+	return count
+}
 
 // All yields all rules of the set, complete: by kind, then as they stand.
 func (s Set) All() iter.Seq[rule.Rule] { return NewTable().All(s) }
@@ -88,12 +94,9 @@ func (s Set) Filter(keep func(rule.Rule) bool) Set {
 
 // Keys yields the keys of all rules of a set that is complete, see
 // [Set.WithDefaults].
-func (s Set) Keys() iter.Seq[rule.Key] { return NewTable().Keys(s) }
-
-// Keys is [Set.Keys].
-func (t *Table) Keys(s Set) iter.Seq[rule.Key] {
+func (s Set) Keys() iter.Seq[rule.Key] {
 	return func(yield func(rule.Key) bool) {
-		for _, l := range t.of(s).lists {
+		for _, l := range NewTable().of(s).lists {
 			for name := range l.names(s) {
 				if !yield(rule.Key{Kind: l.kind().Kind(), Name: name}) {
 					return
@@ -214,15 +217,6 @@ func (t *Table) Replaced(from func(rule.Kind) iter.Seq[rule.Rule], to Set) iter.
 			}
 		}
 	}
-}
-
-// Len returns how many rules a set has, of all kinds.
-func (t *Table) Len(s Set) int {
-	count := 0
-	for _, l := range t.of(s).lists {
-		count += l.count(s)
-	}
-	return count
 }
 
 // WithRules returns a set that has other rules, of the kinds of the table, and else what the set has.

@@ -65,7 +65,7 @@ func (s *RLS) status(c *descriptorCall) *ratelimit.RateLimitResponse_DescriptorS
 	}
 	if c.decision.Refusal != nil {
 		of.Code = ratelimit.RateLimitResponse_OVER_LIMIT
-		if after := c.decision.RetryAfter; after > 0 && after != core.Never {
+		if after := c.decision.RetryAfter; after > 0 && after != rule.Never {
 			reset = after
 		}
 		if c.tokens <= 1 {

@@ -289,18 +289,18 @@ func ExampleNewForwardAuth() {
 
 func TestPrioritiesAreBelievedOfSomeClientsOnly(t *testing.T) {
 	probe := new(adaptertest.Probe)
-	from := []priority.Callers{{From: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}, Max: core.PriorityHigh}}
+	from := []priority.Callers{{From: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}, Max: rule.PriorityHigh}}
 	for name, ask := range asks(t, probe.NewEngine(t), serve.HTTPOptions{PriorityHeader: "P", Clients: clientip.Options{PriorityCallers: from}}) {
 		for _, test := range []struct {
 			client, says string
 			want         rule.Priority
 		}{
-			{"192.0.2.7", "critical", core.PriorityHigh},
-			{"192.0.2.7", "low", core.PriorityLow},
-			{"192.0.2.7", "urgent; \u202e", core.PriorityNormal},
-			{"198.51.100.1", "critical", core.PriorityNormal},
-			{"192.0.2.7, 198.51.100.1", "critical", core.PriorityNormal}, // what the client has written comes first
-			{"", "critical", core.PriorityNormal},
+			{"192.0.2.7", "critical", rule.PriorityHigh},
+			{"192.0.2.7", "low", rule.PriorityLow},
+			{"192.0.2.7", "urgent; \u202e", rule.PriorityNormal},
+			{"198.51.100.1", "critical", rule.PriorityNormal},
+			{"192.0.2.7, 198.51.100.1", "critical", rule.PriorityNormal}, // what the client has written comes first
+			{"", "critical", rule.PriorityNormal},
 		} {
 			got := ask(asked{method: "GET", uri: "/", client: test.client, header: map[string]string{"P": test.says}})
 			assert.Equal(t, http.StatusOK, got.status, name)

@@ -111,7 +111,7 @@ func (s *overload) call(random *rand.Rand) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	opts := []core.Option{
-		core.Priority(core.PriorityCritical - rule.Priority(random.IntN(5))), core.Tokens(1 + random.IntN(3)),
+		core.Priority(rule.PriorityCritical - rule.Priority(random.IntN(5))), core.Tokens(1 + random.IntN(3)),
 		core.String("user", fmt.Sprint(random.IntN(1000))),
 	}
 	inbound := random.IntN(4) > 0

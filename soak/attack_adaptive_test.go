@@ -136,7 +136,7 @@ func TestAdaptiveRulesSurviveOddTimes(t *testing.T) {
 				case 1:
 					took = time.Duration(random.IntN(5)) * time.Hour
 				}
-				w.enter(took, core.Priority(core.PriorityCritical-rule.Priority(random.IntN(5))))
+				w.enter(took, core.Priority(rule.PriorityCritical-rule.Priority(random.IntN(5))))
 				switch n := random.IntN(2000); {
 				case n == 0:
 					w.advance(time.Hour)

@@ -124,7 +124,7 @@ func streams() []stream {
 			return nil
 		}},
 		{resource: "POST:/checkout", rate: during(6, 9, 100, 30), options: func(_ float64, random *rand.Rand) []core.Option {
-			priorities := []rule.Priority{core.PriorityHigh, core.PriorityNormal, core.PriorityNormal, core.PriorityLow, core.PrioritySheddable}
+			priorities := []rule.Priority{rule.PriorityHigh, rule.PriorityNormal, rule.PriorityNormal, rule.PriorityLow, rule.PrioritySheddable}
 			return []core.Option{core.Inbound(), core.Priority(priorities[random.IntN(len(priorities))])}
 		}, serve: func(in *instance, _ float64, _ *rand.Rand) error {
 			in.workers <- struct{}{}

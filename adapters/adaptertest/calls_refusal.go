@@ -114,7 +114,7 @@ func callsRulesGetTheOptions(t *testing.T, h *CallsHarness) {
 	call := h.open(t, p.NewEngine(t), CallsOptions{
 		Tokens: func(ctx context.Context) int { return len(nameOf(ctx)) },
 		Attributes: func(ctx context.Context) []core.Option {
-			return []core.Option{core.String("user", nameOf(ctx)), core.Int("size", 3), core.Priority(core.PriorityHigh)}
+			return []core.Option{core.String("user", nameOf(ctx)), core.Int("size", 3), core.Priority(rule.PriorityHigh)}
 		},
 	}, answered)
 	require.NoError(t, call(context.WithValue(t.Context(), namedContext{}, "ann")))
@@ -133,7 +133,7 @@ func callsRulesGetTheOptions(t *testing.T, h *CallsHarness) {
 func callsPriorityOfTheContext(t *testing.T, h *CallsHarness) {
 	p := new(Probe)
 	call := h.open(t, p.NewEngine(t), CallsOptions{}, answered)
-	for _, want := range []rule.Priority{core.PriorityCritical, core.PrioritySheddable} {
+	for _, want := range []rule.Priority{rule.PriorityCritical, rule.PrioritySheddable} {
 		require.NoError(t, call(core.ContextWithPriority(t.Context(), want)))
 		assert.Equal(t, want, p.LastCall().Priority())
 	}

@@ -45,7 +45,7 @@ func rulesGetWhatTheOptionsSay(t *testing.T, h *HTTPHarness) {
 		Origin: func(r Request) string { return r.Header("App") },
 		Tokens: func(Request) int { return 7 },
 		Attributes: func(r Request) []core.Option {
-			return []core.Option{core.String("user", r.Header("User")), core.Int("size", 3), core.Priority(core.PriorityLow)}
+			return []core.Option{core.String("user", r.Header("User")), core.Int("size", 3), core.Priority(rule.PriorityLow)}
 		},
 	}, "/orders/7", "App", "mobile", "User", "ann")
 	want := rule.Call{Now: call.Now, Tokens: 7, Attribute: rule.String("ann")}

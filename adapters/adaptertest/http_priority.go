@@ -36,8 +36,8 @@ func priorityOptions(s trusting) Options {
 
 func callersChooseThePriority(t *testing.T, h *HTTPHarness) {
 	prioritizes(h.prioritized).checkChoices(t)
-	seen, _, _ := h.prioritized(t, trusting{network: local, most: core.PriorityCritical}, " high")
-	assert.Equal(t, core.PriorityHigh, seen, "spaces do not count")
+	seen, _, _ := h.prioritized(t, trusting{network: local, most: rule.PriorityCritical}, " high")
+	assert.Equal(t, rule.PriorityHigh, seen, "spaces do not count")
 }
 
 // prioritized serves a request, through a proxy for a client inside, and returns the

@@ -62,13 +62,13 @@ func refusalsAreAnsweredByReason(t *testing.T, h *HTTPHarness) {
 		retryAfter string
 	}{
 		{rule.RateLimited, 1500 * time.Millisecond, 429, registry + "quota-exceeded", "2"},
-		{rule.RateLimited, core.Never, 429, registry + "quota-exceeded", ""},
+		{rule.RateLimited, rule.Never, 429, registry + "quota-exceeded", ""},
 		{rule.Overloaded, 3 * time.Second, 503, registry + "temporary-reduced-capacity", "3"},
 		{rule.Unavailable, 5 * time.Second, 503, "about:blank", "5"},
-		{rule.Unavailable, core.Never, 503, "about:blank", ""},
+		{rule.Unavailable, rule.Never, 503, "about:blank", ""},
 		{rule.Injected, 5 * time.Second, 503, "about:blank", "5"},
 		{rule.Denied, 5 * time.Second, 403, "about:blank", ""},
-		{rule.Denied, core.Never, 403, "about:blank", ""},
+		{rule.Denied, rule.Never, 403, "about:blank", ""},
 	} {
 		name := fmt.Sprintf("%v after %v", test.reason, test.after)
 		p := &Probe{Reason: test.reason, RefuseAfter: test.after}

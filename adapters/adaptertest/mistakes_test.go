@@ -15,7 +15,7 @@ import (
 
 	"github.com/penstock-go/penstock/adapters/adaptertest"
 	"github.com/penstock-go/penstock/adapters/priority"
-	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/rule"
 )
 
 func prefixes(list ...string) (prefixes []netip.Prefix) {
@@ -26,7 +26,7 @@ func prefixes(list ...string) (prefixes []netip.Prefix) {
 }
 
 func everyone() []priority.Callers {
-	return []priority.Callers{{From: prefixes("0.0.0.0/0"), Max: core.PriorityCritical}}
+	return []priority.Callers{{From: prefixes("0.0.0.0/0"), Max: rule.PriorityCritical}}
 }
 
 func TestAdapterWithoutAMistakePasses(t *testing.T) {

@@ -70,7 +70,7 @@ func httpOptionsThatPanic(resource string, call func()) map[string]Options {
 		"Origin":     {Origin: func(Request) string { call(); return "a" }},
 		"Tokens":     {Tokens: func(Request) int { call(); return 1 }},
 		"Attributes": {Attributes: func(Request) []core.Option { call(); return []core.Option{core.String("user", "a")} }},
-		"Priority":   {Priority: func(Request) rule.Priority { call(); return core.PriorityNormal }},
+		"Priority":   {Priority: func(Request) rule.Priority { call(); return rule.PriorityNormal }},
 		"Failure":    {Failure: func(int, error) bool { call(); return false }},
 	}
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/penstock-go/penstock/adapters/clientip"
 	"github.com/penstock-go/penstock/adapters/priority"
-	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -45,9 +44,9 @@ type prioritizes func(t *testing.T, s trusting, said ...string) (seen, inContext
 // checkChoices checks which priorities callers may choose.
 func (call prioritizes) checkChoices(t *testing.T) {
 	t.Helper()
-	low := core.PriorityLow
-	trusted, limited := trusting{network: local, most: core.PriorityCritical}, trusting{network: local, most: core.PriorityNormal}
-	stranger := trusting{network: inside, most: core.PriorityCritical}
+	low := rule.PriorityLow
+	trusted, limited := trusting{network: local, most: rule.PriorityCritical}, trusting{network: local, most: rule.PriorityNormal}
+	stranger := trusting{network: inside, most: rule.PriorityCritical}
 	byRoute, strangerByRoute, proxied, unread := trusted, stranger, stranger, trusted
 	byRoute.own, strangerByRoute.own, proxied.proxied, unread.unread = &low, &low, true, true
 	for name, test := range map[string]struct {
@@ -56,21 +55,21 @@ func (call prioritizes) checkChoices(t *testing.T) {
 		want    rule.Priority
 		known   bool
 	}{
-		"trusted, higher":        {trusted, []string{"critical"}, core.PriorityCritical, true},
-		"trusted, lower":         {trusted, []string{"Sheddable"}, core.PrioritySheddable, true},
-		"trusted up to normal":   {limited, []string{"critical"}, core.PriorityNormal, true},
-		"trusted, normal":        {trusted, []string{"normal"}, core.PriorityNormal, true},
-		"not said":               {trusted, nil, core.PriorityNormal, false},
-		"not said, by route":     {byRoute, nil, core.PriorityLow, true},
-		"said, by route":         {byRoute, []string{"high"}, core.PriorityHigh, true},
-		"bad value":              {trusted, []string{"urgent"}, core.PriorityNormal, false},
-		"bad value, by route":    {byRoute, []string{"9"}, core.PriorityLow, true},
-		"said twice":             {trusted, []string{"low", "critical"}, core.PriorityNormal, false},
-		"not trusted":            {stranger, []string{"critical"}, core.PriorityNormal, false},
-		"not trusted, by route":  {strangerByRoute, []string{"critical"}, core.PriorityLow, true},
-		"client of a proxy":      {proxied, []string{"critical"}, core.PriorityCritical, true},
-		"not read":               {unread, []string{"critical"}, core.PriorityNormal, false},
-		"nothing set by default": {trusting{unread: true}, []string{"critical"}, core.PriorityNormal, false},
+		"trusted, higher":        {trusted, []string{"critical"}, rule.PriorityCritical, true},
+		"trusted, lower":         {trusted, []string{"Sheddable"}, rule.PrioritySheddable, true},
+		"trusted up to normal":   {limited, []string{"critical"}, rule.PriorityNormal, true},
+		"trusted, normal":        {trusted, []string{"normal"}, rule.PriorityNormal, true},
+		"not said":               {trusted, nil, rule.PriorityNormal, false},
+		"not said, by route":     {byRoute, nil, rule.PriorityLow, true},
+		"said, by route":         {byRoute, []string{"high"}, rule.PriorityHigh, true},
+		"bad value":              {trusted, []string{"urgent"}, rule.PriorityNormal, false},
+		"bad value, by route":    {byRoute, []string{"9"}, rule.PriorityLow, true},
+		"said twice":             {trusted, []string{"low", "critical"}, rule.PriorityNormal, false},
+		"not trusted":            {stranger, []string{"critical"}, rule.PriorityNormal, false},
+		"not trusted, by route":  {strangerByRoute, []string{"critical"}, rule.PriorityLow, true},
+		"client of a proxy":      {proxied, []string{"critical"}, rule.PriorityCritical, true},
+		"not read":               {unread, []string{"critical"}, rule.PriorityNormal, false},
+		"nothing set by default": {trusting{unread: true}, []string{"critical"}, rule.PriorityNormal, false},
 	} {
 		seen, inContext, known := call(t, test.options, test.said...)
 		assert.Equal(t, test.want, seen, name)
@@ -84,17 +83,17 @@ func (call prioritizes) checkChoices(t *testing.T) {
 func (call prioritizes) checkTrust(t *testing.T) {
 	t.Helper()
 	asked, trusts := 0, true
-	options := trusting{network: local, most: core.PriorityNormal, trust: func(secret bool) (rule.Priority, bool) {
+	options := trusting{network: local, most: rule.PriorityNormal, trust: func(secret bool) (rule.Priority, bool) {
 		asked++
-		return core.PriorityHigh, trusts && secret
+		return rule.PriorityHigh, trusts && secret
 	}}
 	seen, _, _ := call(t, options, "critical")
-	assert.Equal(t, core.PriorityHigh, seen)
+	assert.Equal(t, rule.PriorityHigh, seen)
 	assert.Equal(t, 1, asked)
 	_, _, known := call(t, options)
 	assert.False(t, known)
 	assert.Equal(t, 1, asked, "nobody has said a priority")
 	trusts = false
 	seen, _, _ = call(t, options, "critical")
-	assert.Equal(t, core.PriorityNormal, seen, "by its address")
+	assert.Equal(t, rule.PriorityNormal, seen, "by its address")
 }

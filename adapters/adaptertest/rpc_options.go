@@ -51,7 +51,7 @@ func rpcRulesGetWhatTheOptionsSay(t *testing.T, c rpcCase) {
 		Origin: func(r RPCCall) string { return r.Metadata("app") },
 		Tokens: func(RPCCall) int { return 7 },
 		Attributes: func(r RPCCall) []core.Option {
-			return []core.Option{core.String("user", r.Metadata("user")), core.Int("size", 3), core.Priority(core.PriorityLow)}
+			return []core.Option{core.String("user", r.Metadata("user")), core.Int("size", 3), core.Priority(rule.PriorityLow)}
 		},
 	}
 	call := c.called(t, &Probe{Origin: "mobile"}, options, "app", "mobile", "user", "ann")
@@ -173,14 +173,14 @@ func clientsPassThePriorityOn(t *testing.T, c rpcCase) {
 	client := c.Serve(t, RPCServer{
 		Handle: succeed,
 		Client: []RPCGuard{{here.NewEngine(t), RPCOptions{PriorityKey: priority.Field}}},
-		Server: []RPCGuard{{there.NewEngine(t), rpcPriorityOptions(trusting{network: local, most: core.PriorityCritical})}},
+		Server: []RPCGuard{{there.NewEngine(t), rpcPriorityOptions(trusting{network: local, most: rule.PriorityCritical})}},
 	})
-	for _, want := range []rule.Priority{core.PriorityCritical, core.PrioritySheddable} {
+	for _, want := range []rule.Priority{rule.PriorityCritical, rule.PrioritySheddable} {
 		ctx := core.ContextWithPriority(t.Context(), want)
 		require.NoError(t, client(ctx, c.shape, strings.ToLower(priority.Field), "high"), "what the program says is replaced")
 		assert.Equal(t, want, here.LastCall().Priority())
 		assert.Equal(t, want, there.LastCall().Priority())
 	}
 	require.NoError(t, client(t.Context(), c.shape, strings.ToLower(priority.Field), "high"))
-	assert.Equal(t, core.PriorityNormal, there.LastCall().Priority(), "without a priority, none is sent")
+	assert.Equal(t, rule.PriorityNormal, there.LastCall().Priority(), "without a priority, none is sent")
 }

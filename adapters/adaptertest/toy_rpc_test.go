@@ -388,7 +388,7 @@ func (f toyRPC) answer(err error, hide bool) error {
 				s.code = rpc.Unavailable
 			}
 		}
-		if block.RetryAfter != core.Never && !f.makes("says no delay") {
+		if block.RetryAfter != rule.Never && !f.makes("says no delay") {
 			s.retryAfter = block.RetryAfter
 		}
 		if hide && !f.makes("names rules that are hidden") {

@@ -110,7 +110,7 @@ func TestPriorityKeyIsReadInAnyCase(t *testing.T) {
 		options := penstockconnect.Options{
 			PriorityKey: strings.ToLower(priority.Field),
 			PriorityTrust: func(_ context.Context, c *penstockconnect.Call) (rule.Priority, bool) {
-				return core.PriorityCritical, c.Header.Get("X-Tenant") == "a"
+				return rule.PriorityCritical, c.Header.Get("X-Tenant") == "a"
 			},
 		}
 		p := new(adaptertest.Probe)
@@ -118,11 +118,11 @@ func TestPriorityKeyIsReadInAnyCase(t *testing.T) {
 			sent = header.Values(priority.Field)
 			return nil
 		}, priority.Field, "critical", "X-Tenant", "a")
-		want := core.PriorityCritical // of the caller whom the server trusts
+		want := rule.PriorityCritical // of the caller whom the server trusts
 		if at == adaptertest.AtClient {
-			want = core.PriorityHigh // of the context
+			want = rule.PriorityHigh // of the context
 		}
-		require.NoError(t, s.call(core.ContextWithPriority(t.Context(), core.PriorityHigh), client))
+		require.NoError(t, s.call(core.ContextWithPriority(t.Context(), rule.PriorityHigh), client))
 		assert.Equal(t, []string{want.String()}, sent)
 		assert.Equal(t, want, p.LastCall().Priority())
 	})

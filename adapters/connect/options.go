@@ -55,7 +55,7 @@ type Options struct {
 	// Priority returns how important a call is, such as by its procedure, if its caller
 	// has not chosen that by PriorityKey. Rules see it, and the context of the handler has
 	// it ([core.PriorityFromContext]), so that guarded clients pass it on. For servers
-	// only. Defaults to [core.PriorityNormal].
+	// only. Defaults to [rule.PriorityNormal].
 	Priority func(ctx context.Context, call *Call) rule.Priority
 
 	// PriorityKey is the header field in which callers say how important their call is,

@@ -39,7 +39,7 @@ type Options struct {
 	// Priority returns how important a request is, such as by its route, if its caller has
 	// not chosen that by PriorityHeader. Rules see it, and the context of the handler
 	// has it ([core.PriorityFromContext]), so that guarded clients pass it on. Defaults to
-	// [core.PriorityNormal].
+	// [rule.PriorityNormal].
 	Priority func(fiber.Ctx) rule.Priority
 
 	// PriorityHeader is the header field in which callers say how important their

@@ -23,7 +23,7 @@ func loopback() penstockgrpc.Options {
 	return penstockgrpc.Options{
 		PriorityKey: priority.Field, // in any case
 		Clients: clientip.Options{PriorityCallers: []priority.Callers{{
-			From: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}, Max: core.PriorityHigh,
+			From: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}, Max: rule.PriorityHigh,
 		}}},
 	}
 }
@@ -32,15 +32,15 @@ func TestPriorityOfACallIsWhatItsCallerMayChoose(t *testing.T) {
 	byMethod := loopback()
 	byMethod.Priority = func(_ context.Context, method string) rule.Priority {
 		if method != "" {
-			return core.PriorityLow
+			return rule.PriorityLow
 		}
-		return core.PriorityNormal
+		return rule.PriorityNormal
 	}
 	untrusted := byMethod
 	untrusted.Clients.PriorityCallers = nil
 	byFunction := untrusted
 	byFunction.PriorityTrust = func(ctx context.Context) (rule.Priority, bool) {
-		return core.PriorityCritical, len(metadata.ValueFromIncomingContext(ctx, "token")) == 1
+		return rule.PriorityCritical, len(metadata.ValueFromIncomingContext(ctx, "token")) == 1
 	}
 	for name, test := range map[string]struct {
 		options penstockgrpc.Options
@@ -48,16 +48,16 @@ func TestPriorityOfACallIsWhatItsCallerMayChoose(t *testing.T) {
 		want    rule.Priority
 		known   bool
 	}{
-		"trusted, lower":        {loopback(), []string{"sheddable"}, core.PrioritySheddable, true},
-		"trusted, too high":     {loopback(), []string{"critical"}, core.PriorityHigh, true},
-		"bad value":             {loopback(), []string{"urgent"}, core.PriorityNormal, false},
-		"several values":        {loopback(), []string{"low", "high"}, core.PriorityNormal, false},
-		"not said":              {loopback(), nil, core.PriorityNormal, false},
-		"not said, by method":   {byMethod, nil, core.PriorityLow, true},
-		"said, by method":       {byMethod, []string{"high"}, core.PriorityHigh, true},
-		"not trusted":           {untrusted, []string{"high"}, core.PriorityLow, true},
-		"trusted by a function": {byFunction, []string{"critical"}, core.PriorityCritical, true},
-		"nothing set":           {penstockgrpc.Options{}, []string{"high"}, core.PriorityNormal, false},
+		"trusted, lower":        {loopback(), []string{"sheddable"}, rule.PrioritySheddable, true},
+		"trusted, too high":     {loopback(), []string{"critical"}, rule.PriorityHigh, true},
+		"bad value":             {loopback(), []string{"urgent"}, rule.PriorityNormal, false},
+		"several values":        {loopback(), []string{"low", "high"}, rule.PriorityNormal, false},
+		"not said":              {loopback(), nil, rule.PriorityNormal, false},
+		"not said, by method":   {byMethod, nil, rule.PriorityLow, true},
+		"said, by method":       {byMethod, []string{"high"}, rule.PriorityHigh, true},
+		"not trusted":           {untrusted, []string{"high"}, rule.PriorityLow, true},
+		"trusted by a function": {byFunction, []string{"critical"}, rule.PriorityCritical, true},
+		"nothing set":           {penstockgrpc.Options{}, []string{"high"}, rule.PriorityNormal, false},
 	} {
 		for _, s := range shapes() {
 			p := new(adaptertest.Probe)
@@ -99,10 +99,10 @@ func TestPriorityIsPassedOnThroughServices(t *testing.T) {
 				value string
 				want  rule.Priority
 			}{
-				{"low", core.PriorityLow},
-				{"high", core.PriorityHigh},
-				{"normal", core.PriorityNormal},
-				{"urgent", core.PriorityNormal},
+				{"low", rule.PriorityLow},
+				{"high", rule.PriorityHigh},
+				{"normal", rule.PriorityNormal},
+				{"urgent", rule.PriorityNormal},
 			} {
 				ctx := metadata.AppendToOutgoingContext(t.Context(), "penstock-priority", test.value)
 				require.NoError(t, s.call(ctx, client))

@@ -18,6 +18,7 @@ import (
 	"github.com/penstock-go/penstock/adapters/nethttp"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/rule"
 )
 
 // refuse makes one call and returns what it ended with, as an interceptor of the
@@ -85,7 +86,7 @@ func TestRefusalHasTheRetryDelay(t *testing.T) {
 }
 
 func TestPermanentRefusalHasNoRetryDelay(t *testing.T) {
-	block := &core.BlockError{Resource: "r", Rule: "closed", RetryAfter: core.Never}
+	block := &core.BlockError{Resource: "r", Rule: "closed", RetryAfter: rule.Never}
 	for _, detail := range status.Convert(penstockgrpc.Error(block)).Details() {
 		_, tells := detail.(*errdetails.RetryInfo)
 		assert.False(t, tells)

@@ -269,9 +269,9 @@ func TestClientPassesThePriorityOfItsContextOn(t *testing.T) {
 		if kind == transport.KindGRPC {
 			ctx = metadata.AppendToOutgoingContext(ctx, "penstock-priority", "critical")
 		}
-		require.NoError(t, call(core.ContextWithPriority(ctx, core.PriorityHigh)))
+		require.NoError(t, call(core.ContextWithPriority(ctx, rule.PriorityHigh)))
 		assert.Equal(t, []string{"high"}, sent)
-		assert.Equal(t, core.PriorityHigh, p.LastCall().Priority())
+		assert.Equal(t, rule.PriorityHigh, p.LastCall().Priority())
 		require.NoError(t, call(ctx))
 		_, valid := priority.Parse(sent)
 		assert.False(t, valid, "what a stranger has written does not arrive: %q", sent)

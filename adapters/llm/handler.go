@@ -188,7 +188,7 @@ func writeError(w http.ResponseWriter, style string, status int, text string, re
 		body = map[string]any{"type": "error", "error": map[string]any{"type": kind, "message": text}}
 	}
 	header := w.Header()
-	if retryAfter > 0 && retryAfter != core.Never {
+	if retryAfter > 0 && retryAfter != rule.Never {
 		header.Set("Retry-After", strconv.FormatInt(int64(math.Ceil(retryAfter.Seconds())), 10))
 	}
 	header.Set("Content-Type", "application/json")

@@ -278,8 +278,8 @@ func ExampleOptions_priority() {
 	handler := nethttp.Middleware(exampleEngine("none"), nethttp.Options{
 		PriorityHeader: priority.Field,
 		Clients: clientip.Options{PriorityCallers: []priority.Callers{
-			{From: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}, Max: core.PriorityCritical},
-			{From: []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0")}, Max: core.PriorityNormal},
+			{From: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}, Max: rule.PriorityCritical},
+			{From: []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0")}, Max: rule.PriorityNormal},
 		}},
 	})(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		p, _ := core.PriorityFromContext(r.Context())

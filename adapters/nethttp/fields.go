@@ -94,7 +94,7 @@ func isOfValue(of core.RuleSnapshot) bool { return of.Value.IsSet() }
 // retryAfter returns after what time such a call can pass, if that is known and the
 // caller may call at all.
 func retryAfter(block *core.BlockError) (after time.Duration, known bool) {
-	return block.RetryAfter, block.RetryAfter > 0 && block.RetryAfter != core.Never && block.Reason != rule.Denied
+	return block.RetryAfter, block.RetryAfter > 0 && block.RetryAfter != rule.Never && block.Reason != rule.Denied
 }
 
 // resetOf is retryAfter, 0 if it is not known.

@@ -109,7 +109,7 @@ func problemOfBlock(block *core.BlockError, fields Fields) problem {
 		detail += "; the fault is injected on purpose"
 	case known:
 		detail += fmt.Sprintf("; try again in %v", after)
-	case after == core.Never:
+	case after == rule.Never:
 		detail += "; such a call cannot pass under the present rules"
 	default:
 		detail += "; when such a call can pass is unknown"

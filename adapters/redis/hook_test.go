@@ -204,7 +204,7 @@ func TestOptionsChooseResourcesTokensAndAttributes(t *testing.T) {
 			return []core.Option{core.Int("tenant", int64(len(cmds)))}
 		},
 	})
-	ctx := core.ContextWithPriority(t.Context(), core.PriorityHigh)
+	ctx := core.ContextWithPriority(t.Context(), rule.PriorityHigh)
 	require.NoError(t, client.Ping(ctx).Err())
 	_, err := client.Pipelined(ctx, func(pipe redis.Pipeliner) error { return pipe.Ping(ctx).Err() })
 	require.NoError(t, err)

@@ -19,7 +19,7 @@ func RefusalIn(err error) *core.BlockError {
 // RetryAfter returns after what time a call like the refused one can pass; known is false if
 // nobody can tell, if it never can, or if the caller may not call at all.
 func RetryAfter(block *core.BlockError) (after time.Duration, known bool) {
-	return block.RetryAfter, block.RetryAfter > 0 && block.RetryAfter != core.Never && block.Reason != rule.Denied
+	return block.RetryAfter, block.RetryAfter > 0 && block.RetryAfter != rule.Never && block.Reason != rule.Denied
 }
 
 // HiddenMessage returns the message of a refused call for callers who are not to learn the

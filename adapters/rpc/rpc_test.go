@@ -46,7 +46,7 @@ func TestWaitIsKnown(t *testing.T) {
 	}{
 		{core.BlockError{RetryAfter: time.Second}, true, "penstock: the call was refused, retry after 1s"},
 		{core.BlockError{}, false, "penstock: the call was refused"},
-		{core.BlockError{RetryAfter: core.Never}, false, "penstock: the call was refused"},
+		{core.BlockError{RetryAfter: rule.Never}, false, "penstock: the call was refused"},
 		{core.BlockError{RetryAfter: time.Second, Reason: rule.Denied}, false, "penstock: the call was refused"},
 	} {
 		_, known := rpc.RetryAfter(&row.block)

@@ -86,7 +86,7 @@
 //
 //	ctx = outgoing.WithRetries(ctx)
 //	for {
-//		attempt, err := outgoing.Begin(ctx, nil, budgets, "orders", core.PriorityNormal)
+//		attempt, err := outgoing.Begin(ctx, nil, budgets, "orders", rule.PriorityNormal)
 //		if err != nil {
 //			return err // the budget is exhausted
 //		}

@@ -64,7 +64,7 @@ func (o *observer) refused(ctx context.Context, err *core.BlockError) {
 // eventOf returns the attributes of the event of a refusal, given those of the rule.
 func eventOf(err *core.BlockError, by []attribute.KeyValue) []attribute.KeyValue {
 	attributes := append([]attribute.KeyValue{ResourceKey.String(valid(err.Resource))}, by...)
-	if err.RetryAfter > 0 && err.RetryAfter != core.Never {
+	if err.RetryAfter > 0 && err.RetryAfter != rule.Never {
 		attributes = append(attributes, RetryAfterKey.Float64(err.RetryAfter.Seconds()))
 	}
 	return attributes

@@ -227,7 +227,7 @@ func (b *Book) judge(g *group, set rules.Set) (replaced []rules.Replacement, err
 			gone[r.From.Key()] = struct{}{}
 		}
 		if len(replaced) == few {
-			replaced = slices.Grow(replaced, b.config.Table.Len(set)) // most may be others
+			replaced = slices.Grow(replaced, set.Len()) // most may be others
 		}
 		replaced = append(replaced, r)
 	}

@@ -133,7 +133,7 @@ func (b *Book) receiveDocument(d *document, found Document) {
 		next.digest = [sha256.Size]byte{} // nothing was read
 	} else {
 		next.rules, next.err = b.parse(d, found.Data)
-		next.count = b.config.Table.Len(next.rules)
+		next.count = next.rules.Len()
 	}
 	d.reported = d.reported && next.digest == d.held.digest && sameError(next.err, d.held.err) // tried again in vain
 	d.held = next

@@ -18,13 +18,6 @@ type Askers struct {
 	queues []*queue // by the number of the partition
 }
 
-// queue is what is to be sent to a partition of the store.
-type queue struct {
-	to      *exchange.Partition
-	asks    []*asking // calls that ask
-	flushes []*Asker  // that have something to hand back or to pay
-}
-
 // queueOf returns the queue to the partition that has the limit of a key.
 func (set *Askers) queueOf(key string) *queue {
 	to := set.PartitionOf(key)
@@ -61,14 +54,6 @@ func (set *Askers) Step(now clock.Instant) {
 			set.sendFlushes(now, q)
 		}
 	}
-}
-
-// nextAsk takes the call that asked first.
-func (q *queue) nextAsk() *asking {
-	first := q.asks[0]
-	q.asks[0] = nil
-	q.asks = q.asks[1:]
-	return first
 }
 
 // Next returns when something is to be sent, or is decided without an answer.

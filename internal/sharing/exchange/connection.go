@@ -155,3 +155,11 @@ func (x *Exchange) NoteAccepted() {
 		x.Log(slog.LevelInfo, "penstock: the backend of the fleet counts for all limits again")
 	}
 }
+
+// RoundTrip is how long an answer takes.
+func (x *Exchange) RoundTrip() time.Duration { return x.connection.mean }
+
+// Lead is how long it takes from when tokens are missing until new ones are there.
+func (x *Exchange) Lead() time.Duration {
+	return Tick + min(x.connection.mean+2*x.connection.deviation, x.config.Timeout)
+}

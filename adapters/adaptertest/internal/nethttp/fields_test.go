@@ -14,6 +14,7 @@ import (
 	"github.com/penstock-go/penstock/adapters/nethttp"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/flow"
+	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
 )
 
@@ -123,8 +124,8 @@ func TestRetryAfterIsRoundedUpToSeconds(t *testing.T) {
 		{time.Second, "1"},
 		{time.Second + time.Nanosecond, "2"},
 		{90 * time.Second, "90"},
-		{core.Never, ""},
-		{core.Never - 1, "9223372037"},
+		{rule.Never, ""},
+		{rule.Never - 1, "9223372037"},
 	} {
 		header := http.Header{}
 		block := &core.BlockError{Rule: "r", Kind: rules.KindFlow, RetryAfter: test.after}
@@ -137,7 +138,7 @@ func TestRetryAfterIsRoundedUpToSeconds(t *testing.T) {
 
 func TestProblemDistinguishesNeverFromUnknown(t *testing.T) {
 	for after, want := range map[time.Duration]string{
-		core.Never:  "such a call cannot pass under the present rules",
+		rule.Never:  "such a call cannot pass under the present rules",
 		0:           "when such a call can pass is unknown",
 		time.Minute: "try again in 1m0s",
 	} {

@@ -47,9 +47,9 @@ hotParam: [{name: a, resource: r, param: ip, limit: 1, window: 1h, algorithm: sl
 					Tokens:         func(*http.Request) int { at("Tokens"); return 1 },
 					Attributes:     func(*http.Request) []core.Option { at("Attributes"); return nil },
 					Param:          func(*http.Request, string) (string, bool) { at("Param"); return "7", true },
-					Priority:       func(*http.Request) rule.Priority { at("Priority"); return core.PriorityNormal },
+					Priority:       func(*http.Request) rule.Priority { at("Priority"); return rule.PriorityNormal },
 					PriorityHeader: priority.Field,
-					PriorityTrust:  func(*http.Request) (rule.Priority, bool) { at("PriorityTrust"); return core.PriorityHigh, true },
+					PriorityTrust:  func(*http.Request) (rule.Priority, bool) { at("PriorityTrust"); return rule.PriorityHigh, true },
 					Clients:        clientip.Options{TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}},
 				})(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 				send := func() *httptest.ResponseRecorder {

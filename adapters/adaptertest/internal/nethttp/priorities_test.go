@@ -28,8 +28,8 @@ func inside() nethttp.Options {
 	return nethttp.Options{
 		PriorityHeader: priority.Field,
 		Clients: clientip.Options{PriorityCallers: []priority.Callers{
-			{From: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}, Max: core.PriorityCritical},
-			{From: []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0")}, Max: core.PriorityNormal},
+			{From: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}, Max: rule.PriorityCritical},
+			{From: []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0")}, Max: rule.PriorityNormal},
 		}},
 	}
 }
@@ -57,16 +57,16 @@ func requestFrom(address string, values ...string) *http.Request {
 
 func TestPriorityOfARequestIsWhatItsCallerMayChoose(t *testing.T) {
 	byRoute := inside()
-	byRoute.Priority = func(*http.Request) rule.Priority { return core.PriorityLow }
+	byRoute.Priority = func(*http.Request) rule.Priority { return rule.PriorityLow }
 	for name, test := range map[string]struct {
 		options nethttp.Options
 		request *http.Request
 		want    rule.Priority
 		known   bool
 	}{
-		"outside, lower":               {inside(), requestFrom("192.0.2.1:80", "low"), core.PriorityLow, true},
-		"not of the callers, by route": {byRoute, requestFrom("[2001:db8::1]:80", "critical"), core.PriorityLow, true},
-		"no address":                   {inside(), requestFrom("", "critical"), core.PriorityNormal, false},
+		"outside, lower":               {inside(), requestFrom("192.0.2.1:80", "low"), rule.PriorityLow, true},
+		"not of the callers, by route": {byRoute, requestFrom("[2001:db8::1]:80", "critical"), rule.PriorityLow, true},
+		"no address":                   {inside(), requestFrom("", "critical"), rule.PriorityNormal, false},
 	} {
 		seen, inContext, known := prioritized(t, test.options, test.request)
 		assert.Equal(t, test.want, seen, name)
@@ -81,24 +81,24 @@ func TestCallerBehindAProxyIsTheClientOfTheProxy(t *testing.T) {
 	request := requestFrom("10.9.0.1:80", "critical")
 	request.Header.Set("X-Forwarded-For", "192.0.2.1")
 	seen, _, _ := prioritized(t, options, request)
-	assert.Equal(t, core.PriorityNormal, seen, "a client of the proxy from outside")
+	assert.Equal(t, rule.PriorityNormal, seen, "a client of the proxy from outside")
 	request.Header.Set("X-Forwarded-For", "192.0.2.1, 10.1.1.1")
 	seen, _, _ = prioritized(t, options, request)
-	assert.Equal(t, core.PriorityCritical, seen, "a client of the proxy from inside")
+	assert.Equal(t, rule.PriorityCritical, seen, "a client of the proxy from inside")
 }
 
 func TestPriorityTrustGoesBeforeAddresses(t *testing.T) {
 	options := inside()
 	options.PriorityTrust = func(r *http.Request) (rule.Priority, bool) {
 		trusted := r.TLS != nil && r.TLS.PeerCertificates[0].Subject.CommonName == "checkout"
-		return core.PriorityHigh, trusted
+		return rule.PriorityHigh, trusted
 	}
 	request := requestFrom("192.0.2.1:80", "critical")
 	seen, _, _ := prioritized(t, options, request)
-	assert.Equal(t, core.PriorityNormal, seen, "by its address")
+	assert.Equal(t, rule.PriorityNormal, seen, "by its address")
 	request.TLS = &tls.ConnectionState{PeerCertificates: []*x509.Certificate{{Subject: pkix.Name{CommonName: "checkout"}}}}
 	seen, _, _ = prioritized(t, options, request)
-	assert.Equal(t, core.PriorityHigh, seen, "by its certificate")
+	assert.Equal(t, rule.PriorityHigh, seen, "by its certificate")
 }
 
 func TestPatternIsVisibleOutsideOfAMiddlewareThatSetsAPriority(t *testing.T) {
@@ -114,7 +114,7 @@ func TestPriorityIsPassedOnThroughServices(t *testing.T) {
 	loopback := nethttp.Options{
 		PriorityHeader: priority.Field,
 		Clients: clientip.Options{PriorityCallers: []priority.Callers{
-			{From: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}, Max: core.PriorityCritical},
+			{From: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}, Max: rule.PriorityCritical},
 		}},
 	}
 	last := new(adaptertest.Probe)
@@ -137,7 +137,7 @@ func TestPriorityIsPassedOnThroughServices(t *testing.T) {
 		assert.Equal(t, []string{"critical"}, request.Header[priority.Field], "the request is left alone")
 	}))
 	for value, want := range map[string]rule.Priority{
-		"low": core.PriorityLow, "critical": core.PriorityCritical, "": core.PriorityNormal, "urgent": core.PriorityNormal,
+		"low": rule.PriorityLow, "critical": rule.PriorityCritical, "": rule.PriorityNormal, "urgent": rule.PriorityNormal,
 	} {
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+"/orders/7", http.NoBody)
 		require.NoError(t, err)

@@ -17,6 +17,7 @@ import (
 	"github.com/penstock-go/penstock/adapters/outgoing"
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core"
+	"github.com/penstock-go/penstock/rule"
 )
 
 // throttledClient is a client of a server whose throttle is on a clock that the test advances.
@@ -124,7 +125,7 @@ func TestRetryAfterOfAServerIsObeyed(t *testing.T) {
 	var refusal *outgoing.Error
 	require.ErrorAs(t, err, &refusal)
 	assert.Equal(t, 6*time.Second, refusal.RetryAfter)
-	critical := core.ContextWithPriority(t.Context(), core.PriorityCritical)
+	critical := core.ContextWithPriority(t.Context(), rule.PriorityCritical)
 	_, err = client.get(critical)
 	require.NoError(t, err, "the server refused a normal one")
 	client.clock.Advance(6 * time.Second)

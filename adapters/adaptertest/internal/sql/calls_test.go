@@ -391,7 +391,7 @@ func TestOptionsSeeTheCall(t *testing.T) {
 			return []core.Option{core.String("table", strings.ToUpper(c.Query))}
 		},
 	})
-	ctx := core.ContextWithPriority(t.Context(), core.PriorityLow)
+	ctx := core.ContextWithPriority(t.Context(), rule.PriorityLow)
 	tx, err := db.BeginTx(ctx, nil)
 	require.NoError(t, err)
 	_, err = tx.ExecContext(ctx, "a", "x", "y")

@@ -1,50 +1,11 @@
 package exchange
 
 import (
-	"math"
 	"slices"
-	"time"
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/fleet"
 )
-
-const (
-	// Tick is how often limits with demand are looked at, at most. What is due within one
-	// goes in one batch.
-	Tick = 10 * time.Millisecond
-
-	// MaxLife is how long leased tokens may be used at most.
-	MaxLife = time.Second
-)
-
-// Due returns when Step is to be called next: an instant that has passed if at once, the last
-// instant there is if never. It becomes earlier when calls come.
-func (x *Exchange) Due() clock.Instant { return clock.Instant(x.due.Load()) }
-
-// Limits are the limits of an instance, as its exchange knows them. The mutex is held in all calls.
-type Limits interface {
-	// Next returns when the first of them is to be looked at, and Woken the same of those that calls have woken
-	// since that was told.
-	Next(now clock.Instant) clock.Instant
-	Woken(now clock.Instant) clock.Instant
-
-	// BeginOutages has all decide by themselves: the backend does not answer. StayOut says that it does not
-	// answer what was sent since, either, and BackIsUp that it answers again.
-	BeginOutages(now clock.Instant)
-	StayOut(now clock.Instant)
-	BackIsUp(now clock.Instant)
-
-	// Probe calls ask with limits of as many servers as possible.
-	Probe(ask func(fleet.Operation, fleet.Terms))
-
-	// Announce returns what the instance announces, and whether all instances are to be told to it.
-	Announce(now clock.Instant) (uses []fleet.Use, withInstances bool)
-
-	// Divide takes the answer, and returns when to announce the instance again. Undivided says that there is none.
-	Divide(now clock.Instant, known fleet.Fleet) clock.Instant
-	Undivided(now clock.Instant)
-}
 
 // Batches announces the instance if that is due, and returns the batches that are to be sent.
 func (x *Exchange) Batches(now clock.Instant) []*Batch {
@@ -57,56 +18,6 @@ func (x *Exchange) Batches(now clock.Instant) []*Batch {
 	}
 	x.underWay = append(x.underWay, batches...)
 	return batches
-}
-
-// Unlock sets when the member is due, releases the mutex, and makes the calls that had to
-// wait for that: to those who wait for answers or tokens, and to the log.
-func (x *Exchange) Unlock(now clock.Instant) {
-	calls := x.calls
-	x.calls = nil
-	x.setDue(now)
-	x.Mu.Unlock()
-	for _, call := range calls {
-		call()
-	}
-}
-
-func (x *Exchange) setDue(now clock.Instant) {
-	due := min(x.limits.Next(now), x.connection.due(), x.announceDue(), x.probeDue())
-	if len(x.batches) > 0 { // a recharge
-		due = min(due, now)
-	}
-	for _, batch := range x.underWay {
-		if !batch.Arrived.Load() {
-			due = min(due, batch.Deadline)
-		}
-	}
-	if x.due.Swap(int64(due)) > int64(due) {
-		x.signal()
-	}
-	x.Hasten(x.limits.Woken(now)) // since those were taken that calls have woken
-}
-
-// Hasten has the member due at an instant, if it is not earlier.
-func (x *Exchange) Hasten(at clock.Instant) {
-	for {
-		due := x.due.Load()
-		if due <= int64(at) {
-			return
-		}
-		if x.due.CompareAndSwap(due, int64(at)) {
-			x.signal()
-			return
-		}
-	}
-}
-
-// signal tells whoever steps the member that it is due earlier.
-func (x *Exchange) signal() {
-	select {
-	case x.wake <- struct{}{}:
-	default:
-	}
 }
 
 // Request adds a request to the batch that is made now.
@@ -228,19 +139,3 @@ func (x *Exchange) end(batch *Batch) {
 		batch.cancel()
 	}
 }
-
-// RoundTrip is how long an answer takes.
-func (x *Exchange) RoundTrip() time.Duration { return x.connection.mean }
-
-// Lead is how long it takes from when tokens are missing until new ones are there.
-func (x *Exchange) Lead() time.Duration {
-	return Tick + min(x.connection.mean+2*x.connection.deviation, x.config.Timeout)
-}
-
-// NextTick returns the first tick that is not before an instant.
-func NextTick(at clock.Instant) clock.Instant {
-	return (at + clock.Instant(Tick) - 1) / clock.Instant(Tick) * clock.Instant(Tick)
-}
-
-// Never is the last instant there is.
-const Never = clock.Instant(math.MaxInt64)
