@@ -12,9 +12,11 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/penstock-go/penstock/fleet"
+	"github.com/penstock-go/penstock/internal/longtest"
 )
 
 func TestMain(m *testing.M) {
+	longtest.AtOnce(6)
 	code := m.Run()
 	// The client closes connections of clusters that have changed after some seconds.
 	leak := goleak.Find()

@@ -59,3 +59,11 @@ func ShortChecks(usually int) {
 		flag.Parse() // what the command line says
 	}
 }
+
+// AtOnce lets so many parallel tests of a test binary run at once, instead of one for each processor,
+// unless the command line says how many. It is for TestMain, where tests wait more than they compute.
+func AtOnce(tests int) {
+	if err := flag.Set("test.parallel", strconv.Itoa(tests)); err != nil {
+		panic("longtest: " + err.Error())
+	}
+}

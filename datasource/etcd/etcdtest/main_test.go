@@ -8,21 +8,17 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/penstock-go/penstock/internal/longtest"
 )
 
 // TestMain fails if goroutines are left. After a cluster has ended, the connections
-// between its members take up to five seconds to close. Tests wait more than they compute,
-// so more of them run at once than there are processors. Properties are tried fifteen times,
-// or for as long as faults are injected if PENSTOCK_LONG is set.
+// between its members take up to five seconds to close. Properties are tried fifteen times, or for as long
+// as faults are injected if tests are to do all that they can.
 func TestMain(m *testing.M) {
-	checks := "15"
-	if os.Getenv("PENSTOCK_LONG") != "" {
-		checks = "1000"
-	}
-	for name, value := range map[string]string{"test.parallel": "6", "rapid.checks": checks} {
-		if err := flag.Set(name, value); err != nil {
-			panic(err)
-		}
+	longtest.AtOnce(6)
+	if err := flag.Set("rapid.checks", longtest.Of("15", "1000")); err != nil {
+		panic(err)
 	}
 	code := m.Run()
 	if code == 0 {

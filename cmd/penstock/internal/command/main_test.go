@@ -1,17 +1,14 @@
 package command_test
 
 import (
-	"flag"
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"github.com/penstock-go/penstock/internal/longtest"
 )
 
-// TestMain lets more tests run at once than there are processors: those that are parallel wait more
-// than they compute.
 func TestMain(m *testing.M) {
-	if err := flag.Set("test.parallel", "6"); err != nil {
-		panic(err)
-	}
+	longtest.AtOnce(6)
 	goleak.VerifyTestMain(m)
 }
