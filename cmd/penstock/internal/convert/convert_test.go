@@ -187,6 +187,8 @@ func TestFilesThatAreNotListsAreUnreadable(t *testing.T) {
 		"[]\n[]":              "f:2:1: unreadable: the file cannot be read as JSON: invalid character '['",
 		"\n {\"rules\": []}":  "f:2:2: unreadable: the file holds an object: must be a list of rules",
 		"null":                "f:1:1: unreadable: the file holds null: must be a list",
+		"- resource: a\n":     "f:1:1: unreadable: the file cannot be read as JSON: it begins with neither [ nor {",
+		"# a\nflow: []\n":     "f:1:1: unreadable: the file cannot be read as JSON: it begins with neither [ nor {",
 		strings.Repeat("[", 30) + strings.Repeat("]", 30): "f:1:22: unreadable: the file cannot be read as JSON: lists and objects are nested too deep",
 	} {
 		c := convert.Convert(convert.File{Name: "f", Data: []byte(data)})

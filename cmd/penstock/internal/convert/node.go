@@ -18,6 +18,7 @@ const maxDepth = 20
 // The errors of a file that cannot be read, as encoding/json words them.
 var (
 	errTooDeep = errors.New("lists and objects are nested too deep")
+	errNoJSON  = errors.New("it begins with neither [ nor {")
 	errEnd     = errors.New("unexpected end of JSON input")
 )
 
@@ -54,7 +55,12 @@ func (n node) String() string {
 // value, text in single quotes and names of fields without quotes.
 func parse(data []byte) (node, int, error) {
 	r := reader{data: data}
+	begin := r.peek()
+	start := r.at
 	root, err := r.value(0)
+	if err != nil && r.at == start && begin != 0 {
+		err = errNoJSON
+	}
 	if err == nil {
 		if r.skip(); r.at < len(r.data) {
 			err = r.unexpected()

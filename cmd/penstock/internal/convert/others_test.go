@@ -187,7 +187,7 @@ func TestResilience4jBreakersLookAtTheLastCalls(t *testing.T) {
 	c := convertFile(`
 resilience4j.circuitbreaker.instances:
   a: {slidingWindowSize: 30, slowCallRateThreshold: 80, slowCallDurationThreshold: 2s, permittedNumberOfCallsInHalfOpenState: 4}
-  b: {slidingWindowType: TIME_BASED, slidingWindowSize: 30, failureRateThreshold: 20, minimumNumberOfCalls: 5}
+  b: {slidingWindowType: TIME_BASED, slidingWindowSize: 30, failureRateThreshold: 33.3, minimumNumberOfCalls: 5}
 `)
 	assert.Empty(t, hasKind(c, convert.LeftOut))
 	a := breaker.Rule{
@@ -196,7 +196,8 @@ resilience4j.circuitbreaker.instances:
 	}
 	slow, b := a, a
 	slow.Name, slow.Strategy, slow.SlowAfter, slow.Threshold, slow.ProbeThreshold = "a-slow", breaker.SlowRatio, 2*time.Second, 0.8, 0.8
-	b.Resource, b.Threshold, b.ProbeThreshold, b.WindowCalls, b.Window, b.MinCalls, b.Probes = "b", 0.2, 0.2, 0, 30*time.Second, 5, 10
+	b.Resource, b.Threshold, b.ProbeThreshold = "b", 0.333, 0.333
+	b.WindowCalls, b.Window, b.MinCalls, b.Probes = 0, 30*time.Second, 5, 10
 	assert.Equal(t, []breaker.Rule{a, slow, b}, c.Rules.Breaker)
 	document, err := c.YAML()
 	require.NoError(t, err)

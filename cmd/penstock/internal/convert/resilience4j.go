@@ -3,6 +3,7 @@ package convert
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -269,17 +270,20 @@ func convertR4jBulkhead(o *object, to *batch) {
 	}
 }
 
+// ratio is the decimal of a percentage, as people write it: of 33.3 it is .333, which a division misses.
+func ratio(percent float64) float64 { return math.Round(percent*1e10) / 1e12 }
+
 func convertR4jBreaker(o *object, to *batch) {
 	made := breaker.Rule{
 		Resource: o.resource, Strategy: breaker.ErrorRatio,
-		Threshold:    above0(o, "failureRateThreshold", o.number("failureRateThreshold", 50)) / 100,
+		Threshold:    ratio(above0(o, "failureRateThreshold", o.number("failureRateThreshold", 50))),
 		OpenFor:      above0(o, "waitDurationInOpenState", o.duration("waitDurationInOpenState", time.Minute)),
 		Probes:       above0(o, "permittedNumberOfCallsInHalfOpenState", o.whole("permittedNumberOfCallsInHalfOpenState", 10)),
 		ProbeTimeout: o.duration("maxWaitDurationInHalfOpenState", 0),
 	}
 	made.ProbeThreshold = made.Threshold
 	slow := made
-	slow.Strategy, slow.Threshold = breaker.SlowRatio, above0(o, "slowCallRateThreshold", o.number("slowCallRateThreshold", 100))/100
+	slow.Strategy, slow.Threshold = breaker.SlowRatio, ratio(above0(o, "slowCallRateThreshold", o.number("slowCallRateThreshold", 100)))
 	slow.ProbeThreshold = slow.Threshold
 	slow.SlowAfter = above0(o, "slowCallDurationThreshold", o.duration("slowCallDurationThreshold", time.Minute))
 	size := above0(o, "slidingWindowSize", o.whole("slidingWindowSize", 100))
