@@ -81,7 +81,7 @@ consumers:
 # What is not tested under the race detector: tests of the sources as texts, simulations, suites that are tested
 # themselves, examples and the command line, packages whose tests have one goroutine, and adapters that add nothing
 # shared to what others of them have.
-UNRACED := penstock|simulate|soak/overload|kindtest|adaptertest|(examples|tools|cmd)(/.*)?
+UNRACED := penstock|simulate|internal/overload|kindtest|adaptertest|(examples|tools|cmd)(/.*)?
 UNRACED := $(UNRACED)|calendar|match|recording|rule|rules|adaptive/internal/limit|signal/internal/(procfs|share)
 UNRACED := $(UNRACED)|datasource/(retry|snapshot|etcd/store|etcd/internal/listformat)
 UNRACED := $(UNRACED)|internal/(fairqueue|longtest|openwindow|places|prefetch|splitmix|tenants|valuehash|waitqueue|warmup)
@@ -126,7 +126,7 @@ console-page:
 
 # The strategies of adaptive rules beside fixed limits, simulated, into docs/overload.md and its pictures: some minutes.
 overload:
-	go run ./soak/overload -docs docs
+	cd bench && GOWORK=off go test ./internal/libraries -run Compare -timeout 0 -v -args -- -docs "$(CURDIR)/docs"
 
 # Penstock beside its peers, into docs/performance.md, and bench-fleet: about an hour, on a machine that does nothing else.
 bench: bench-speed bench-growth bench-exactness bench-evenness bench-reload bench-memory bench-lists bench-overload

@@ -437,8 +437,9 @@ func (g *group) part(isSpared func(*class) bool, now clock.Instant) *group {
 	}
 	g.countStrangers()
 	to.countStrangers()
-	if len(others) == 1 && !others[0].usual.Verified() { // what is known of all is not about this one
-		to.weigh()
+	if len(others) == 1 { // what is known of all is not about this one
+		to.control.Rescale(others[0].weight)
+		others[0].weight = 1
 		to.control.Adopt(&others[0].usual, to.control.Limit())
 	}
 	to.limitAsUsual()

@@ -226,3 +226,30 @@ func TestCallsThatTakeFarLongerThanSlowOnesGoOnWithoutTheirLimit(t *testing.T) {
 		assert.Equal(t, of.spared, remote.class.group.Load() != slow.class.group.Load(), name)
 	}
 }
+
+// The control of a limit that only one resource is left under knows of its calls what is known of that resource: the
+// response times of all vary much more, and too few calls of one would end in a window.
+func TestLimitOfTheResourceThatIsLeftGoesByWhatIsKnownOfIt(t *testing.T) {
+	t.Parallel()
+	s := newSharedScene(t, 40)
+	quick, pool := s.of("quick").class, s.of("pool").class
+	common := s.shared.groups[0]
+	s.calls(s.of("quick"), 1, rule.Pass)
+	s.calls(s.of("pool"), 1, rule.Pass)
+	quick.usual.Set(0.001, 100)
+	pool.usual.Set(0.2, 100)
+	pool.weight = 100
+	mixed := limit.Window{Length: time.Second, Ends: 1000, Ended: 1000, Calls: 2, Times: 2, Squares: 0.4}
+	for range 10 {
+		common.control.Close(mixed)
+	}
+	common.control.Reached(s.now)
+	common.control.Enforce(s.now)
+
+	to := common.part(func(c *class) bool { return c == quick }, s.now)
+	require.Equal(t, []*class{pool}, to.classes)
+	assert.InDelta(t, 1, pool.weight, 1e-9)
+	assert.InDelta(t, 0.2, to.control.Baseline(), 1e-9)
+	assert.InDelta(t, pool.usual.Variation(), to.control.Variation(), 1e-9)
+	assert.Greater(t, common.control.Variation(), 10.)
+}

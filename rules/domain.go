@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/penstock-go/penstock/rule"
@@ -32,6 +33,10 @@ type Domain struct {
 	// Attributes are the keys of the entries that rules can see, as attributes of these keys. The
 	// default, none, stands for all: "all" in documents.
 	Attributes rule.Strings
+
+	// Overdraw has a request pass as long as one token is left, and take all of its hits, though they are more
+	// than what is left: they say what calls have used already, as the tokens of a response.
+	Overdraw bool
 }
 
 // WithDefaults returns the domain with every field that was left out filled in.
@@ -139,6 +144,9 @@ func (d Domain) written() rule.Value {
 	if d.Attributes.Len() > 0 {
 		v.Entries = append(v.Entries, rule.Entry{Key: "attributes", Value: d.seen()})
 	}
+	if d.Overdraw {
+		v.Entries = append(v.Entries, rule.Entry{Key: "overdraw", Value: rule.Value{Type: rule.Boolean, Text: "true"}})
+	}
 	return v
 }
 
@@ -191,6 +199,9 @@ func diffDomain(from, to Domain) (fields []FieldDifference) {
 	}
 	if from.Attributes != to.Attributes {
 		fields = append(fields, FieldDifference{"attributes", textOf(from.seen()), textOf(to.seen())})
+	}
+	if from.Overdraw != to.Overdraw {
+		fields = append(fields, FieldDifference{"overdraw", strconv.FormatBool(from.Overdraw), strconv.FormatBool(to.Overdraw)})
 	}
 	return fields
 }

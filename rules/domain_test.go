@@ -19,6 +19,10 @@ func TestParseReadsWhichDomainsAreServed(t *testing.T) {
 		"serve:\n  - {domain: shop, resource: '{generic_key|resource}'}\n  - domain: mail\n    attributes: [user, '1']\n": {
 			shop, {Name: "mail", Resource: "{resource|generic_key}", Attributes: rule.StringsOf("user", "1")},
 		},
+		"serve: {domain: shop, resource: '{generic_key|resource}', overdraw: false}": {shop},
+		"serve: {domain: models, resource: '{generic_key|resource}', overdraw: True}\nflow: []": {
+			{Name: "models", Resource: "{generic_key|resource}", Overdraw: true},
+		},
 	} {
 		set, err := rules.Parse("a.yaml", []byte(document))
 		require.NoError(t, err, document)
@@ -53,6 +57,7 @@ func TestParseSaysWhatIsWrongWithDomains(t *testing.T) {
 		{"blanks", "serve: {domain: a, resource: '{ x }'}", []string{`1:30 serve.resource is "{ x }": a key is missing within the braces, or has blanks`}},
 		{"attributes of text", "serve: {domain: a, attributes: user}", []string{`1:32 serve.attributes is "user": must be all, or a list`}},
 		{"no attributes", "serve: {domain: a, attributes: []}", []string{`1:32 serve.attributes is an empty list: must be all, or a list`}},
+		{"overdraw of text", "serve: {domain: a, overdraw: 'true'}", []string{`1:30 serve.overdraw is "true": must be true or false`}},
 		{"an anchor", "serve: {domain: &a shop}", []string{"1:17 serve.domain has an anchor"}},
 		{"an alias", "flow: []\nserve: *a\n", []string{"2:8 the document cannot be read as YAML"}},
 		{"a misspelled field", "serv: {domain: a}", []string{`1:1 unknown field "serv": did you mean "serve"?`}},

@@ -2,6 +2,7 @@ package rules
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/penstock-go/penstock/rule"
 )
@@ -54,7 +55,7 @@ func (r *domainReader) read(item node) {
 		r.problems = append(r.problems, item.problem(string(KindServe), fmt.Sprintf("is %v: %s", item.shape(), serveAdvice)))
 		return
 	}
-	keys := judgeKeys(item, string(KindServe)+".", []string{"domain", "resource", "attributes"})
+	keys := judgeKeys(item, string(KindServe)+".", []string{"domain", "resource", "attributes", "overdraw"})
 	r.problems, r.unsound = keys.problems, keys.hidden || len(keys.problems) > 0
 	for _, e := range keys.entries {
 		r.places[e.key.text] = e.value.place
@@ -88,6 +89,11 @@ func (r *domainReader) set(field string, value node) string {
 		return readTextOf(value, &r.domain.Name)
 	case field == "resource":
 		return readTextOf(value, &r.domain.Resource)
+	case field == "overdraw" && value.kind != rule.Boolean:
+		return fmt.Sprintf("is %v: must be true or false", value)
+	case field == "overdraw":
+		r.domain.Overdraw = strings.EqualFold(value.text, "true")
+		return ""
 	case value.kind == rule.Text && value.text == "all":
 		return ""
 	case value.kind != rule.List || len(value.items) == 0:

@@ -28,6 +28,7 @@ type descriptorCall struct {
 	origin   string
 	tokens   int  // 0 only asks
 	refunds  bool // gives the tokens back rather than to take them
+	settles  bool // enters with one token, and takes all when it has passed
 	opts     []core.Option
 	guard    *core.Guard
 	held     *hold // under way until a proxy ends it; nil if it is not
@@ -45,7 +46,7 @@ func (c *descriptorCall) read(s *RLS, domain *rules.Domain, d *ratelimit.RateLim
 	c.refunds = d.GetIsNegativeHits()
 	c.opts = make([]core.Option, 0, 5)
 	c.opts = append(c.opts, core.Attributes(s.attribute, c), core.Inbound(), core.NoWait())
-	if c.tokens > 1 {
+	if c.settles = domain.Overdraw && c.tokens > 1 && !c.refunds; c.tokens > 1 && !c.settles {
 		c.opts = append(c.opts, core.Tokens(c.tokens))
 	}
 	if c.origin = c.entry(s.options.OriginKey); c.origin != "" {
@@ -91,6 +92,13 @@ func (c *descriptorCall) refund() error {
 			return statusOf(err)
 		}
 		return nil
+	}
+}
+
+// settle takes the tokens of a call beyond its first, though they may be more than what is left.
+func (c *descriptorCall) settle() {
+	if c.settles {
+		c.guard.Settle(c.tokens)
 	}
 }
 

@@ -96,23 +96,24 @@ func (s *RLS) ShouldRateLimit(ctx context.Context, request *ratelimit.RateLimitR
 	return s.answer(calls, refused), nil
 }
 
-// take does what a request that has passed asks for: it holds calls under way, and gives back what
-// calls with negative hits say. An error is that there are too many of the former, or of the latter.
+// take does what a request that has passed asks for: it holds calls under way, takes what their hits are beyond
+// what is left where the domain says so, and gives back what calls with negative hits say. An error is that there are too many of the former, or of the latter.
 func (s *RLS) take(calls []descriptorCall) error {
 	for i := range calls {
 		if err := calls[i].hold(); err != nil {
 			return err
 		}
 	}
-	refunded := false
+	changed := false
 	for i := range calls {
-		refunded = refunded || calls[i].refunds
+		changed = changed || calls[i].refunds || calls[i].settles
 		if err := calls[i].refund(); err != nil {
 			return err
 		}
+		calls[i].settle()
 	}
 	for i := range calls {
-		if refunded {
+		if changed {
 			calls[i].readLimits()
 		}
 	}

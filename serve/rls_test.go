@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/penstock-go/penstock/adapters/nethttp"
 	"github.com/penstock-go/penstock/serve"
@@ -53,6 +54,37 @@ func TestDescriptorIsACallOfItsResource(t *testing.T) {
 	}, metadata)
 	now.Advance(2 * time.Second)
 	assert.Equal(t, "o:o", codesOf(ask(t, client, 0, entries("resource", "orders"))))
+}
+
+// TestHitsThatAreUsedAlreadyCountThoughTheyAreMoreThanIsLeft does what Envoy does that asks before a request whether
+// it may pass, and reports what its response has used (apply_on_stream_done).
+func TestHitsThatAreUsedAlreadyCountThoughTheyAreMoreThanIsLeft(t *testing.T) {
+	engine, now := newEngine(t, `
+serve: {domain: shop, overdraw: true}
+flow: [{resource: chat, limit: 1000, window: 1m, algorithm: tokenBucket}]
+hotParam: [{resource: chat, param: user, limit: 900, window: 1m}]
+`)
+	client := dialRLS(t, engine, serve.RLSOptions{})
+	chat := func(hits uint64, negative bool) string {
+		d := entries("generic_key", "chat", "user", "alice")
+		d.HitsAddend, d.IsNegativeHits = wrapperspb.UInt64(hits), negative
+		return codesOf(ask(t, client, 0, d))
+	}
+	assert.Equal(t, "o:o", chat(0, false))
+	assert.Equal(t, "o:o", chat(600, false))
+	assert.Equal(t, "o:o", chat(0, false), "300 are left")
+	assert.Equal(t, "o:o", chat(600, false), "it has been used")
+	assert.Equal(t, "x:x", chat(0, false))
+	assert.Equal(t, "x:x", chat(1, false))
+	now.Advance(10 * time.Second)
+	assert.Equal(t, "x:x", chat(0, false), "the bucket was at 200 below nothing")
+	now.Advance(2 * time.Minute)
+	assert.Equal(t, "o:o", chat(600, false))
+	assert.Equal(t, "o:o", chat(600, true))
+	passed := ask(t, client, 5000, entries("generic_key", "chat"), entries("generic_key", "other"))
+	assert.Equal(t, "oo:o", codesOf(passed))
+	assert.Zero(t, passed.GetStatuses()[0].GetLimitRemaining())
+	assert.Equal(t, "xo:x", codesOf(ask(t, client, 0, entries("generic_key", "chat"), entries("generic_key", "other"))))
 }
 
 func TestDescriptorWithoutARulePasses(t *testing.T) {

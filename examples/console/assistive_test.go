@@ -88,6 +88,7 @@ func unheard(nodes []*accessibility.Node) (found []string) {
 
 // TestAllOfEveryScreenIsToldToAScreenReader reads what the browser tells one.
 func TestAllOfEveryScreenIsToldToAScreenReader(t *testing.T) {
+	t.Parallel()
 	page, address, s := openBrowser(t)
 	require.NoError(t, s.instances[0].engine.Switch(core.Scope{Kind: "flow"}, core.SwitchOff, core.Order{By: "alice", Reason: "wrong", For: time.Hour}))
 	do(page, t, open(address+"/"))
@@ -99,6 +100,7 @@ func TestAllOfEveryScreenIsToldToAScreenReader(t *testing.T) {
 
 // TestScreenReaderIsNotInterruptedAllTheTime counts what is announced while nothing happens but what happens each second.
 func TestScreenReaderIsNotInterruptedAllTheTime(t *testing.T) {
+	t.Parallel()
 	page, address, s := openBrowser(t)
 	if guard, err := s.instances[0].engine.Entry(t.Context(), "POST:/orders"); err == nil {
 		guard.Exit() // it moves on in the minute that is shown
@@ -126,6 +128,7 @@ func TestScreenReaderIsNotInterruptedAllTheTime(t *testing.T) {
 
 // TestFocusStaysWhereItIs has rows change their places under the focus, and buttons be disabled while they work.
 func TestFocusStaysWhereItIs(t *testing.T) {
+	t.Parallel()
 	page, address, s := openBrowser(t)
 	link := func(name string) string {
 		return `[...document.querySelectorAll("#rows a")].find((a) => a.textContent === ` + quote(name) + `)`
@@ -155,6 +158,7 @@ func TestFocusStaysWhereItIs(t *testing.T) {
 
 // TestPageIsAsItsReaderNeedsIt shows all screens dark, at 200 %, on a narrow window, and without motion.
 func TestPageIsAsItsReaderNeedsIt(t *testing.T) {
+	t.Parallel()
 	page, address, _ := openBrowser(t)
 	for name, test := range map[string]struct {
 		width, height int64

@@ -24,6 +24,7 @@ import (
 
 // At night a rule has to be switched off although etcd is away: the instances are those that it had last.
 func TestRulesAreSwitchedOffWhileEtcdIsAway(t *testing.T) {
+	t.Parallel()
 	server, err := etcdtest.Start(etcdtest.Options{})
 	require.NoError(t, err)
 	client, err := clientv3.New(clientv3.Config{Endpoints: []string{server.Endpoint()}})

@@ -10,6 +10,7 @@ import (
 
 // TestNumbersAreWrittenAsTheBrowserWritesThem compares the page's own way with that of the browser, which is slow to start.
 func TestNumbersAreWrittenAsTheBrowserWritesThem(t *testing.T) {
+	t.Parallel()
 	page, address, _ := openBrowser(t)
 	built := esbuild.Build(esbuild.BuildOptions{
 		EntryPoints: []string{"../../console/page/dom.js"}, Bundle: true, Format: esbuild.FormatIIFE, GlobalName: "dom",

@@ -18,6 +18,7 @@ import (
 // What etcd cannot count two instances share by Redis: places of calls under way, of all and of each value, and
 // balances. PENSTOCK_PICTURES has a picture of it written.
 func TestPlacesAndBalancesOfTheFleetAreOnThePage(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t, redistest.Options{})
 	page, address, s := openBrowser(t)
 	for _, i := range s.instances {

@@ -30,6 +30,7 @@ func (s *shop) push(t *testing.T, documents ...store.Document) {
 
 // TestHeldBackRemovalIsConfirmed pushes documents that most rules are gone from, and puts that in force.
 func TestHeldBackRemovalIsConfirmed(t *testing.T) {
+	t.Parallel()
 	page, address, s := openBrowser(t)
 	s.push(t, documents()[1])
 	do(page, t, open(address+"/#/instances"), shows("Held back"),
@@ -46,6 +47,7 @@ func TestHeldBackRemovalIsConfirmed(t *testing.T) {
 
 // TestRuleThatRefusesAUserIsFoundWithThreeClicks from the first page: on the resource, the user and Explain.
 func TestRuleThatRefusesAUserIsFoundWithThreeClicks(t *testing.T) {
+	t.Parallel()
 	page, address, s := openBrowser(t)
 	all := documents()
 	all[0].Data = []byte(strings.Replace(string(all[0].Data), "burst: 20", "burst: 20, values: {u-1: 0}", 1))
@@ -69,6 +71,7 @@ func TestRuleThatRefusesAUserIsFoundWithThreeClicks(t *testing.T) {
 
 // TestViewerFindsNothingToActWith opens all screens as somebody who may only look.
 func TestViewerFindsNothingToActWith(t *testing.T) {
+	t.Parallel()
 	page, _, s := openBrowser(t)
 	server := httptest.NewServer(console.Handler(console.Options{Store: s.store}))
 	t.Cleanup(server.Close)
@@ -90,6 +93,7 @@ const hostile = "\"'><img src=x onerror=pwned=1><script>pwned=1</script>\u202e{{
 // TestHostileTextsAreShownAsTexts has names of resources, rules, users, documents, instances and reasons that are not
 // what they should be, and reports in etcd that nobody has made who is honest.
 func TestHostileTextsAreShownAsTexts(t *testing.T) {
+	t.Parallel()
 	page, address, s := openBrowser(t)
 	asked := make(chan string, 100)
 	outside := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { asked <- r.URL.String() }))

@@ -21,6 +21,7 @@ import (
 
 // TestOperatorsWhoSwitchARuleAtOnceLeaveAllInstancesAlike has two of them do the opposite, each at a console of their own.
 func TestOperatorsWhoSwitchARuleAtOnceLeaveAllInstancesAlike(t *testing.T) {
+	t.Parallel()
 	s, err := openShop(t.Context())
 	require.NoError(t, err)
 	t.Cleanup(s.close)
@@ -50,6 +51,7 @@ func TestOperatorsWhoSwitchARuleAtOnceLeaveAllInstancesAlike(t *testing.T) {
 
 // TestClockOfTheBrowserMayBeWrong opens the page where it is an hour ahead.
 func TestClockOfTheBrowserMayBeWrong(t *testing.T) {
+	t.Parallel()
 	tab, address, s := openBrowser(t)
 	ahead := page.AddScriptToEvaluateOnNewDocumentParams{Source: `const now = Date.now; Date.now = () => now() + 3600e3`}
 	_, err := chromedp.Run(tab, chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {

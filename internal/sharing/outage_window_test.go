@@ -83,6 +83,60 @@ func TestWindowPassesItsLimitInAnOutageThatBeginsAtAnyPhase(t *testing.T) {
 	}
 }
 
+// The same holds of a limit of a dozen tokens for each instance and window. What each has used of the window in
+// which the outage begins is by chance, and none makes up for its part before those that have used more have
+// gone back to theirs.
+func TestSmallLimitPassesItselfInAnOutageThatBeginsAtAnyPhase(t *testing.T) {
+	t.Parallel()
+	skipLong(t)
+	const limit, window, before = 100, time.Second, 6 * time.Second
+	for kind := range windowKinds {
+		for _, instances := range []int{8, 3} {
+			for _, load := range []float64{2, 8} {
+				t.Run(fmt.Sprintf("%s/%d instances/load %.0f", kind, instances, load), func(t *testing.T) {
+					t.Parallel()
+					for i := range longtest.Of(8, 20) {
+						phase := []float64{.1, .3, .6, .9}[i%4]
+						w := newWorld(uint64(7+i/4), 2*ms)
+						w.joinWindow(kind, limit, window, fleet.OutageLast, even(instances, load*limit)...)
+						w.run(before + time.Duration(phase*float64(window)))
+						w.isDown = true
+						w.run(2 * window)
+						w.isDown = false
+						w.run(3 * window)
+						for from := before; from < before+5*window; from += window {
+							w.passes(t, limit, from, window, .78, 1.11, phase)
+						}
+						for from := before; isSliding(kind) && from < before+3*window; from += window / 20 {
+							w.passes(t, limit, from, window, .7, 1.18, phase)
+						}
+					}
+				})
+			}
+		}
+	}
+}
+
+// What passed in an outage that ends just before a window does is not paid in the next one.
+func TestWindowIsNotChargedForTheOneBefore(t *testing.T) {
+	t.Parallel()
+	skipLong(t)
+	for _, kind := range []string{"window, fixed", "ask, fixed"} {
+		for i := range 12 {
+			w := newWorld(uint64(i), 20*ms)
+			const limit, window = 100, 2 * time.Second
+			w.joinWindow(kind, limit, window, fleet.OutageLast, even(3, 8*limit/window.Seconds())...)
+			w.run(6 * time.Second)
+			w.isDown = true
+			w.run(2*window - time.Duration(i+2)*25*ms)
+			w.isDown = false
+			w.run(3 * time.Second)
+			passed, _ := w.total(10*time.Second, 12*time.Second)
+			assert.GreaterOrEqual(t, passed, 93, "%s, seed %d", kind, i)
+		}
+	}
+}
+
 // Instances with the same demand have parts of the same size for as long as an outage lasts.
 func TestInstancesWithEvenDemandPassTheSameInAnOutage(t *testing.T) {
 	t.Parallel()

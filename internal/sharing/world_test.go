@@ -25,6 +25,7 @@ type world struct {
 	clock  *clock.Virtual
 	store  *memory.Store
 	start  clock.Instant
+	end    clock.Instant // of what runs
 	random *rand.Rand
 	events events
 	seq    int
@@ -162,9 +163,13 @@ func (i *instance) call(now clock.Instant) {
 // millisecond returns the present one, for which there is a place in the counts.
 func (i *instance) millisecond() int {
 	ms := int(i.world.clock.Now().Sub(i.world.start) / time.Millisecond)
-	for len(i.passes) <= ms {
-		i.passes = append(i.passes, make([]int32, 1000)...)
-		i.calls = append(i.calls, make([]int32, 1000)...)
+	if ms >= len(i.passes) {
+		last := max(ms, int(i.world.end.Sub(i.world.start)/time.Millisecond)) // all at once: counts of hours take long to copy
+		for _, counts := range []*[]int32{&i.passes, &i.calls} {
+			longer := make([]int32, last+1)
+			copy(longer, *counts)
+			*counts = longer
+		}
 	}
 	return ms
 }
@@ -253,9 +258,9 @@ func (w *world) resume() {
 
 // run lets some time pass.
 func (w *world) run(d time.Duration) {
-	end := w.clock.Now().Add(d)
+	w.end = w.clock.Now().Add(d)
 	last, same := w.clock.Now(), 0
-	for len(w.events) > 0 && w.events[0].at <= end {
+	for len(w.events) > 0 && w.events[0].at <= w.end {
 		e := heap.Pop(&w.events).(event)
 		w.clock.Advance(e.at.Sub(w.clock.Now()))
 		if same++; e.at > last {
@@ -269,7 +274,7 @@ func (w *world) run(d time.Duration) {
 			e.of.call(e.at)
 		}
 	}
-	w.clock.Advance(end.Sub(w.clock.Now()))
+	w.clock.Advance(w.end.Sub(w.clock.Now()))
 }
 
 // total counts passes from one time to another, of all instances.

@@ -49,6 +49,7 @@ func (set *Askers) sendFlushes(now clock.Instant, to *queue) {
 
 // flush adds requests for all that the asker is to hand back or to pay.
 func (a *Asker) flush(now clock.Instant) {
+	a.count(now)
 	request := fleet.Request{Operation: a.operation, Terms: a.terms, Keep: exchange.MaxLife, BackTo: a.bucket}
 	if a.back > 0 {
 		back := request
@@ -59,10 +60,26 @@ func (a *Asker) flush(now clock.Instant) {
 		a.charges = append(a.charges, charge{now, a.owed})
 	}
 	for _, c := range a.charges {
+		if a.isPast(now, c.passed) {
+			continue
+		}
 		request.Owed, request.Age = c.tokens, max(0, now.Sub(c.passed))
 		a.set.Request(now, request, &flush{asker: a, paid: c}, a.group != nil)
 	}
 	a.back, a.owed, a.charges = 0, 0, nil
+}
+
+// isPast says whether what passed at an instant is of a fixed window that will have ended when the store is told:
+// there it would count for the one after it.
+func (a *Asker) isPast(now, passed clock.Instant) bool {
+	if a.operation != fleet.AskFixedWindow {
+		return false
+	}
+	begin := a.passes.Begin
+	if next := a.passes.Next(); next <= now.Add(a.set.Lead()) {
+		begin = next
+	}
+	return passed < begin
 }
 
 // Answered learns what is left of the limit.

@@ -93,7 +93,7 @@ func (b *Budget) backIsUp(now clock.Instant) {
 	b.retryAt = 0 // before all that was sent meanwhile has come back
 	b.set.queue.set(b, now)
 	if b.mode == fleet.ModeWindow {
-		present, before := b.outage.Chargeable(now, b.onOutage, &b.terms, b.terms.Buckets)
+		present, before := b.outage.Chargeable(now.Add(b.set.Lead()), b.onOutage, &b.terms, b.terms.Buckets)
 		b.owedBefore = before
 		b.owes(present + usage.Sum(before))
 		b.outage.End(now.Add(exchange.ReturnTime))

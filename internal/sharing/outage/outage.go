@@ -67,7 +67,7 @@ func (o *Outage) Advance(now clock.Instant, elapsed time.Duration, passes *usage
 	o.Bucket.flow(elapsed)
 	o.Owed.Advance(now)
 	if o.Window != nil {
-		o.Window.renew(passes)
+		o.Window.advance(now, passes)
 	}
 }
 
@@ -121,7 +121,7 @@ func (o *Outage) DecideBy(onOutage fleet.OnOutage, terms *fleet.Terms, count int
 		}
 		first := part
 		if o.IsLeftKnown {
-			first = o.Used + o.Left*part/terms.Limit
+			first = min(o.Used+o.Left*part/terms.Limit, max(o.Used, part))
 			o.IsLeftKnown = false // it is of the present window
 		}
 		o.Window = newWindow(part, first, carry, passes)
@@ -170,20 +170,21 @@ func (o *Outage) Recount(onOutage fleet.OnOutage, terms *fleet.Terms, count int,
 	o.Bucket.Level = min(level, o.Bucket.Most)
 }
 
-// Chargeable is how much of what passed in the outage still matters, of a window: what passed in
-// it, in the present one of so many buckets and in those before that one, the latest first. What
+// Chargeable is how much of what passed in the outage still matters, of a window, when the store is told at an
+// instant: what passed in it, in the present one of so many buckets and in those before that one, the latest
+// first. What
 // [fleet.OutageOpen] let pass beyond the part of this instance is forgiven, or nothing would pass for a
 // window.
-func (o *Outage) Chargeable(now clock.Instant, onOutage fleet.OnOutage, terms *fleet.Terms, buckets int) (present int64, before []int64) {
-	o.Owed.Advance(now)
+func (o *Outage) Chargeable(told clock.Instant, onOutage fleet.OnOutage, terms *fleet.Terms, buckets int) (present int64, before []int64) {
+	o.Owed.Advance(told)
 	counts := o.Owed.Counts
 	if onOutage == fleet.OutageOpen {
-		o.forgive(now)
+		o.forgive(told)
 	}
 	present = min(counts[0], int64(terms.Limit))
 	left := int64(terms.Limit) - present
 	perPart := (max(1, buckets) + len(counts) - 1) / len(counts) // more than one of very many buckets
-	begun := int(max(0, now.Sub(o.Owed.Begin)) / (o.Owed.Length / time.Duration(perPart)))
+	begun := int(max(0, told.Sub(o.Owed.Begin)) / (o.Owed.Length / time.Duration(perPart)))
 	for i, count := range counts[1:] {
 		if count = min(count, left); count > 0 {
 			before = append(before, make([]int64, begun+i*perPart+1-len(before))...)

@@ -15,7 +15,7 @@ import (
 // The loads of the scenes that soak/overload runs are load files: users can take them over.
 func TestLoadsOfScenesAreLoadFiles(t *testing.T) {
 	t.Parallel()
-	files, err := filepath.Glob("../../../../soak/overload/scenes/*.yaml")
+	files, err := filepath.Glob("../../../../internal/overload/scenes/*.yaml")
 	require.NoError(t, err)
 	require.NotEmpty(t, files)
 	for _, name := range files {

@@ -1,4 +1,4 @@
-package main
+package overload
 
 import (
 	"context"
@@ -74,7 +74,17 @@ func simulateScenario(ctx context.Context, s scenario, p protection, seed uint64
 	}
 	load := s.loadWith(seed)
 	o := newOutcome(s, load)
-	o.result, err = simulate.Run(ctx, set, load, simulate.Options{Duration: s.duration, OnEvent: o.add, Kinds: p.kinds})
+	run := func() {
+		o.result, err = simulate.Run(ctx, set, load, simulate.Options{Duration: s.duration, OnEvent: o.add, Kinds: p.kinds})
+	}
+	if p.within == nil {
+		run()
+		return o, err
+	}
+	p.within(func() {
+		load.Start = time.Now()
+		run()
+	})
 	return o, err
 }
 

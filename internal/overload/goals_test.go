@@ -1,4 +1,4 @@
-package main
+package overload
 
 import (
 	"encoding/xml"
@@ -26,8 +26,7 @@ func TestLatencyReachesTheGoals(t *testing.T) { testGoals(t, scenarios()) }
 // goal that is not on the list of the missed ones has to be reached, one that is on it has
 // to be missed with a seed at least.
 func testGoals(t *testing.T, list []scenario) {
-	latency, ok := findProtection("latency")
-	require.True(t, ok)
+	latency := theProtection(t, "latency")
 	missed := missedSoFar()
 	for _, s := range list {
 		t.Run(s.name, func(t *testing.T) {
@@ -53,14 +52,20 @@ func testGoals(t *testing.T, list []scenario) {
 	}
 }
 
+func theProtection(t *testing.T, name string) protection {
+	t.Helper()
+	list, err := named(protections(), name)
+	require.NoError(t, err)
+	return list[0]
+}
+
 // reachedByAll tells whether a goal is reached with every seed.
 func (r *report) reachedByAll(goal int) bool {
 	return !slices.ContainsFunc(r.values[goal], func(v float64) bool { return !r.scenario.goals[goal].reached(v) })
 }
 
 func TestRunsOfAScenarioAreRepeatable(t *testing.T) {
-	latency, ok := findProtection("latency")
-	require.True(t, ok)
+	latency := theProtection(t, "latency")
 	for _, s := range scenarios() {
 		if s.name != "cold start at 3 ×" {
 			continue
@@ -92,7 +97,7 @@ func TestDocsAreWrittenBetweenTheMarks(t *testing.T) {
 	}
 	picture := pictures()[0]
 	picture.scenario = "cold start at 3 ×"
-	protections, err := protectionsNamed("fixed,fixed-3x")
+	protections, err := named(protections(), "fixed,fixed-3x")
 	require.NoError(t, err)
 	for range 2 { // the second time changes nothing
 		require.NoError(t, writeDocs(t.Context(), folder, cold, []image{picture}, protections, 1))
@@ -124,8 +129,7 @@ func TestFixedLimitsReachSomeGoalsAndMissOthers(t *testing.T) {
 		"fixed":    {"1 call per second": true, "cold start at 3 ×": true, "0.8 ×": false},
 		"fixed-3x": {"1 call per second": true, "cold start at 3 ×": false},
 	} {
-		p, ok := findProtection(name)
-		require.True(t, ok)
+		p := theProtection(t, name)
 		for _, s := range scenarios() {
 			want, known := reached[s.name]
 			if !known {
@@ -153,9 +157,9 @@ func TestScenariosHaveNamesOfTheirOwnAndGoals(t *testing.T) {
 
 func TestProgramWritesATableAndSaysWhatWasMissed(t *testing.T) {
 	var out strings.Builder
-	require.NoError(t, run(t.Context(), []string{"-run", "1 call", "-protect", "fixed,none"}, &out))
+	require.NoError(t, Run(t.Context(), []string{"-run", "1 call", "-protect", "fixed,none"}, &out))
 	assert.Contains(t, out.String(), "goals reached")
-	err := run(t.Context(), []string{"-run", "cold", "-protect", "none", "-seeds", "1"}, io.Discard)
+	err := Run(t.Context(), []string{"-run", "cold", "-protect", "none", "-seeds", "1"}, io.Discard)
 	require.ErrorIs(t, err, errMissed)
 }
 
@@ -166,8 +170,9 @@ func TestProgramExplainsABadCommandLine(t *testing.T) {
 		"-protect nonsense": `there is no "nonsense"`,
 		"-seeds -1":         "must be 1 or more",
 		"-rules missing":    "no such file",
+		"-docs folder":      "not defined: -docs", // the table has a column for each library
 	} {
-		err := run(t.Context(), strings.Fields(args), io.Discard)
+		err := Run(t.Context(), strings.Fields(args), io.Discard)
 		require.Error(t, err, args)
 		assert.Contains(t, err.Error(), complaint, args)
 	}

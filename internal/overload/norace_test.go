@@ -1,6 +1,6 @@
 //go:build !race
 
-package main
+package overload
 
 // raceEnabled says whether the race detector, which is slow, is on.
 const raceEnabled = false

@@ -1,4 +1,4 @@
-package main
+package overload
 
 import (
 	"math"
@@ -101,7 +101,7 @@ func TestScenesOfAFileOrFolder(t *testing.T) {
 	require.NoError(t, os.WriteFile(rules, []byte(`isolation: [{match: "*", limit: 2}]`), 0o600))
 	var out strings.Builder
 	args := []string{"-scenes", file, "-run", "g3|worst", "-rules", rules, "-protect", "none,fixed", "-v"}
-	require.ErrorIs(t, run(t.Context(), args, &out), errMissed)
+	require.ErrorIs(t, Run(t.Context(), args, &out), errMissed)
 	assert.Regexp(t, `want +`+rules+` +none +fixed`, out.String())
 	assert.Contains(t, out.String(), "g3 quick: p99")
 	assert.NotContains(t, out.String(), "g1")

@@ -1,4 +1,4 @@
-package main
+package overload
 
 import (
 	"fmt"
@@ -13,6 +13,26 @@ type protection struct {
 	name     string
 	document func(scenario) string // its rules
 	kinds    []rule.Definition     // of these, beside those of Penstock
+	within   func(run func())      // runs a simulation, nil for just so
+}
+
+// Library is a protection by a limiter of another library, which reads the time of its
+// process.
+type Library struct {
+	Name  string
+	Rules string            // a document
+	Kinds []rule.Definition // of its rules
+
+	// Within runs a simulation where that time is virtual. The simulation begins at the
+	// time that it tells then; limiters move it on to that of their calls.
+	Within func(run func())
+}
+
+func protectionsBy(libraries []Library) (list []protection) {
+	for _, l := range libraries {
+		list = append(list, protection{name: l.Name, document: constantly(l.Rules), kinds: l.Kinds, within: l.Within})
+	}
+	return list
 }
 
 // protections are those that are compared. Only the fixed limits know what is served: for
@@ -32,8 +52,8 @@ func protections() []protection {
 }
 
 // compared are the protections that the docs compare: all but none at all.
-func compared() []protection {
-	return slices.DeleteFunc(protections(), func(p protection) bool { return p.name == "none" })
+func compared(all []protection) []protection {
+	return slices.DeleteFunc(slices.Clone(all), func(p protection) bool { return p.name == "none" })
 }
 
 // adaptiveRule returns a document with an adaptive rule.
@@ -68,19 +88,10 @@ func fixedLimit(s scenario, times float64) string {
 	return fmt.Sprintf(`isolation: [{name: fixed, match: "*", perResource: false, limit: %.0f}]`, math.Ceil(times*rightLimit(s)))
 }
 
-func findProtection(name string) (protection, bool) {
-	for _, p := range protections() {
-		if p.name == name {
-			return p, true
-		}
+// names returns the names of protections.
+func names(of []protection) (list []string) {
+	for _, p := range of {
+		list = append(list, p.name)
 	}
-	return protection{}, false
-}
-
-func protectionNames() []string {
-	var names []string
-	for _, p := range protections() {
-		names = append(names, p.name)
-	}
-	return names
+	return list
 }
