@@ -28,7 +28,7 @@ func TestOperatorSwitchesRulesOffAndReleasesThem(t *testing.T) {
 		require.Equal(t, http.StatusOK, code, body)
 		assert.JSONEq(t, `{"done":1,"total":1,"failed":[]}`, body)
 		require.True(t, passes(), scope)
-		switched := engine.Switches()
+		switched := engine.Status().Switches
 		require.Len(t, switched, 1)
 		assert.Equal(t, "alice", switched[0].By)
 		assert.Equal(t, "wrong <b>limit</b>", switched[0].Reason)
@@ -45,7 +45,7 @@ func TestOperatorSwitchesRulesOffAndReleasesThem(t *testing.T) {
 
 		code, _, body = send(t, http.MethodPost, address+"/api/switch", `{`+scope+`,"state":"","reason":"mended"}`, asJSON)
 		require.Equal(t, http.StatusOK, code, body)
-		assert.Empty(t, engine.Switches())
+		assert.Empty(t, engine.Status().Switches)
 	}
 	assert.False(t, passes())
 }
@@ -80,7 +80,7 @@ func TestSwitchesThatAreRefused(t *testing.T) {
 		assert.Contains(t, failure.Error, want, "%.100s", body)
 		assert.Less(t, len(failure.Error), 2000)
 	}
-	assert.Empty(t, engine.Switches())
+	assert.Empty(t, engine.Status().Switches)
 }
 
 func TestHostileReasonIsShownAsText(t *testing.T) {

@@ -57,9 +57,9 @@ func TestInstancesThatDoNotSwitchAreNamed(t *testing.T) {
 		assert.Contains(t, why[name], part, name)
 	}
 	assert.Zero(t, asked, "no other address is asked")
-	require.Len(t, engine.Switches(), 1)
-	assert.Equal(t, "alice <a> at 127.0.0.1", engine.Switches()[0].By)
-	assert.Equal(t, "why & how=1", engine.Switches()[0].Reason)
+	require.Len(t, engine.Status().Switches, 1)
+	assert.Equal(t, "alice <a> at 127.0.0.1", engine.Status().Switches[0].By)
+	assert.Equal(t, "why & how=1", engine.Status().Switches[0].Reason)
 }
 
 // roundTripper answers requests.

@@ -160,7 +160,6 @@ func TestMethodsOfANilGuardDoNothing(t *testing.T) {
 	g.Exit()
 	assert.Nil(t, g.WouldBlock())
 	assert.Equal(t, rule.LoadNone, g.Load())
-	assert.False(t, g.HasContext())
 	assert.Equal(t, t.Context(), g.Context(t.Context()))
 	_, ok := g.Place()
 	assert.False(t, ok)

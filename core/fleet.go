@@ -14,10 +14,6 @@ import (
 	"github.com/penstock-go/penstock/rule"
 )
 
-// AwaitsFleet says whether the engine is not ready because [fleet.Config.AwaitBackend] is set and
-// the backend of the fleet has not answered yet, although rules in force are for the whole fleet.
-func (e *Engine) AwaitsFleet() bool { return e.fleet.Awaited() != nil }
-
 // logUnknownFleet logs that rules which have come into force are for a fleet that the engine
 // does not know.
 func (e *Engine) logUnknownFleet(rules []rule.Key) {

@@ -90,7 +90,7 @@ func TestForcedStateForVeryLongDoesNotEndAtOnce(t *testing.T) {
 	load(t, e, flow.Rule{Name: "a", Resource: "a"})
 	require.NoError(t, e.Switch(core.Scope{Kind: "flow", Rule: "a"}, core.SwitchOff, core.Order{For: math.MaxInt64}))
 	c.Advance(time.Hour)
-	assert.Len(t, e.Switches(), 1)
+	assert.Len(t, e.Status().Switches, 1)
 }
 
 // A recording has the times of the wall clock: those of several machines are merged, and replayed by

@@ -144,7 +144,7 @@ func TestForcedStateEndsInTimeAfterTheObserverOfOneHasFailed(t *testing.T) {
 			}
 			time.Sleep(2 * time.Minute)
 			synctest.Wait()
-			assert.Empty(t, e.Switches())
+			assert.Empty(t, e.Status().Switches)
 			assert.ElementsMatch(t, []string{"demoting", "failures", "prepaid"}, told)
 		})
 	})

@@ -14,19 +14,18 @@ import (
 // not under way for adaptive rules that measure response times: the service does not work for it.
 // [Engine.Do] and [Call] hand such a context on, and so do the adapters of servers.
 //
-// It returns ctx itself where that makes no difference, see [Guard.HasContext]; so it allocates
-// only where it does. It must not run at the same time as another method of the guard.
+// It returns ctx itself where that makes no difference, and so allocates only where it does: if the call has
+// passed a rule to which that matters, and calls of the engine have had to wait in the last hour. It must not run
+// at the same time as another method of the guard.
 func (g *Guard) Context(ctx context.Context) context.Context {
-	if !g.HasContext() {
+	if !g.hasContext() {
 		return ctx
 	}
 	return g.link(ctx)
 }
 
-// HasContext says whether [Guard.Context] returns a context of its own: if the call has passed a
-// rule to which that matters, and calls of the engine have had to wait in the last hour. It is for
-// those to whom a context costs something, such as adapters that have to copy the request.
-func (g *Guard) HasContext() bool {
+// hasContext says whether Context returns a context of its own.
+func (g *Guard) hasContext() bool {
 	return g != nil && g.extras != nil && g.extras.Passed != nil && g.extras.Passed.Suspends &&
 		int64(g.start) < g.resource.Env.linksUntil.Load()
 }

@@ -11,7 +11,7 @@ import (
 
 // Ready waits until every source that is followed has delivered all of its
 // documents once and what is sound of them is in force, and until the lists are there
-// that rules in force name, see [Engine.AwaitedLists]; with [fleet.Config.AwaitBackend], also
+// that rules in force name, see [Status.AwaitedLists]; with [fleet.Config.AwaitBackend], also
 // until the backend of the fleet has answered once, if rules in force are for the whole fleet.
 // Without all that it returns at once. The error is that of ctx, naming what is missing and what keeps it, or
 // [ErrClosed].
@@ -58,20 +58,7 @@ type MissingList struct {
 	Rules []string // that name it, by kind and name: the first ten
 }
 
-// AwaitedLists returns the lists that keep the engine from being ready: those that rules in
-// force name, other than shadows, and that are not there.
-//
-// There are none once the engine was ready: once this, or [Engine.Ready], has said so while
-// all sources were read and rules were in force. What goes missing later, or is named by a
-// new rule before it is pushed, would else take every instance of a service out of service at
-// the same moment. [Status.MissingLists] always has all.
-func (e *Engine) AwaitedLists() []MissingList {
-	e.rules.mu.Lock()
-	defer e.rules.mu.Unlock()
-	return e.awaitedLists()
-}
-
-// awaitedLists is [Engine.AwaitedLists] for a caller that holds rules.mu.
+// awaitedLists returns [Status.AwaitedLists]. The caller holds rules.mu.
 func (e *Engine) awaitedLists() []MissingList {
 	if len(e.sources.Missing()) > 0 {
 		e.rules.wasReady = false

@@ -44,7 +44,7 @@ func TestEngineIsNotReadyWithoutTheListsThatItsRulesName(t *testing.T) {
 	go func() { ready <- e.Ready(t.Context()) }()
 	setList(t, e, "scrapers", "10.0.0.0/8")
 	require.NoError(t, <-ready)
-	assert.Empty(t, e.AwaitedLists())
+	assert.Empty(t, e.Status().AwaitedLists)
 }
 
 func TestEngineIsReadyWhenTheRuleThatNamesAListGoes(t *testing.T) {
@@ -106,7 +106,7 @@ func TestEngineThatAwaitsTheFleetIsReadyWhenTheBackendHasAnswered(t *testing.T) 
 	require.NoError(t, e.Ready(t.Context()), "no rule is for the fleet")
 	require.NoError(t, e.Load(rules.Set{Flow: []flow.Rule{quota(5, fleet.ModeLease)}}))
 	assert.ErrorContains(t, e.Ready(ended(t)), "the backend of the fleet has not answered yet")
-	assert.True(t, e.AwaitsFleet())
+	assert.True(t, e.Status().AwaitsFleet)
 
 	answer := func(err error) {
 		for _, batch := range sharing.Of(e.Fleet()).Step(c.Now()) {
@@ -121,16 +121,16 @@ func TestEngineThatAwaitsTheFleetIsReadyWhenTheBackendHasAnswered(t *testing.T) 
 		}
 	}
 	answer(fleet.ErrUnavailable)
-	assert.True(t, e.AwaitsFleet(), "it has failed")
+	assert.True(t, e.Status().AwaitsFleet, "it has failed")
 	for range 20 {
 		c.Advance(100 * time.Millisecond)
 		answer(nil)
 	}
-	require.False(t, e.AwaitsFleet())
+	require.False(t, e.Status().AwaitsFleet)
 	require.NoError(t, e.Ready(t.Context()))
 	c.Advance(time.Second)
 	answer(fleet.ErrUnavailable)
-	assert.False(t, e.AwaitsFleet(), "it was ready")
+	assert.False(t, e.Status().AwaitsFleet, "it was ready")
 }
 
 func TestEngineDoesNotAwaitTheFleetUnlessItIsToldTo(t *testing.T) {

@@ -21,7 +21,7 @@ type ruleStore struct {
 	forced    map[rule.Kind]*inforce.ForcedState // on all rules of a kind
 	revision  uint64
 	appliedAt clock.Instant
-	wasReady  bool // see Engine.AwaitedLists
+	wasReady  bool // see Status.AwaitedLists
 
 	switches    *inforce.Switches // the same that new names find in the inforce.Patterns
 	timesForced bool              // a goroutine ends forced states whose time is over

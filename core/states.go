@@ -1,9 +1,7 @@
 package core
 
 import (
-	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -38,12 +36,6 @@ func (e *Engine) forced(change *ForcedChange, rules []forcedRule, err error) err
 	defer e.reportForced(change) // after the changes of state that it has led to
 	e.applyForced(rules)
 	return nil
-}
-
-// ForcedKind is a kind of rules whose state an operator has forced.
-type ForcedKind struct {
-	Kind  rule.Kind
-	State string
 }
 
 // forcedRule is a rule whose forced state has changed, with the limiters that exist. Those
@@ -128,17 +120,6 @@ func (s *ruleStore) forcedKind(kind rule.Kind) *inforce.ForcedState {
 		s.forced[kind] = new(inforce.ForcedState)
 	}
 	return s.forced[kind]
-}
-
-// forcedKinds returns the kinds whose state is forced, by name. The caller holds s.mu.
-func (s *ruleStore) forcedKinds() (list []ForcedKind) {
-	for kind, forced := range maps.All(s.forced) {
-		if state := forced.Load(); state != nil {
-			list = append(list, ForcedKind{kind, state.State})
-		}
-	}
-	slices.SortFunc(list, func(a, b ForcedKind) int { return cmp.Compare(a.Kind, b.Kind) })
-	return list
 }
 
 // forcedRules returns some of the rules in force with their limiters. The caller holds

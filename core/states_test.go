@@ -20,7 +20,10 @@ func TestStateForcedOnAKindHoldsForPresentAndFutureRules(t *testing.T) {
 	require.Equal(t, 1, enter(e, "many:a", 1))
 
 	require.NoError(t, e.ControlKind(rules.KindBreaker, breaker.Open))
-	require.Equal(t, []core.ForcedKind{{Kind: rules.KindBreaker, State: breaker.Open}}, e.Status().ForcedKinds)
+	forced := e.Status().Forced
+	require.Len(t, forced, 1)
+	require.Equal(t, core.Scope{Kind: rules.KindBreaker}, forced[0].Scope)
+	require.Equal(t, breaker.Open, forced[0].State)
 	require.NoError(t, e.Load(rules.Set{Breaker: []breaker.Rule{one, many, later}}))
 	for _, resource := range []string{"one", "many:a", "many:b", "later"} {
 		require.Zero(t, enter(e, resource, 1), resource)
@@ -33,7 +36,7 @@ func TestStateForcedOnAKindHoldsForPresentAndFutureRules(t *testing.T) {
 	require.Zero(t, enter(e, "one", 1))
 
 	require.NoError(t, e.ControlKind(rules.KindBreaker, ""))
-	require.Empty(t, e.Status().ForcedKinds)
+	require.Empty(t, e.Status().Forced)
 	for _, resource := range []string{"one", "many:a", "many:b", "later"} {
 		require.Equal(t, 1, enter(e, resource, 1), resource)
 	}

@@ -17,11 +17,21 @@ type Status struct {
 
 	MissingLists []MissingList // that rules in force name, by name
 
-	Signals     []SignalStatus // that rules in force read, by name
-	ForcedKinds []ForcedKind   // whose state is forced, see [Engine.ControlKind]; by name
-	Forced      []Forced       // these, and the rules of [Engine.Control]; by kind and name
-	Switches    []Forced       // what is switched off or on, see [Engine.Switch]
-	Fleet       *FleetStatus   // nil if there is neither a backend for it nor a rule that needs one
+	// AwaitedLists are those of the MissingLists that keep the engine from being ready: those that rules
+	// in force name, other than shadows. There are none once the engine was ready: once its status, or
+	// [Engine.Ready], has said so while all sources were read and rules were in force. What goes missing
+	// later, or is named by a new rule before it is pushed, would else take every instance of a service out
+	// of service at the same moment.
+	AwaitedLists []MissingList
+
+	// AwaitsFleet says that the engine is not ready because [fleet.Config.AwaitBackend] is set and the
+	// backend of the fleet has not answered yet, although rules in force are for the whole fleet.
+	AwaitsFleet bool
+
+	Signals  []SignalStatus // that rules in force read, by name
+	Forced   []Forced       // by [Engine.ControlKind], then Rule is "", and by [Engine.Control]; by kind and name
+	Switches []Forced       // what is switched off or on, see [Engine.Switch]
+	Fleet    *FleetStatus   // nil if there is neither a backend for it nor a rule that needs one
 }
 
 // Status returns the present status.
@@ -32,9 +42,10 @@ func (e *Engine) Status() Status {
 	defer e.rules.mu.Unlock()
 	status := Status{Revision: e.rules.revision, AppliedAt: e.rules.appliedAt, Rules: e.rules.book.Len()}
 	status.Unmatched = e.rules.unmatched()
-	status.Signals, status.ForcedKinds = e.signalStatus(), e.rules.forcedKinds()
+	status.Signals = e.signalStatus()
 	status.Forced, status.Switches = e.rules.forcedList(e.clock), switchList(e.rules.switches, e.clock)
 	status.MissingLists = e.missingLists(func(rule.Rule) bool { return true })
+	status.AwaitedLists, status.AwaitsFleet = e.awaitedLists(), e.fleet.Awaited() != nil
 	status.Fleet = e.fleetStatus(e.clock.Now())
 	unmatched := e.unmatchedOfSources()
 	for _, f := range e.sources.All() {

@@ -55,13 +55,6 @@ func (e *Engine) Switch(scope Scope, state string, order ...Order) error {
 	return nil
 }
 
-// Switches returns the scopes that are switched off or on.
-func (e *Engine) Switches() []Forced {
-	e.rules.mu.Lock()
-	defer e.rules.mu.Unlock()
-	return switchList(e.rules.switches, e.clock)
-}
-
 func (e *Engine) switchTo(scope Scope, state string, orders []Order) (*ForcedChange, limiterChanges, error) {
 	e.rules.mu.Lock()
 	defer e.rules.mu.Unlock()

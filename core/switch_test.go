@@ -102,7 +102,7 @@ func TestSwitchedOffRulesOfEveryKindLetCallsPassAndCount(t *testing.T) {
 					if kind != rules.KindAdaptive { // it has started anew
 						require.Zero(t, enter(e, resource, 2, user...), "released")
 					}
-					require.Empty(t, e.Switches())
+					require.Empty(t, e.Status().Switches)
 				}
 			})
 		}
@@ -139,7 +139,7 @@ func TestNarrowestSwitchCounts(t *testing.T) {
 		require.NoError(t, e.Switch(step.scope, step.state))
 		assert.Equal(t, [2]int{step.a, step.b}, [2]int{enter(e, "a", 1), enter(e, "b", 1)}, "%v %s", step.scope, step.state)
 	}
-	assert.Empty(t, e.Switches())
+	assert.Empty(t, e.Status().Switches)
 }
 
 // A rule that its document makes a shadow does not refuse because it is switched on.
@@ -168,7 +168,7 @@ func TestSwitchEndsByItselfWhenItsTimeIsOver(t *testing.T) {
 	require.NoError(t, e.Switch(core.Scope{Resource: "b"}, core.SwitchOff, order))
 	require.NoError(t, e.Control(rule.Key{Kind: "breaker", Name: "c"}, breaker.Open, core.Order{For: 20 * time.Minute}))
 	require.NoError(t, e.Switch(core.Scope{}, core.SwitchOn))
-	assert.Equal(t, begin.Add(10*time.Minute), e.Switches()[1].Until)
+	assert.Equal(t, begin.Add(10*time.Minute), e.Status().Switches[1].Until)
 
 	ends := func(d time.Duration, resource string, passes int) {
 		t.Helper()
@@ -184,7 +184,7 @@ func TestSwitchEndsByItselfWhenItsTimeIsOver(t *testing.T) {
 	ends(time.Nanosecond, "a", 0)
 	ends(10*time.Minute, "c", 1)
 	ends(40*time.Minute, "b", 0)
-	assert.Equal(t, core.Forced{State: core.SwitchOn, Since: clock.Instant(begin.UnixNano())}, e.Switches()[0], "it has no end")
+	assert.Equal(t, core.Forced{State: core.SwitchOn, Since: clock.Instant(begin.UnixNano())}, e.Status().Switches[0], "it has no end")
 
 	var ended []string
 	events, _ := e.Events(0)
@@ -248,7 +248,7 @@ func TestSwitchesThatCannotBe(t *testing.T) {
 	require.NoError(t, e.Switch(core.Scope{Kind: "flow", Rule: "a"}, ""), "it is released already")
 	require.NoError(t, e.Switch(core.Scope{Resource: "p:never called"}, "off"))
 	assert.Equal(t, 1, enter(e, "p:never called", 1))
-	assert.Len(t, e.Switches(), 1)
+	assert.Len(t, e.Status().Switches, 1)
 	e.Close()
 	require.ErrorIs(t, e.Switch(core.Scope{}, "off"), core.ErrClosed)
 }
@@ -261,11 +261,11 @@ func TestRuleIsSwitchedByItsNameAlone(t *testing.T) {
 		Isolation: []isolation.Rule{{Name: "b", Resource: "b"}},
 	}))
 	require.NoError(t, e.Switch(core.Scope{Rule: "a"}, core.SwitchOff))
-	assert.Equal(t, core.Scope{Kind: "flow", Rule: "a"}, e.Switches()[0].Scope)
+	assert.Equal(t, core.Scope{Kind: "flow", Rule: "a"}, e.Status().Switches[0].Scope)
 	require.ErrorContains(t, e.Switch(core.Scope{Rule: "b"}, core.SwitchOff), `flow "b" and isolation "b" are rules of one name`)
 	require.NoError(t, e.Load(rules.Set{}))
 	require.NoError(t, e.Switch(core.Scope{Rule: "a"}, ""))
-	assert.Empty(t, e.Switches())
+	assert.Empty(t, e.Status().Switches)
 }
 
 func TestSwitchesAreBounded(t *testing.T) {
@@ -283,7 +283,7 @@ func TestSwitchesAreBounded(t *testing.T) {
 	require.NoError(t, e.Switch(name(core.MaxSwitches), core.SwitchOff))
 	require.NoError(t, e.Load(rules.Set{}))
 	require.NoError(t, e.Switch(name(7), ""), "what is not known any more is released")
-	assert.Len(t, e.Switches(), core.MaxSwitches-1)
+	assert.Len(t, e.Status().Switches, core.MaxSwitches-1)
 }
 
 func TestSwitchIsToldToTheLogTheObserverAndEvents(t *testing.T) {

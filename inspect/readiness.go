@@ -15,11 +15,11 @@ type readiness struct {
 	Missing []missingSource `json:"missing,omitempty"`
 
 	// MissingLists are the lists that keep the engine from being ready, since rules in force
-	// name them: see [core.Engine.AwaitedLists].
+	// name them: see [core.Status.AwaitedLists].
 	MissingLists []missingList `json:"missingLists,omitempty"`
 
 	// AwaitsFleet says that the backend of the fleet has not answered yet, and that the engine
-	// waits for it: see [core.Engine.AwaitsFleet].
+	// waits for it: see [core.Status.AwaitsFleet].
 	AwaitsFleet bool `json:"awaitsFleet,omitempty"`
 
 	// OnCopy are the sources whose rules are those of a copy, because they could
@@ -63,7 +63,8 @@ type sourceOnCopy struct {
 // Without sources, and rules that name lists, an engine is ready, unless it awaits its fleet.
 func readinessOf(engine *core.Engine) readiness {
 	var r readiness
-	for _, s := range engine.Status().Sources {
+	status := engine.Status()
+	for _, s := range status.Sources {
 		switch {
 		case !s.Ready:
 			r.Missing = append(r.Missing, missingSource{Source: s.Name, Error: textOf(s.Err)})
@@ -71,7 +72,7 @@ func readinessOf(engine *core.Engine) readiness {
 			r.OnCopy = append(r.OnCopy, sourceOnCopy{Source: s.Name, CopiedAt: s.CopiedAt.Time(), Error: textOf(s.Err)})
 		}
 	}
-	for _, l := range engine.AwaitedLists() {
+	for _, l := range status.AwaitedLists {
 		r.MissingLists = append(r.MissingLists, missingList(l))
 	}
 	for _, l := range engine.Lists().Status() {
@@ -79,7 +80,7 @@ func readinessOf(engine *core.Engine) readiness {
 			r.ListsOnCopy = append(r.ListsOnCopy, listOnCopy{Name: l.Name, Source: l.Source, CopiedAt: l.CopiedAt.Time()})
 		}
 	}
-	r.AwaitsFleet = engine.AwaitsFleet()
+	r.AwaitsFleet = status.AwaitsFleet
 	r.Ready = len(r.Missing) == 0 && len(r.MissingLists) == 0 && !r.AwaitsFleet
 	return r
 }

@@ -168,8 +168,10 @@ func statusOf(engine *core.Engine, limiters Limiters) Status {
 	for _, l := range of.MissingLists {
 		status.MissingLists = append(status.MissingLists, missingList(l))
 	}
-	for _, forced := range of.ForcedKinds {
-		status.ForcedKinds = append(status.ForcedKinds, forcedKind{forced.Kind, forced.State})
+	for _, forced := range of.Forced {
+		if forced.Rule == "" {
+			status.ForcedKinds = append(status.ForcedKinds, forcedKind{forced.Kind, forced.State})
+		}
 	}
 	if load, ok := engine.PresentLoad(); ok {
 		status.Load = &Load{load.Level.String(), load.Utilization}

@@ -125,7 +125,7 @@ func TestSwitchRequestsThatAreRefused(t *testing.T) {
 func TestOrderThatWasGivenLaterIsTheLast(t *testing.T) {
 	o := newOperated(t)
 	state := func() string {
-		switches := o.engine.Switches()
+		switches := o.engine.Status().Switches
 		require.Len(t, switches, 1)
 		return switches[0].State
 	}
@@ -144,7 +144,7 @@ func TestOrderThatWasGivenLaterIsTheLast(t *testing.T) {
 		require.Equal(t, http.StatusNoContent, status)
 		status, _ = o.post(scope + "&switch=off&at=1700000000000000002")
 		assert.Equal(t, http.StatusConflict, status, "what is released is released")
-		assert.Empty(t, o.engine.Switches(), scope)
+		assert.Empty(t, o.engine.Status().Switches, scope)
 		o.engine.Clock().(*clock.Virtual).Advance(15 * time.Second)
 		status, _ = o.post(scope + "&switch=off&at=1")
 		require.Equal(t, http.StatusNoContent, status, "a clock that is wrong does not count for long")

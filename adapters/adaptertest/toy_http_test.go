@@ -332,8 +332,8 @@ func (g *toyGuard) serve(w *toyWriter, r *http.Request, guard *core.Guard) (err 
 		with, call := new(nethttp.Requests).Enter(r, guard, 0, false)
 		if guard = call.Guard(); !g.makes("keeps the guard for itself") {
 			inner = with
-		} else if guard.HasContext() {
-			inner = r.WithContext(guard.Context(r.Context()))
+		} else if ctx := guard.Context(r.Context()); ctx != r.Context() {
+			inner = r.WithContext(ctx)
 		}
 		defer call.End()
 	}

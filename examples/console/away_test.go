@@ -64,7 +64,7 @@ func TestRulesAreSwitchedOffWhileEtcdIsAway(t *testing.T) {
 	var done struct{ Done, Total int }
 	require.NoError(t, json.NewDecoder(answer.Body).Decode(&done))
 	assert.Equal(t, struct{ Done, Total int }{1, 1}, done)
-	assert.Len(t, engine.Switches(), 1)
+	assert.Len(t, engine.Status().Switches, 1)
 }
 
 // awaitText reads what the page is told of a screen until it has a text.

@@ -207,9 +207,9 @@ func TestWrongRuleIsSwitchedOffAndReleased(t *testing.T) {
 	do(page, t, press("Release"), until(`document.querySelector("select[name=state]").value === "release"`), order,
 		shows("Released on 2 of 3 instances"), shows("shop-3 did not do it"))
 	for _, i := range s.instances[:2] {
-		require.Empty(t, i.engine.Switches())
+		require.Empty(t, i.engine.Status().Switches)
 	}
-	require.Len(t, s.instances[2].engine.Switches(), 1)
+	require.Len(t, s.instances[2].engine.Status().Switches, 1)
 	require.Eventually(t, refuses, patience, time.Millisecond)
 }
 
@@ -277,7 +277,7 @@ func TestConsoleIsUsedByTheKeyboard(t *testing.T) {
 		tabTo(`e.dataset.scope?.includes("create-limit")`), keys(kb.Enter), until(focused+`.name === "reason"`),
 		keys(kb.Enter), shows("Released on 3 of 3 instances"))
 	for _, i := range s.instances {
-		require.Empty(t, i.engine.Switches())
+		require.Empty(t, i.engine.Status().Switches)
 	}
 	// A document is opened, changed, tried and pushed; Tab leaves the editor.
 	do(page, t, tabTo(`e.textContent === "Rules"`), keys(kb.Enter), shows("payments.yaml"),

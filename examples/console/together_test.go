@@ -42,9 +42,9 @@ func TestOperatorsWhoSwitchARuleAtOnceLeaveAllInstancesAlike(t *testing.T) {
 		orders.Go(func() { order(core.SwitchOff) })
 		orders.Go(func() { order(core.SwitchOn) })
 		orders.Wait()
-		state := s.instances[0].engine.Switches()[0].State
+		state := s.instances[0].engine.Status().Switches[0].State
 		for _, i := range s.instances {
-			require.Equal(t, state, i.engine.Switches()[0].State, "round %d", round)
+			require.Equal(t, state, i.engine.Status().Switches[0].State, "round %d", round)
 		}
 	}
 }

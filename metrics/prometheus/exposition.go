@@ -182,8 +182,10 @@ func (e *exposition) rules(s *core.Snapshot) {
 	e.gauge(f.revision, float64(s.Status.Revision), none)
 	e.gauge(f.appliedAt, float64(s.Status.AppliedAt)/float64(time.Second), none)
 	e.counter(f.rejections, float64(s.Rejected), none)
-	for _, forced := range s.Status.ForcedKinds {
-		e.gauge(f.forced, 1, labels(f.forced, string(forced.Kind), forced.State))
+	for _, forced := range s.Status.Forced {
+		if forced.Rule == "" { // a whole kind
+			e.gauge(f.forced, 1, labels(f.forced, string(forced.Kind), forced.State))
+		}
 	}
 	for _, of := range s.Status.Switches {
 		if of.State == core.SwitchOff {
