@@ -72,22 +72,20 @@ func (e *Engine) balanceOf(key rule.Key, resource string) (of *inforce.Planned, 
 
 // plannedFor returns a rule in force, and its limiter on a resource.
 func (e *Engine) plannedFor(key rule.Key, resource string) (*inforce.Planned, error) {
-	a, err := e.activeRule(key)
+	of, err := e.activeRule(key)
 	if err != nil {
 		return nil, err
 	}
-	key = a.Key
-	target := a.Version.Target()
+	key = of.Rule.Key()
+	target := of.Rule.Target()
 	if target.Resource != "" {
 		if resource != "" && resource != target.Resource {
 			return nil, fmt.Errorf("core: rule %v is for the resource %s", key, rule.Quote(target.Resource))
 		}
 		resource = target.Resource
 	}
-	if a.SharesLimiter {
-		e.resources.SwapMu.Lock()
-		defer e.resources.SwapMu.Unlock()
-		return &inforce.Planned{Rule: a.Version, Limiter: a.Shared.Limiter}, nil
+	if of.Limiter != nil {
+		return of, nil
 	}
 	if resource == "" {
 		return nil, fmt.Errorf("core: rule %v has a balance for each resource that matches: say which", key)
@@ -104,14 +102,15 @@ func (e *Engine) plannedFor(key rule.Key, resource string) (*inforce.Planned, er
 	return nil, fmt.Errorf("core: rule %v is not for the resource %s", key, rule.Quote(resource))
 }
 
-// inforce.Rule returns the rule in force that has a key, whose kind may be "".
-func (e *Engine) activeRule(key rule.Key) (found *inforce.Rule, err error) {
+// activeRule returns the rule in force that has a key, whose kind may be "", and its limiter if it has one for all resources.
+func (e *Engine) activeRule(key rule.Key) (*inforce.Planned, error) {
 	e.rules.mu.Lock()
 	defer e.rules.mu.Unlock()
 	if e.isClosed() {
 		return nil, ErrClosed
 	}
-	if found = e.rules.inForce(key); found == nil && key.Kind == "" {
+	found := e.rules.inForce(key)
+	if found == nil && key.Kind == "" {
 		for of, a := range e.rules.all() {
 			switch {
 			case of.Name != key.Name:
@@ -125,7 +124,13 @@ func (e *Engine) activeRule(key rule.Key) (found *inforce.Rule, err error) {
 	if found == nil {
 		return nil, fmt.Errorf("core: no rule %v is in force", key)
 	}
-	return found, nil
+	of := &inforce.Planned{Rule: found.Version}
+	if found.SharesLimiter {
+		e.resources.SwapMu.Lock()
+		defer e.resources.SwapMu.Unlock()
+		of.Limiter = found.Shared.Limiter
+	}
+	return of, nil
 }
 
 // valueCall returns a call with these options as the rule sees it. The error says which attribute they
