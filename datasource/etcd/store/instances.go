@@ -11,6 +11,7 @@ import (
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/grpc/codes"
 
 	"github.com/penstock-go/penstock/datasource/etcd"
 )
@@ -140,9 +141,10 @@ func (s *Store) Instances(ctx context.Context) ([]etcd.Report, error) {
 // WaitFor returns when every instance reports the revision or a later one, and that it
 // has read exactly the documents that are in etcd: see [Deployment.IsAt]. It returns at
 // once if there are no instances. An instance that stops meanwhile is no longer
-// waited for; one that starts is. WaitFor polls five times a second. It calls
-// progress, unless it is nil, with the reports of the instances that are still
-// behind: at first, and whenever these change. When ctx ends, the error names them.
+// waited for; one that starts is. WaitFor polls five times a second, also while etcd
+// is away, as in a restart. It calls progress, unless it is nil, with the reports of the
+// instances that are still behind: at first, and whenever these change. When ctx ends, the
+// error names them, and says why etcd could not be read at last if it could not.
 //
 // An instance that has read the documents may have rejected some of them: see
 // [Store.Instances].
@@ -150,19 +152,29 @@ func (s *Store) WaitFor(ctx context.Context, revision int64, progress func(waiti
 	timer := s.clock.NewTimer(0)
 	defer timer.Stop()
 	var waiting []etcd.Report
+	var away error
 	for {
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("store: waiting for %s to report revision %d: %w", names(waiting), revision, ctx.Err())
+			ended := fmt.Errorf("store: waiting for %s to report revision %d: %w", names(waiting), revision, ctx.Err())
+			if away != nil {
+				ended = fmt.Errorf("%w; %w", ended, away)
+			}
+			return ended
 		case <-timer.C():
 		}
 		found, err := s.Deployment(ctx)
-		if err != nil {
-			if ctx.Err() == nil {
-				return err
-			}
+		switch {
+		case err != nil && ctx.Err() != nil:
 			continue
+		case codeOf(err) == codes.Unavailable:
+			away = err
+			timer.Reset(pollInterval)
+			continue
+		case err != nil:
+			return err
 		}
+		away = nil
 		reports := slices.DeleteFunc(found.Instances, func(r etcd.Report) bool { return found.IsAt(revision, r) })
 		if len(reports) == 0 {
 			return nil

@@ -61,11 +61,8 @@ func (p *plan) wrapError(err error) error {
 	const tooLarge = "store: the push is too large for one request, with %d bytes of documents and %d of history: " +
 		"push fewer changes at a time if the documents are the larger part, keep fewer or smaller documents otherwise, " +
 		"or raise etcd's --max-request-bytes, 1.5 MiB by default, and the client's MaxCallSendMsgSize: %w"
-	code := status.Code(err)
+	code := codeOf(err)
 	var server rpctypes.EtcdError
-	if errors.As(err, &server) {
-		code = server.Code()
-	}
 	switch {
 	case errors.Is(err, rpctypes.ErrRequestTooLarge), code == codes.ResourceExhausted && !errors.As(err, &server):
 		return fmt.Errorf(tooLarge, p.documents, p.history, err)
@@ -76,4 +73,13 @@ func (p *plan) wrapError(err error) error {
 	default:
 		return fmt.Errorf("store: whether the push was made is not known, the history tells: %w", err)
 	}
+}
+
+// codeOf returns the code of an error of etcd, or of the connection to it.
+func codeOf(err error) codes.Code {
+	var server rpctypes.EtcdError
+	if errors.As(err, &server) {
+		return server.Code()
+	}
+	return status.Code(err)
 }
