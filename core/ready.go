@@ -67,8 +67,11 @@ func (e *Engine) awaitedLists() []MissingList {
 		return nil
 	}
 	missing := e.missingLists(isEnforced)
-	e.rules.wasReady = len(missing) == 0 && len(e.sources.Missing()) == 0 && e.rules.book.Len() > 0
-	return missing
+	if len(missing) > 0 {
+		return missing
+	}
+	e.rules.wasReady = len(e.sources.Missing()) == 0 && e.rules.book.Len() > 0
+	return nil // as when it was ready
 }
 
 // isEnforced says whether a rule is no shadow.

@@ -56,11 +56,8 @@ type Set struct {
 
 // Len returns how many rules the set has, of all kinds.
 func (s Set) Len() int {
-	count := 0
-	for _, l := range NewTable().of(s).lists {
-		count += l.count(s)
-	}
-	return count
+	return len(s.Flow) + len(s.Isolation) + len(s.Breaker) + len(s.HotParam) + len(s.Access) + len(s.Adaptive) + len(s.Fault) +
+		len(s.Custom)
 }
 
 // All yields all rules of the set, complete: by kind, then as they stand.
@@ -94,9 +91,12 @@ func (s Set) Filter(keep func(rule.Rule) bool) Set {
 
 // Keys yields the keys of all rules of a set that is complete, see
 // [Set.WithDefaults].
-func (s Set) Keys() iter.Seq[rule.Key] {
+func (s Set) Keys() iter.Seq[rule.Key] { return NewTable().Keys(s) }
+
+// Keys is [Set.Keys] with the kinds of the table, which takes longer to make than small sets to look at.
+func (t *Table) Keys(s Set) iter.Seq[rule.Key] {
 	return func(yield func(rule.Key) bool) {
-		for _, l := range NewTable().of(s).lists {
+		for _, l := range t.of(s).lists {
 			for name := range l.names(s) {
 				if !yield(rule.Key{Kind: l.kind().Kind(), Name: name}) {
 					return

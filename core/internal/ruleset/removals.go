@@ -123,7 +123,7 @@ func (b *Book) difference(s *Source, documents []*document) (removed, given map[
 				given[r.Key()] = struct{}{}
 			}
 		}
-		for key := range d.held.rules.Keys() {
+		for key := range b.config.Table.Keys(d.held.rules) {
 			given[key] = struct{}{}
 		}
 	}
