@@ -109,6 +109,7 @@ func (s *Server) awaitCluster(nodes int) {
 func MoveSlot(slot int, from, to *Server) {
 	from.t.Helper()
 	id, _ := to.Do("CLUSTER", "MYID").(string)
+	to.Do("CLUSTER", "BUMPEPOCH") // else other servers tell it that the slot is of the one that had it before
 	to.Do("CLUSTER", "SETSLOT", strconv.Itoa(slot), "NODE", id)
 	from.Do("CLUSTER", "SETSLOT", strconv.Itoa(slot), "NODE", id)
 }
