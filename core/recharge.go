@@ -102,7 +102,8 @@ func (e *Engine) plannedFor(key rule.Key, resource string) (*inforce.Planned, er
 	return nil, fmt.Errorf("core: rule %v is not for the resource %s", key, rule.Quote(resource))
 }
 
-// activeRule returns the rule in force that has a key, whose kind may be "", and its limiter if it has one for all resources.
+// activeRule returns the rule in force that has a key, whose kind may be "", and its limiter if it has one for all
+// resources.
 func (e *Engine) activeRule(key rule.Key) (*inforce.Planned, error) {
 	e.rules.mu.Lock()
 	defer e.rules.mu.Unlock()

@@ -5,9 +5,9 @@ package flow
 type limiterKind uint8
 
 const (
-	windowLimiter   limiterKind = iota // a [Window]: rules with a sliding or a fixed window
-	throttleLimiter                    // a [Queue] whose calls are evenly spaced
-	bucketLimiter                      // a [Queue] with a token bucket
+	windowLimiter   limiterKind = iota // a window: rules with a sliding or a fixed window
+	throttleLimiter                    // a queue whose calls are evenly spaced
+	bucketLimiter                      // a queue with a token bucket
 	balanceLimiter                     // a prepaidLimiter
 )
 

@@ -93,7 +93,7 @@ func (s Set) Filter(keep func(rule.Rule) bool) Set {
 // [Set.WithDefaults].
 func (s Set) Keys() iter.Seq[rule.Key] { return NewTable().Keys(s) }
 
-// Keys is [Set.Keys] with the kinds of the table, which takes longer to make than small sets to look at.
+// Keys is [Set.Keys] with the kinds of the table. To make a table takes longer than to look at a small set.
 func (t *Table) Keys(s Set) iter.Seq[rule.Key] {
 	return func(yield func(rule.Key) bool) {
 		for _, l := range t.of(s).lists {

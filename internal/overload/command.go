@@ -15,7 +15,7 @@ import (
 )
 
 // Run does what the arguments of a command line say. The protections are those of this
-// package and those by the libraries. The error is errMissed if a goal is missed.
+// package and those by the libraries. That goals were missed is an error, too.
 func Run(ctx context.Context, args []string, out io.Writer, libraries ...Library) error {
 	all := append(protections(), protectionsBy(libraries)...)
 	s, err := parseSettings(args, out, all, len(libraries) > 0)

@@ -172,9 +172,8 @@ func (o *Outage) Recount(onOutage fleet.OnOutage, terms *fleet.Terms, count int,
 
 // Chargeable is how much of what passed in the outage still matters, of a window, when the store is told at an
 // instant: what passed in it, in the present one of so many buckets and in those before that one, the latest
-// first. What
-// [fleet.OutageOpen] let pass beyond the part of this instance is forgiven, or nothing would pass for a
-// window.
+// first. What [fleet.OutageOpen] let pass beyond the part of this instance is forgiven, or nothing would pass
+// for a window.
 func (o *Outage) Chargeable(told clock.Instant, onOutage fleet.OnOutage, terms *fleet.Terms, buckets int) (present int64, before []int64) {
 	o.Owed.Advance(told)
 	counts := o.Owed.Counts
