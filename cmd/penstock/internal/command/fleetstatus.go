@@ -45,14 +45,14 @@ func (s fleetStatus) hasLists(r etcd.Report) bool { return s.listErr != nil || r
 
 // fleetStatus reads the documents and lists in etcd and the reports of the instances.
 func (s *session) fleetStatus(ctx context.Context) (fleetStatus, error) {
-	found, err := request(ctx, s, s.store.Deployment)
+	found, err := read(ctx, s, s.store.Deployment)
 	if err != nil {
 		return fleetStatus{}, err
 	}
 	status := fleetStatus{Deployment: found}
 	if slices.ContainsFunc(found.Instances, func(r etcd.Report) bool { return r.ListsDigest != "" }) {
 		// Who may read documents and reports may not read lists, perhaps.
-		lists, err := request(ctx, s, s.store.Lists)
+		lists, err := read(ctx, s, s.store.Lists)
 		status.lists, status.listErr = store.Versions(lists), err
 	}
 	return status, nil

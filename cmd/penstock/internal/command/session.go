@@ -71,6 +71,23 @@ func request[T any](ctx context.Context, s *session, ask func(context.Context) (
 	return answer, s.fail(err)
 }
 
+// read is [request] for what changes nothing: while etcd is away, as during a restart, it asks again.
+func read[T any](ctx context.Context, s *session, ask func(context.Context) (T, error)) (T, error) {
+	return request(ctx, s, func(ctx context.Context) (answer T, err error) {
+		for {
+			answer, err = ask(ctx)
+			if !connection.IsAway(err) {
+				return answer, err
+			}
+			select {
+			case <-ctx.Done():
+				return answer, err
+			case <-time.After(pollInterval):
+			}
+		}
+	})
+}
+
 // fail converts an error of etcd to one with an exit code.
 func (s *session) fail(err error) error {
 	var overtaken *store.ConflictError

@@ -1,16 +1,23 @@
 package command_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.etcd.io/etcd/server/v3/embed"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/penstock-go/penstock/cmd/penstock/internal/command"
 	"github.com/penstock-go/penstock/datasource/etcd"
@@ -107,6 +114,40 @@ func TestWaitTellsOfAnInstanceThatGoesSilentBehind(t *testing.T) {
 				require.Fail(t, "still waiting", seen.String())
 			}
 		})
+	}
+}
+
+// startEtcdThatGoesAway starts a server that is away, as if it restarted, each second
+// time that somebody reads which documents there are.
+func startEtcdThatGoesAway(t *testing.T) (*etcdtest.Server, user) {
+	var reads atomic.Int64
+	return startEtcd(t, etcdtest.Options{Configure: func(c *embed.Config) {
+		c.GRPCAdditionalServerOptions = append(c.GRPCAdditionalServerOptions, grpc.ChainUnaryInterceptor(
+			func(ctx context.Context, request any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+				txn, ok := request.(*pb.TxnRequest)
+				isDeployment := ok && len(txn.Success) > 0 && txn.Success[0].GetRequestRange().GetKeysOnly()
+				if isDeployment && reads.Add(1)%2 == 0 {
+					return nil, status.Error(codes.Unavailable, "the server stops")
+				}
+				return next(ctx, request)
+			}))
+	}})
+}
+
+func TestWaitGoesOnWhileEtcdIsAway(t *testing.T) {
+	t.Parallel()
+	server, u := startEtcdThatGoesAway(t)
+	startBusy(t, server, "a", "x")
+	directory := tree(t, map[string]string{"a.yaml": "hotParam: [{resource: x, param: user, limit: 1000}]"})
+	for range 2 { // with an odd number of reads, the next begins with the other kind
+		for _, args := range [][]string{
+			{"status", "--wait"},
+			{"push", directory, "--yes", "--wait", "--strict", "--confirm-removals"},
+			{"status", "--wait", "--min-instances=1", "--strict"},
+		} {
+			got := u.run(t, args...)
+			assert.Equal(t, command.ExitDone, got.code, "%v: %s", args, got.err)
+		}
 	}
 }
 

@@ -167,7 +167,7 @@ func (env Env) awaitMatches(ctx context.Context, s *session, found store.Deploym
 		case <-limited.Done():
 		case <-time.After(pollInterval):
 		}
-		next, err := request(ctx, s, s.store.Deployment)
+		next, err := read(ctx, s, s.store.Deployment)
 		if err != nil {
 			return unmatchedRules{}, err
 		}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/penstock-go/penstock/cmd/penstock/internal/connection"
 	"github.com/penstock-go/penstock/cmd/penstock/internal/wording"
 	"github.com/penstock-go/penstock/datasource/etcd"
 	"github.com/penstock-go/penstock/datasource/etcd/store"
@@ -85,14 +86,15 @@ func (env Env) await(ctx context.Context, s *session, revision int64, p waitOpti
 		err := s.store.WaitFor(limited, revision, w.showBehind)
 		var found store.Deployment
 		if err == nil {
-			found, err = s.store.Deployment(limited)
+			found, err = read(limited, s, s.store.Deployment)
 		}
 		switch {
 		case err != nil && ctx.Err() == nil && limited.Err() != nil:
-			if found, err = request(ctx, s, s.store.Deployment); err != nil {
+			if found, err = read(ctx, s, s.store.Deployment); err != nil {
 				return store.Deployment{}, err
 			}
 			return store.Deployment{}, failure{ExitNo, w.timeoutError(found)}
+		case connection.IsAway(err): // since WaitFor ended, which waits until it is back
 		case err != nil:
 			return store.Deployment{}, s.fail(err)
 		case len(found.Instances) == 0 && !p.minSet:

@@ -74,6 +74,14 @@ func (s Settings) ping(ctx context.Context, client *clientv3.Client) error {
 	return err
 }
 
+// IsAway reports whether a request found no server, as during a restart of etcd.
+func IsAway(err error) bool {
+	if server, ok := errors.AsType[rpctypes.EtcdError](err); ok {
+		return server.Code() == codes.Unavailable
+	}
+	return status.Code(err) == codes.Unavailable
+}
+
 func isTimeout(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || status.Code(err) == codes.DeadlineExceeded
 }
