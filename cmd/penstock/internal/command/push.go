@@ -32,8 +32,9 @@ come to the revision may have been replaced, or hang with the rules of before: o
 that it warns, and with --strict it exits with 1. It warns of rules in the documents
 that it has written whose resource, origin or attributes no live instance has ever
 seen, as if a name is misspelled; with --strict it then exits with 1. For origins and
-attributes it waits up to ten seconds for calls. With --strict nothing is written if
-documents have rules of unknown kinds.
+attributes it waits up to ten seconds for calls; where none comes it warns that they
+are not known, also with --strict. With --strict nothing is written if documents have
+rules of unknown kinds.
 
 With --dry-run and --expect-rev it checks whether somebody wrote after the revision.
 

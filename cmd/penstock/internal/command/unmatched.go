@@ -114,6 +114,8 @@ func describeUnmatched(r etcd.UnmatchedRule) string {
 	}
 	what := "no instance has seen a call " + calls
 	switch r.Missing {
+	case core.MissingCall:
+		what += " since it is in force: whether its origin, attributes and exceptions exist is not known yet"
 	case core.MissingRelated:
 		what = fmt.Sprintf("no instance has seen a call of %s, whose passes it counts", r.Related)
 	case core.MissingExcept:
@@ -127,14 +129,16 @@ func describeUnmatched(r etcd.UnmatchedRule) string {
 }
 
 // warnOfUnmatched prints a warning about each of the first rules that match nothing that
-// instances have seen. With strict it returns an error if there are any, or if instances
-// do not tell.
+// instances have seen, or for which no call has come yet. With strict it returns an error if there are any of the former, or if
+// instances do not tell.
 func (env Env) warnOfUnmatched(u unmatchedRules, strict bool) error {
 	judged := u.judged()
-	for _, r := range judged[:min(len(judged), maxWarnings)] {
+	open := slices.DeleteFunc(slices.Clone(u.rules), func(r etcd.UnmatchedRule) bool { return r.Missing != core.MissingCall || !isOpen(r) })
+	told := slices.Concat(judged, open)
+	for _, r := range told[:min(len(told), maxWarnings)] {
 		env.warn(describeUnmatched(r))
 	}
-	if more := max(0, len(judged)-maxWarnings); more+u.more > 0 {
+	if more := max(0, len(told)-maxWarnings); more+u.more > 0 {
 		env.warn(fmt.Sprintf("calls may be missing for %s more", wording.Count(more+u.more, "rule")))
 	}
 	if strict && len(u.silent) > 0 {

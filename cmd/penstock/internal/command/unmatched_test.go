@@ -108,6 +108,20 @@ func TestPushWaitsForCallsWhenARuleLooksAtAnotherAttribute(t *testing.T) {
 	assert.Contains(t, got.err, `no instance has seen a call of GET:/orders with attribute usr, which it looks at`+"\n")
 }
 
+func TestPushWarnsThatNamesAreNotKnownWhereNoCallComes(t *testing.T) {
+	t.Parallel()
+	server, u := startEtcd(t, etcdtest.Options{})
+	guard, err := startCarefulEngine(t, server, "a", 0).Entry(t.Context(), "orders")
+	require.NoError(t, err)
+	guard.Exit()
+	wrong := tree(t, map[string]string{"shop.yaml": `flow: [{resource: orders, origin: wed, limit: 9}, {name: all, resource: orders, limit: 9}]`})
+	got := u.run(t, "push", wrong, "--yes", "--wait", "--strict", "--timeout=1m")
+	assert.Equal(t, command.ExitDone, got.code, got.err)
+	assert.Contains(t, got.err, `warning: flow rule "orders" of shop.yaml: no instance has seen a call of orders since it is in force: `+
+		"whether its origin, attributes and exceptions exist is not known yet\n")
+	assert.NotContains(t, got.err, `"all"`)
+}
+
 func TestStatusAndPushTellOfExceptionsThatNoInstanceHas(t *testing.T) {
 	t.Parallel()
 	server, u := startEtcd(t, etcdtest.Options{})
