@@ -21,7 +21,8 @@
 //
 // An entry is an IP address, a prefix such as 192.0.2.0/24, or a text, which calls must
 // have exactly. A list has either addresses and prefixes or texts, so that an address
-// with a mistake in it is not taken for a text. In quotes, as in "192.0.2.1", every entry
+// with a mistake in it is not taken for a text, and neither is an address with something around it, as in
+// 192.0.2.1:80. In quotes, as in "192.0.2.1", every entry
 // is a text, whatever it looks like; quotes are those of Go and JSON, so \" and \u00e9
 // work in them. Patterns do not: lists have exact texts only.
 //

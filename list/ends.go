@@ -167,7 +167,10 @@ func cutEnd(entry []byte) (bare []byte, until clock.Instant, err error) {
 		return entry, never, nil
 	}
 	t, err := time.Parse(time.RFC3339, string(text))
+	_, _, former := splitEnd(bare)
 	switch {
+	case former >= 0:
+		return bare, never, &endError{at, "until is there twice: an entry has one end; put the entry in quotes if it is a text"}
 	case err != nil:
 		return bare, never, &endError{at, fmt.Sprintf(
 			"%s is no time: write one such as 2026-12-01T00:00:00Z after until; put the entry in quotes if it is a text", quote(string(text)))}

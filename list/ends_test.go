@@ -91,14 +91,16 @@ func TestMistakesInEndsHaveALineAndAColumn(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		"10.0.0.1\n  10.0.0.2 until tomorrow # c": `line 2, column 18: "tomorrow" is no time: write one such as 2026-12-01T00:00:00Z`,
-		"10.0.0.2 until":                        `line 1, column 15: "" is no time`,
-		"10.0.0.2 until 2026-12-01":             `line 1, column 16: "2026-12-01" is no time`,
-		"10.0.0.2 until 1969-12-01T00:00:00Z":   `line 1, column 16: "1969-12-01T00:00:00Z" must be from 1970 to 2262`,
-		"10.0.0.2 until 2300-12-01T00:00:00Z":   `line 1, column 16: "2300-12-01T00:00:00Z" must be from 1970 to 2262`,
-		"größe until noon":                      `line 1, column 13: "noon" is no time`,
-		"\"a b\" until noon":                    `line 1, column 13: "noon" is no time`,
-		"10.0.0.300 until 2026-12-01T00:00:00Z": `line 1: "10.0.0.300" is no address`,
-		"\"a\" b":                               `line 1: "\"a\" b" has quotes that do not match`,
+		"10.0.0.2 until": `line 1, column 15: "" is no time`,
+		"10.0.0.2 until 2026-12-01T00:00:00Z until 2027-01-01T00:00:00Z": `line 1, column 43: until is there twice: an entry has one end`,
+		"\"a\" until 2026-12-01T00:00:00Z until 2027-01-01T00:00:00Z":    `line 1, column 38: until is there twice: an entry has one end`,
+		"10.0.0.2 until 2026-12-01":                                      `line 1, column 16: "2026-12-01" is no time`,
+		"10.0.0.2 until 1969-12-01T00:00:00Z":                            `line 1, column 16: "1969-12-01T00:00:00Z" must be from 1970 to 2262`,
+		"10.0.0.2 until 2300-12-01T00:00:00Z":                            `line 1, column 16: "2300-12-01T00:00:00Z" must be from 1970 to 2262`,
+		"größe until noon":                                               `line 1, column 13: "noon" is no time`,
+		"\"a b\" until noon":                                             `line 1, column 13: "noon" is no time`,
+		"10.0.0.300 until 2026-12-01T00:00:00Z":                          `line 1: "10.0.0.300" is no address`,
+		"\"a\" b":                                                        `line 1: "\"a\" b" has quotes that do not match`,
 	} {
 		_, err := list.Parse(t.Context(), strings.NewReader(text), list.Options{})
 		assert.ErrorContains(t, err, want, text)

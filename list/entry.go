@@ -117,6 +117,9 @@ func checkAddr(entry string) error {
 		}
 		return fmt.Errorf("%s has a zone, which means something on one machine only: write %s", quote(entry), bare)
 	case !looksLikeAddr(host):
+		if among, ok := addrAmong(entry); ok {
+			return fmt.Errorf("%s has the address %s and more: an entry is an address or a prefix alone", quote(entry), quote(among))
+		}
 		return nil
 	case strings.Contains(entry, "/"):
 		return fmt.Errorf("%s is no prefix: %s", quote(entry), reason(prefixErr))
@@ -154,6 +157,23 @@ func looksLikeAddr(text string) bool {
 		}
 	}
 	return dots == 3 && others == 0 || strings.Contains(text, "::") || dots == 6 && strings.Contains(text, "-")
+}
+
+// addrAmong returns an address or a prefix that a text has among other things, as in 192.0.2.1:80, [2001:db8::1],
+// 192.0.2.1,192.0.2.2 or deny 192.0.2.1;
+func addrAmong(text string) (addr string, ok bool) {
+	if strings.Count(text, ".") < 3 && strings.Count(text, ":") < 2 {
+		return "", false
+	}
+	for _, part := range strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" \t,;|[](){}<>'`", r) }) {
+		if at, err := netip.ParseAddrPort(part); err == nil {
+			return at.Addr().String(), true
+		}
+		if _, _, _, ok := parsePrefix([]byte(part)); ok {
+			return part, true
+		}
+	}
+	return "", false
 }
 
 // isInvisible tells characters that can hide in a text.

@@ -68,6 +68,13 @@ func TestMistakesHaveTheirLineAndSayWhatToDo(t *testing.T) {
 	}{
 		{"a number too large", "10.0.0.1\n\n# x\n10.0.0.300\n", []string{`line 4: "10.0.0.300" is no address: IPv4 field has value >255`}},
 		{"in the first entry", "10.0.0.300\n", []string{`line 1: "10.0.0.300" is no address: IPv4 field has value >255`}},
+		{"a port", "192.0.2.1:80\n", []string{`line 1: "192.0.2.1:80" has the address "192.0.2.1" and more`}},
+		{"brackets", "[2001:db8::1]\n", []string{`line 1: "[2001:db8::1]" has the address "2001:db8::1" and more`}},
+		{"brackets and a port", "[2001:db8::1]:443\n", []string{`line 1: "[2001:db8::1]:443" has the address "2001:db8::1" and more`}},
+		{"several on a line", "192.0.2.1,192.0.2.2\n", []string{`line 1: "192.0.2.1,192.0.2.2" has the address "192.0.2.1" and more`}},
+		{"a directive", "deny 192.0.2.0/24;\n", []string{`line 1: "deny 192.0.2.0/24;" has the address "192.0.2.0/24" and more`}},
+		{"a line of a file of hosts", "192.0.2.1 shop.example\n", []string{`line 1: "192.0.2.1 shop.example" has the address "192.0.2.1" and more`}},
+		{"single quotes", "'192.0.2.1'\n", []string{`line 1: "'192.0.2.1'" has the address "192.0.2.1" and more`}},
 		{"a leading zero", "10.0.0.01\n", []string{`line 1: "10.0.0.01" is no address: IPv4 field has octet with leading zero`}},
 		{"a length too large", "10.0.0.0/33\n", []string{`line 1: "10.0.0.0/33" is no prefix: prefix length out of range`}},
 		{"bits beyond the length", "10.1.2.3/8\n2001:db8::1/32", []string{
@@ -80,7 +87,7 @@ func TestMistakesHaveTheirLineAndSayWhatToDo(t *testing.T) {
 			`line 2: "fe80::%eth0/64" has a zone, which means something on one machine only: write fe80::/64; put it in quotes if it is a text`,
 		}},
 		{"a range", "10.0.0.0-10.0.0.9\n", []string{`line 1: "10.0.0.0-10.0.0.9" is no address: `}},
-		{"two on a line", "10.0.0.0/8\n10.0.0.1 10.0.0.2\n", []string{`line 2: "10.0.0.1 10.0.0.2" is no address and no prefix`}},
+		{"two on a line", "10.0.0.0/8\n10.0.0.1 10.0.0.2\n", []string{`line 2: "10.0.0.1 10.0.0.2" has the address "10.0.0.1" and more`}},
 		{"a text among addresses", "10.0.0.1\nacme\n", []string{`line 2: "acme" is no address and no prefix, as the entries before it are: a list has addresses or texts; put it in quotes if it is a text`}},
 		{"an address among texts", "acme\n10.0.0.1\n", []string{`line 2: "10.0.0.1" is an address, but "acme", an entry before it, is not: a list has addresses or texts; put it in quotes if it is a text`}},
 		{"a pattern", "10.*\n", []string{`line 1: "10.*" has a *: lists have no patterns; write a prefix such as 10.0.0.0/8, put the pattern in the rule, or put the text in quotes`}},
