@@ -95,6 +95,16 @@ func TestBreakersThatCannotBeConvertedAreReported(t *testing.T) {
 	}
 }
 
+// A strategy and a threshold are what circuit breakers of sentinel-golang have, whatever else is missing: as a
+// flow rule it would limit to one call a second.
+func TestBreakerWithoutIntervalsIsNoFlowRule(t *testing.T) {
+	rules, findings := convertRule(t, `"strategy": 1, "threshold": 1`)
+	assert.Empty(t, rules.Flow)
+	assert.Empty(t, rules.Breaker)
+	require.NotEmpty(t, findings)
+	assert.Contains(t, findings[0], `left out: Sentinel ignores a rule whose statIntervalMs is missing or 0`)
+}
+
 func TestBreakersThatBehaveDifferentlyAreReported(t *testing.T) {
 	for fields, want := range map[string]struct {
 		finding string

@@ -39,7 +39,9 @@ func formatOf(o *object) format {
 			"maxQueueingTimeMs", "burstCount", "durationInSec", "paramFlowItemList", "clusterMode", "clusterConfig", "regex",
 		}, convertJavaHotParam, false}
 	case o.has("retryTimeoutMs", "statSlidingWindowBucketCount", "maxAllowedRtMs", "probeNum"),
-		o.has("threshold") && o.has("minRequestAmount", "statIntervalMs"):
+		o.has("threshold") && o.has("minRequestAmount", "statIntervalMs"),
+		o.has("threshold") && o.has("strategy") && !o.has(
+			"tokenCalculateStrategy", "controlBehavior", "relationStrategy", "statIntervalInMs", "metricType"):
 		return format{"sentinel-golang", "circuit breakers", "threshold", []string{
 			"id", "resource", "strategy", "retryTimeoutMs", "minRequestAmount", "statIntervalMs", "statSlidingWindowBucketCount",
 			"maxAllowedRtMs", "threshold", "probeNum",

@@ -229,7 +229,7 @@ func plainObject(n node) *object {
 	o := &object{offset: n.offset}
 	var ok bool
 	if o.entries, ok = n.value.([]entry); !ok {
-		o.drop(n.offset, "%v: must be a mapping", n)
+		o.drop(n.offset, "%v: must be a mapping; a file of properties is to be written as YAML", n)
 	}
 	return o
 }
