@@ -11,18 +11,17 @@ import (
 //   - health checks: GET and HEAD of the routes /health, /healthz, /live, /livez, /ready, /readyz,
 //     /health/live, /health/ready, /-/healthy and /-/ready; the service grpc.health.v1.Health
 //   - metrics: GET and HEAD of the route /metrics
+//   - these routes alone, as kratos names them, whatever the method
 //   - reflection: the services grpc.reflection.v1.ServerReflection and that of v1alpha
 func DefaultExempt() []string {
 	names := []string{
 		"/grpc.health.v1.Health/*", "/grpc.reflection.v1.ServerReflection/*", "/grpc.reflection.v1alpha.ServerReflection/*",
 	}
-	for _, method := range []string{"GET", "HEAD"} {
-		for _, route := range []string{
-			"/health", "/healthz", "/live", "/livez", "/ready", "/readyz", "/health/live", "/health/ready",
-			"/-/healthy", "/-/ready", "/metrics",
-		} {
-			names = append(names, method+":"+route)
-		}
+	for _, route := range []string{
+		"/health", "/healthz", "/live", "/livez", "/ready", "/readyz", "/health/live", "/health/ready",
+		"/-/healthy", "/-/ready", "/metrics",
+	} {
+		names = append(names, "GET:"+route, "HEAD:"+route, route)
 	}
 	return names
 }

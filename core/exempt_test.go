@@ -27,10 +27,11 @@ func TestHealthChecksAreNotUnderRulesWithPatterns(t *testing.T) {
 		}))
 		for name, want := range map[string]int{
 			"GET:/healthz": 3, "HEAD:/healthz": 3, "GET:/metrics": 3, "GET:/health/ready": 3,
+			"/healthz": 3, "/metrics": 3, // as kratos names routes
 			"/grpc.health.v1.Health/Check": 3, "/grpc.health.v1.Health/Watch": 3,
 			"/grpc.reflection.v1.ServerReflection/ServerReflectionInfo": 3,
 			"GET:/readyz":   1, // a rule names it
-			"POST:/healthz": 0, "OPTIONS:/healthz": 0, "GET:/healthz/": 0, "GET:/api/healthz": 0, "GET:/orders": 0,
+			"POST:/healthz": 0, "OPTIONS:/healthz": 0, "GET:/healthz/": 0, "GET:/api/healthz": 0, "GET:/orders": 0, "healthz": 0, "/healthz/": 0,
 			"/grpc.health.v1.HealthX/Check": 0,
 		} {
 			assert.Equal(t, want, enter(e, name, 3), name)

@@ -15,8 +15,9 @@
 // The resource of a call is its operation, such as "/shop.Orders/Create", the same over HTTP
 // and gRPC, unless [Options.Resource] returns another name. A route over HTTP that is not
 // generated has its pattern as its operation, such as "/orders/{id}", unless its handler calls
-// http.SetOperation. Where the context has no transport, it is [Unmatched]. Calls on the server
-// are marked as inbound.
+// http.SetOperation. Rules with patterns are not for "/healthz" and the other names of
+// [core.DefaultExempt]. Where the context has no transport, it is [Unmatched]. Calls on the
+// server are marked as inbound.
 //
 // kratos runs middlewares only in handlers that call Context.Middleware, as generated code
 // does: what is registered with Handle, HandleFunc or HandlePrefix does not reach them, nor
