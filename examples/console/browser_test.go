@@ -7,12 +7,16 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"os/exec"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 	"github.com/stretchr/testify/require"
@@ -24,31 +28,51 @@ import (
 // patience is how long a browser may take for a step: it is one of many programs on a busy machine.
 const patience = 2 * time.Minute
 
-// openBrowser starts the shop with its console, and Chromium. The test is skipped where there is none.
-func openBrowser(t *testing.T, more ...chromedp.ExecAllocatorOption) (page context.Context, address string, s *shop) {
-	t.Helper()
+// chromium is one for all tests. The first one that needs it starts it, TestMain ends it.
+var chromium struct {
+	sync.Once
+	browser context.Context
+	err     error
+}
+
+// startChromium starts it, without a timeout.
+func startChromium() {
 	program := ""
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "headless-shell"} {
+	for _, name := range []string{"headless-shell", "google-chrome", "chromium-browser", "chromium"} {
 		if found, err := exec.LookPath(name); err == nil {
 			program = found
-			break
 		}
 	}
 	if program == "" {
+		return
+	}
+	allocator, _ := chromedp.NewExecAllocator(context.Background(), append(chromedp.DefaultExecAllocatorOptions[:],
+		chromedp.ExecPath(program), chromedp.NoSandbox, chromedp.WSURLReadTimeout(patience), chromedp.WindowSize(1360, 900))...)
+	chromium.browser, _ = chromedp.NewContext(allocator)
+	_, chromium.err = chromedp.Run(chromium.browser, chromedp.Evaluate[bool]("true"))
+}
+
+// openBrowser starts the shop with its console, and opens a page in Chromium that has nothing in common with those of
+// other tests. The test is skipped where there is no Chromium.
+func openBrowser(t *testing.T) (page context.Context, address string, s *shop) {
+	t.Helper()
+	chromium.Do(startChromium)
+	if chromium.browser == nil {
 		t.Skip("THE CONSOLE IS NOT TESTED: there is no Chromium on the PATH")
 	}
+	require.NoError(t, chromium.err)
 	s, err := openShop(t.Context())
 	require.NoError(t, err)
 	t.Cleanup(s.close)
 	server := httptest.NewServer(s.console())
 	t.Cleanup(server.Close)
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(program), chromedp.NoSandbox,
-		chromedp.WSURLReadTimeout(patience), chromedp.WindowSize(1360, 900))
-	allocator, cancel := chromedp.NewExecAllocator(t.Context(), append(options, more...)...)
-	t.Cleanup(cancel)
-	page, cancel = chromedp.NewContext(allocator)
-	t.Cleanup(cancel)
-	_, err = chromedp.Run(page, chromedp.Evaluate[bool]("true")) // starts it, without a timeout
+	page, cancel := chromedp.NewContext(chromium.browser, chromedp.WithNewBrowserContext())
+	context.AfterFunc(t.Context(), cancel) // it is closed before servers are, which wait for their connections
+	_, err = chromedp.Run(page, chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
+		// Pages of other tests do not take the focus away.
+		_, err := cdp.Call(ctx, t, emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true})
+		return err
+	}))
 	require.NoError(t, err)
 	page, cancel = context.WithTimeout(page, 3*patience)
 	t.Cleanup(cancel)
@@ -336,14 +360,18 @@ func TestKindsCanBeSwitchedThoughTheyComeLate(t *testing.T) {
 // TestPageAsksNobodyElseAndTellsEventsSoon logs how long it takes until the page is painted, and until an event
 // is on it: a tenth of a second, and a second and a half at the most, if the machine has nothing else to do. Beside
 // it is how long a page takes that has one word. Both are opened from the other one, for which the browser has to
-// start a process, and once more in the same tab.
+// start a process, and once more in the same tab; ten times, if PENSTOCK_LONG is set.
 func TestPageAsksNobodyElseAndTellsEventsSoon(t *testing.T) {
 	page, address, s := openBrowser(t)
 	word := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "<!doctype html>one") }))
 	defer word.Close()
 	var painted, again, word1, word2 []float64
 	do(page, t, open(address+"/"), shows("POST:/orders"))
-	for range 10 { // in a browser that has its files, as an operator opens it
+	rounds := 1
+	if os.Getenv("PENSTOCK_LONG") != "" {
+		rounds = 10
+	}
+	for range rounds { // in a browser that has its files, as an operator opens it
 		word1 = append(word1, firstPaint(page, t, word.URL))
 		word2 = append(word2, firstPaint(page, t, word.URL))
 		painted = append(painted, firstPaint(page, t, address+"/"))

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 
@@ -45,17 +46,14 @@ func TestPictures(t *testing.T) {
 		t.Skip("no pictures are asked for: " + picturesIn)
 	}
 	for _, isDark := range []bool{false, true} {
-		var options []chromedp.ExecAllocatorOption
-		if isDark {
-			options = append(options, chromedp.Flag("blink-settings", "preferredColorScheme=0"))
-		}
-		page, address, s := openBrowser(t, options...)
+		page, address, s := openBrowser(t)
 		ctx, cancel := context.WithCancel(t.Context())
 		loaded := make(chan struct{})
 		go func() { defer close(loaded); s.load(ctx) }()
 		time.Sleep(45 * time.Second) // payments fail, and a minute is almost full
 		if isDark {
-			do(page, t, open(address+"/"), shows("create-limit"), picture(t, "dark", 1360))
+			do(page, t, media(&emulation.MediaFeature{Name: "prefers-color-scheme", Value: "dark"}),
+				open(address+"/"), shows("create-limit"), picture(t, "dark", 1360))
 			do(page, t, visit("#/resource?name=POST%3A%2Forders"), shows("Hottest user"), picture(t, "resource-dark", 1360))
 		} else {
 			take(page, t, address, s)

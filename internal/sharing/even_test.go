@@ -15,11 +15,7 @@ import (
 // shares is what each instance passed between two times.
 func (w *world) shares(from, to time.Duration) (passed []int) {
 	for _, i := range w.instances {
-		sum := 0
-		for _, n := range i.passes[from/ms : to/ms] {
-			sum += int(n)
-		}
-		passed = append(passed, sum)
+		passed = append(passed, count(i.passes, from, to))
 	}
 	return passed
 }

@@ -74,6 +74,7 @@ func (p *partitioned) Announce(ctx context.Context, self fleet.Instance, all boo
 // partitionedMember is a member that runs on a partitioned store, on a fake clock.
 type partitionedMember struct {
 	*sharing.Member
+	clock  clock.Clock
 	store  *partitioned
 	log    logText
 	limits map[string]*lease.Budget
@@ -81,10 +82,9 @@ type partitionedMember struct {
 }
 
 func newPartitionedMember(t *testing.T, keys ...string) *partitionedMember {
-	m := &partitionedMember{
-		store: &partitioned{Store: memory.New(clock.System())}, limits: map[string]*lease.Budget{}, passed: map[string]int{},
-	}
-	m.Member = sharing.NewMember(fleet.Config{Backend: m.store, Instance: "one"}, clock.System(), slog.New(slog.NewTextHandler(&m.log, nil)), 1)
+	m := &partitionedMember{clock: clock.System(), limits: map[string]*lease.Budget{}, passed: map[string]int{}}
+	m.store = &partitioned{Store: memory.New(m.clock)}
+	m.Member = sharing.NewMember(fleet.Config{Backend: m.store, Instance: "one"}, m.clock, slog.New(slog.NewTextHandler(&m.log, nil)), 1)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() { defer close(ended); m.Run(ctx) }()
@@ -93,7 +93,7 @@ func newPartitionedMember(t *testing.T, keys ...string) *partitionedMember {
 	for _, key := range keys {
 		terms := bucketOf(1000)
 		terms.Key = key
-		m.limits[key] = m.Budget(terms, fleet.ModeLease, fleet.OutageClosed, clock.System().Now())
+		m.limits[key] = m.Budget(terms, fleet.ModeLease, fleet.OutageClosed, m.clock.Now())
 	}
 	return m
 }
@@ -103,7 +103,7 @@ func (m *partitionedMember) calls(d, pause time.Duration) {
 	clear(m.passed)
 	for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(pause) {
 		for key, b := range m.limits {
-			if b.Take(clock.System().Now(), 1) {
+			if b.Take(m.clock.Now(), 1) {
 				m.passed[key]++
 			}
 		}
@@ -138,7 +138,7 @@ func TestServerThatFailsIsAnOutageOfItsLimitsAlone(t *testing.T) {
 				failing := map[int32]byte{server0: '0', server1: '1'}[test.failing]
 				const counted = 10 * time.Second
 				m.calls(counted, test.pause)
-				status := m.Status(clock.System().Now())
+				status := m.Status(m.clock.Now())
 				require.Len(t, status.Limits, 4)
 				for _, limit := range status.Limits {
 					if limit.Key[0] == failing {
@@ -158,7 +158,7 @@ func TestServerThatFailsIsAnOutageOfItsLimitsAlone(t *testing.T) {
 				assert.Equal(t, test.failing == server0, status.Err != nil, "announcements have no answer")
 				m.store.failing.Store(none)
 				m.calls(8*time.Second, test.pause)
-				status = m.Status(clock.System().Now())
+				status = m.Status(m.clock.Now())
 				require.NoError(t, status.Err)
 				for _, limit := range status.Limits {
 					assert.False(t, limit.Outage, limit.Key)
@@ -183,12 +183,12 @@ func TestServersThatAllFailAreAnOutage(t *testing.T) {
 				m.store.refuses.Store(refuses)
 				m.store.failing.Store(both)
 				m.calls(fleet.DefaultTimeout+100*time.Millisecond, 2*time.Millisecond)
-				status := m.Status(clock.System().Now())
+				status := m.Status(m.clock.Now())
 				assert.False(t, status.Connected)
 				assert.Equal(t, int64(1), status.Outages)
 				batches := status.Batches
 				m.calls(2*time.Second, 2*time.Millisecond)
-				status = m.Status(clock.System().Now())
+				status = m.Status(m.clock.Now())
 				assert.LessOrEqual(t, status.Batches-batches, int64(3*30), "probes of two servers, and announcements")
 				assert.Equal(t, int64(1), status.Outages)
 				for _, limit := range status.Limits {
@@ -197,7 +197,7 @@ func TestServersThatAllFailAreAnOutage(t *testing.T) {
 				m.store.failing.Store(server0)
 				m.calls(5*time.Second, 2*time.Millisecond)
 				m.calls(5*time.Second, 2*time.Millisecond)
-				status = m.Status(clock.System().Now())
+				status = m.Status(m.clock.Now())
 				assert.True(t, status.Connected)
 				assert.Equal(t, int64(1), status.Outages)
 				for _, limit := range status.Limits {
@@ -226,13 +226,13 @@ func TestCallsThatAskAServerThatHangsDelayNoOthers(t *testing.T) {
 		m.store.failing.Store(server1)
 		var decided atomic.Int32
 		for i, a := range hung {
-			a.Ask(clock.System().Now(), 1, func(ask.Answer) { decided.Add(1) })
+			a.Ask(m.clock.Now(), 1, func(ask.Answer) { decided.Add(1) })
 			if i%10 == 0 { // more batches than may be under way
 				synctest.Wait()
 			}
 		}
 		began, answered := time.Now(), time.Duration(-1)
-		other.Ask(clock.System().Now(), 1, func(a ask.Answer) {
+		other.Ask(m.clock.Now(), 1, func(a ask.Answer) {
 			if a.Allowed && !a.Outage {
 				answered = time.Since(began)
 			}
@@ -253,14 +253,14 @@ func TestShareIsInAnOutageWithTheServerOfTheInstances(t *testing.T) {
 		m := newPartitionedMember(t, "1/a")
 		terms := bucketOf(1000)
 		terms.Key = "0/shared"
-		share := m.NewShare(terms, fleet.OutageClosed, clock.System().Now())
+		share := m.NewShare(terms, fleet.OutageClosed, m.clock.Now())
 		m.calls(5*time.Second, 2*time.Millisecond)
 		require.Positive(t, share.Limit())
 		m.store.failing.Store(server0)
 		m.calls(5*time.Second, 2*time.Millisecond)
 		assert.Zero(t, share.Limit(), "closed")
-		assert.True(t, share.Status(clock.System().Now()).Outage)
-		assert.True(t, m.Status(clock.System().Now()).Connected)
+		assert.True(t, share.Status(m.clock.Now()).Outage)
+		assert.True(t, m.Status(m.clock.Now()).Connected)
 		m.store.failing.Store(none)
 		m.calls(5*time.Second, 2*time.Millisecond)
 		assert.Positive(t, share.Limit())

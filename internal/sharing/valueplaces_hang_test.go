@@ -185,7 +185,7 @@ func TestServerThatHangsIsAnOutageOfItsValuesAlone(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		m := newPartitionedMember(t)
-		p := m.ValuePlaces(fleet.Terms{Key: "values/a", Limit: 1}, 100_000, fleet.OutageClosed, clock.System().Now())
+		p := m.ValuePlaces(fleet.Terms{Key: "values/a", Limit: 1}, 100_000, fleet.OutageClosed, m.clock.Now())
 		calls := uint64(0)
 		var mu sync.Mutex // guards longest and passed
 		longest := [2]time.Duration{}
@@ -194,14 +194,14 @@ func TestServerThatHangsIsAnOutageOfItsValuesAlone(t *testing.T) {
 			c := valueplaces.Call{Limit: 1}
 			binary.BigEndian.PutUint64(c.ID[:], id<<56|id)
 			server, began, woken := id&1, time.Now(), make(chan struct{})
-			ticket, state := p.Take(clock.System().Now(), &c)
+			ticket, state := p.Take(m.clock.Now(), &c)
 			if state == exchange.Pending {
-				waits := p.Ask(clock.System().Now(), &c, func() { close(woken) })
+				waits := p.Ask(m.clock.Now(), &c, func() { close(woken) })
 				<-woken
 				ticket, state = waits.Poll()
 			}
 			if state == exchange.Allowed {
-				p.End(clock.System().Now(), ticket)
+				p.End(m.clock.Now(), ticket)
 			}
 			mu.Lock()
 			defer mu.Unlock()

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -55,7 +56,7 @@ type instance struct {
 	isCut  bool // from the store
 	rate   float64
 	wakeAt clock.Instant // the earliest step that is planned
-	passes []int32       // by the millisecond
+	passes []int32       // the millisecond of each
 	calls  []int32
 }
 
@@ -144,34 +145,24 @@ func (i *instance) demand(rate float64) {
 }
 
 func (i *instance) call(now clock.Instant) {
-	ms := i.millisecond()
-	i.calls[ms]++
+	i.calls = append(i.calls, i.millisecond())
 	switch {
 	case i.asker != nil:
 		i.asker.Ask(now, 1, func(a ask.Answer) {
 			if a.Allowed {
-				i.passes[i.millisecond()]++
+				i.passes = append(i.passes, i.millisecond())
 			}
 		})
 	case i.budget.Take(now, 1):
-		i.passes[ms]++
+		i.passes = append(i.passes, i.millisecond())
 	}
 	i.plan()
 	i.nextCall()
 }
 
-// millisecond returns the present one, for which there is a place in the counts.
-func (i *instance) millisecond() int {
-	ms := int(i.world.clock.Now().Sub(i.world.start) / time.Millisecond)
-	if ms >= len(i.passes) {
-		last := max(ms, int(i.world.end.Sub(i.world.start)/time.Millisecond)) // all at once: counts of hours take long to copy
-		for _, counts := range []*[]int32{&i.passes, &i.calls} {
-			longer := make([]int32, last+1)
-			copy(longer, *counts)
-			*counts = longer
-		}
-	}
-	return ms
+// millisecond returns the present one.
+func (i *instance) millisecond() int32 {
+	return int32(i.world.clock.Now().Sub(i.world.start) / time.Millisecond)
 }
 
 // plan has the member stepped when it is due.
@@ -280,29 +271,30 @@ func (w *world) run(d time.Duration) {
 // total counts passes from one time to another, of all instances.
 func (w *world) total(from, to time.Duration) (passes, calls int) {
 	for _, i := range w.instances {
-		for ms := int(from / time.Millisecond); ms < min(int(to/time.Millisecond), len(i.passes)); ms++ {
-			passes += int(i.passes[ms])
-			calls += int(i.calls[ms])
-		}
+		passes += count(i.passes, from, to)
+		calls += count(i.calls, from, to)
 	}
 	return passes, calls
+}
+
+// count returns how many of some milliseconds, which are in their order, are from one time to another.
+func count(milliseconds []int32, from, to time.Duration) int {
+	first, _ := slices.BinarySearch(milliseconds, int32(from/time.Millisecond))
+	end, _ := slices.BinarySearch(milliseconds, int32(to/time.Millisecond))
+	return end - first
 }
 
 // worst is the greatest number of passes in any time of a length that begins at a multiple of
 // step, between two times.
 func (w *world) worst(from, to, length, step time.Duration) int {
-	sums := make([]int, int(to/time.Millisecond)+1)
-	for ms := range len(sums) - 1 {
-		sums[ms+1] = sums[ms]
-		for _, i := range w.instances {
-			if ms < len(i.passes) {
-				sums[ms+1] += int(i.passes[ms])
-			}
-		}
+	var passes []int32
+	for _, i := range w.instances {
+		passes = append(passes, i.passes...)
 	}
+	slices.Sort(passes)
 	worst := 0
 	for begin := from; begin+length <= to; begin += step {
-		worst = max(worst, sums[(begin+length)/time.Millisecond]-sums[begin/time.Millisecond])
+		worst = max(worst, count(passes, begin, begin+length))
 	}
 	return worst
 }
