@@ -100,6 +100,6 @@ type Rule struct {
 }
 
 // allowsOnly says whether what the rule does not allow is refused.
-func (r Rule) allowsOnly() bool {
+func (r *Rule) allowsOnly() bool {
 	return r.Allow != rule.Strings{} || r.List != "" && r.ListAction == Allow
 }

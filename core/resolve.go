@@ -55,7 +55,7 @@ func (e *Engine) resolve(changes []ruleset.Change, now clock.Instant) *ruleChang
 		switch {
 		case change.From == nil:
 			c.added++
-			change.SetNote(e.addRule(c, change.To, e.rules.removed.Take(change.Key, target)))
+			change.SetNote(e.addRule(c, change.To, e.rules.removed.Take(change.Key(), target)))
 		case change.To == nil:
 			c.removed++
 			e.dropRule(c, present)
@@ -73,7 +73,7 @@ func (e *Engine) resolve(changes []ruleset.Change, now clock.Instant) *ruleChang
 			c.notePattern(present)
 		default:
 			c.changed++
-			before := e.rules.removed.Take(change.Key, target) // it may come back
+			before := e.rules.removed.Take(change.Key(), target) // it may come back
 			e.dropRule(c, present)
 			next := e.addRule(c, change.To, before)
 			change.SetNote(next)

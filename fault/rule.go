@@ -88,7 +88,7 @@ type Abort struct {
 }
 
 // aborts says whether chosen calls are refused.
-func (r Rule) aborts() bool { return r.Abort != Abort{} }
+func (r *Rule) aborts() bool { return r.Abort != Abort{} }
 
 // withDefaults returns the rule with its end in UTC and without a monotonic reading, so
 // that rules of the same end are equal.

@@ -64,8 +64,8 @@ func (w *window) spare(r *compiledRule, bucket int64) int64 {
 
 // openForLarge computes what large calls may take in a bucket that is being opened.
 func (w *window) openForLarge(r *compiledRule, bucket int64) {
-	w.large.above.Store(w.carry.largeAbove(w.whole(), bucket, r.span))
-	w.large.spare.Store(max(0, w.spare(r, bucket)-w.carry.available(w.fraction())))
+	set(&w.large.above, w.carry.largeAbove(w.whole(), bucket, r.span))
+	set(&w.large.spare, max(0, w.spare(r, bucket)-w.carry.available(w.fraction())))
 }
 
 // largeHeld returns how many tokens the window that ends with a bucket holds beyond its
@@ -79,10 +79,12 @@ func (w *window) largeHeld(r *compiledRule, bucket int64) int64 {
 
 // noteRefusals notes refused calls from now on, if the rule warms up.
 func (w *window) noteRefusals(r *compiledRule) {
+	largest := int32(math.MaxInt32) // no call is larger
 	if r.warmsUp() {
-		w.refused.Store(0)
-	} else {
-		w.refused.Store(math.MaxInt32) // no call is larger
+		largest = 0
+	}
+	if w.refused.Load() != largest {
+		w.refused.Store(largest)
 	}
 }
 

@@ -23,7 +23,7 @@ func (k limiterKind) String() string {
 }
 
 // limiterKind returns what enforces the rule.
-func (r Rule) limiterKind() limiterKind {
+func (r *Rule) limiterKind() limiterKind {
 	switch r.Algorithm {
 	case Throttle:
 		return throttleLimiter

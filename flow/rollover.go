@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"sync/atomic"
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
@@ -91,8 +92,15 @@ func (w *window) open(r *compiledRule, bucket int64) {
 	w.counts.Open(bucket, w.whole()+max(spent, w.carry.available(w.fraction())))
 	// When a call is refused nothing remains, whatever does now.
 	overdrawn := min(0, w.counts.Remaining())
-	w.overdrawn.Store(overdrawn)
-	w.wait.Store(int64(w.retryAfter(r, 1, overdrawn)))
+	set(&w.overdrawn, overdrawn)
+	set(&w.wait, int64(w.retryAfter(r, 1, overdrawn)))
+}
+
+// set stores a number that mostly is there: to look is quicker.
+func set(at *atomic.Int64, number int64) {
+	if at.Load() != number {
+		at.Store(number)
+	}
 }
 
 // saveUnused carries over what was not used from the open bucket to a bucket of that

@@ -6,10 +6,10 @@ import (
 )
 
 // isFair says whether tenants have shares.
-func (r Rule) isFair() bool { return r.FairBy != rule.Strings{} }
+func (r *Rule) isFair() bool { return r.FairBy != rule.Strings{} }
 
 // remembered returns how many tenants that do not wait are remembered; 0 if tenants have no shares.
-func (r Rule) remembered() int {
+func (r *Rule) remembered() int {
 	if !r.isFair() {
 		return 0
 	}
@@ -17,9 +17,9 @@ func (r Rule) remembered() int {
 }
 
 // flood returns how many unknown tenants that wait are a flood at the least.
-func (r Rule) flood() int { return r.MaxQueue / 8 }
+func (r *Rule) flood() int { return r.MaxQueue / 8 }
 
-func (r Rule) defaultNewcomers() rule.Newcomers {
+func (r *Rule) defaultNewcomers() rule.Newcomers {
 	if r.MaxQueue >= defaultNewcomersQueue {
 		return rule.NewcomersHalf
 	}
@@ -27,7 +27,7 @@ func (r Rule) defaultNewcomers() rule.Newcomers {
 }
 
 // validateFairness adds the mistakes in the fields for tenants.
-func (r Rule) validateFairness(f *rule.Faults) {
+func (r *Rule) validateFairness(f *rule.Faults) {
 	if !r.isFair() {
 		const noEffect = "has no effect without fairBy: remove it or set fairBy"
 		if r.Weights.Len() > 0 {
@@ -55,11 +55,11 @@ func (r Rule) validateFairness(f *rule.Faults) {
 }
 
 // tenants returns the fields that say whose calls wait.
-func (r Rule) tenants() tenants.Fields {
+func (r *Rule) tenants() tenants.Fields {
 	return tenants.Fields{FairBy: r.FairBy, Weights: r.Weights, Mask: r.Mask}
 }
 
-func (r Rule) validateNewcomers(f *rule.Faults) {
+func (r *Rule) validateNewcomers(f *rule.Faults) {
 	switch r.Newcomers {
 	case rule.NewcomersHalf:
 		if r.MaxWait != 0 && r.MaxQueue < minNewcomersQueue {

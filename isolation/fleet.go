@@ -22,7 +22,7 @@ func fleetFields() []rule.Field[Rule] {
 }
 
 // validateFleet adds the mistakes in how instances share the limit.
-func (r Rule) validateFleet(f *rule.Faults) {
+func (r *Rule) validateFleet(f *rule.Faults) {
 	if !settings.ValidateFleet(f, r.Scope, r.Fleet) || r.Fleet.Mode == fleet.ModeLease {
 		return
 	}

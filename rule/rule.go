@@ -243,7 +243,7 @@ func (r *typedRule[R]) Value() any { return r.rule }
 
 func (r *typedRule[R]) Equal(other Rule) bool {
 	same, ok := other.(*typedRule[R])
-	return ok && same.of.spec.Kind == r.of.spec.Kind && same.rule == r.rule
+	return ok && (same.of == r.of || same.of.spec.Kind == r.of.spec.Kind) && same.rule == r.rule
 }
 
 func (r *typedRule[R]) WithDefaults() Rule { return r.of.Complete(r.rule) }

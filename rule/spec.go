@@ -2,7 +2,6 @@ package rule
 
 import (
 	"fmt"
-	"iter"
 	"slices"
 	"time"
 )
@@ -10,7 +9,8 @@ import (
 // Spec describes a kind of rule. Kind, Common, Fields and New are required. R is a plain
 // value: copies share nothing, and two rules are the same rule when they are equal. Of the functions that get
 // a pointer to a rule only Common and Defaults may write to it, or have others write; it never changes once
-// the rule is in force, so that limiters may keep it.
+// the rule is in force, so that limiters may keep it. All functions may be called concurrently, but Adopt not
+// for one limiter.
 type Spec[R comparable] struct {
 	Kind   Kind   // also the name of the list in documents; in camel case
 	Phase  Phase  // when rules of the kind are asked, relative to other kinds
@@ -219,36 +219,31 @@ func (t *Type[R]) completeTo(r *typedRule[R], rule *R) {
 	}
 }
 
-// Compare compares rules of the kind, which are complete, with others, place by place. Where they are not the
-// same it calls different with the present one and the other, complete, nil where there is none, until that
-// returns false.
-func (t *Type[R]) Compare(present iter.Seq[Rule], others []R, different func(place int, present, other Rule) bool) {
-	place := 0
+// Compare compares rules of the kind, which are complete, with others, at the places from one on and before another.
+// present returns the rule at a place, nil if there is none. Where they are not the same it calls different with the
+// present one and the other, complete, nil where there is none, until that returns false.
+func (t *Type[R]) Compare(
+	from, to int, present func(place int) Rule, others []R, different func(place int, present, other Rule) bool,
+) {
 	var other *typedRule[R] // kept for the next place if it is the same
-	complete := func() {
-		if other == nil {
-			other = new(typedRule[R])
-		}
-		t.completeTo(other, &others[place])
-	}
-	differs := func(before Rule) bool {
-		found := other
-		found.learn()
-		other = nil
-		return different(place, before, found)
-	}
-	for before := range present {
+	for place := from; place < to; place++ {
+		before := present(place)
 		if place >= len(others) {
 			if !different(place, before, nil) {
 				return
 			}
-		} else if complete(); !before.Equal(other) && !differs(before) {
-			return
+			continue
 		}
-		place++
-	}
-	for ; place < len(others); place++ {
-		if complete(); !differs(nil) {
+		if other == nil {
+			other = new(typedRule[R])
+		}
+		t.completeTo(other, &others[place])
+		if before != nil && before.Equal(other) {
+			continue
+		}
+		found := other
+		found.learn()
+		if other = nil; !different(place, before, found) {
 			return
 		}
 	}
@@ -276,8 +271,10 @@ func (t *Type[R]) Faults(rule R) []Fault { return t.Of(rule).Faults() }
 func (t *Type[R]) faults(given, complete *R) []Fault {
 	var faults Faults
 	c := t.spec.Common(complete)
-	target := c.target()
-	target.validate(&faults)
+	if !c.isPlain() || *c.Resource == "" || *c.Resource == OtherResources { // else nothing can be wrong, as of most
+		target := c.target()
+		target.validate(&faults)
+	}
 	if t.spec.Validate != nil {
 		faults = append(faults, t.spec.Validate(complete)...)
 	}

@@ -186,39 +186,6 @@ func (s Set) WithDefaults() Set {
 	return complete
 }
 
-// Replacement is what stands in a set at the place of a rule.
-type Replacement struct {
-	Place    int       // among the rules of the kind
-	From     rule.Rule // that was there; nil if none
-	To       rule.Rule // that the set has there, complete; nil if none
-	Key      rule.Key  // of To, or if there is none of From
-	KeepsKey bool      // both are there and have the one key
-}
-
-// Replaced compares rules, which are complete, with those of a set, place by place, and yields where they
-// differ: by kind, then by place. A rule that has only moved is in From of one place and in To of another.
-func (t *Table) Replaced(from func(rule.Kind) iter.Seq[rule.Rule], to Set) iter.Seq[Replacement] {
-	return func(yield func(Replacement) bool) {
-		goesOn := true
-		for _, l := range t.of(to).lists {
-			l.compare(from(l.kind().Kind()), to, func(place int, from, to rule.Rule) bool {
-				r := Replacement{Place: place, From: from, To: to}
-				if to != nil {
-					r.Key = to.Key()
-					r.KeepsKey = from != nil && from.Key() == r.Key
-				} else {
-					r.Key = from.Key()
-				}
-				goesOn = yield(r)
-				return goesOn
-			})
-			if !goesOn {
-				return
-			}
-		}
-	}
-}
-
 // WithRules returns a set that has other rules, of the kinds of the table, and else what the set has.
 func (t *Table) WithRules(s Set, rules iter.Seq[rule.Rule]) Set {
 	other := Set{Serve: slices.Clone(s.Serve), positions: s.positions}

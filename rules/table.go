@@ -113,7 +113,7 @@ type list interface {
 	add(*Set, rule.Rule)
 
 	// compare finds the places where a set has other rules, see [rule.Type.Compare].
-	compare(from iter.Seq[rule.Rule], to Set, different func(place int, from, to rule.Rule) bool)
+	compare(from, to int, present func(place int) rule.Rule, others Set, different func(place int, present, other rule.Rule) bool)
 }
 
 // typedList is the list of a kind that has a field of its own in [Set].
@@ -152,8 +152,10 @@ func (l typedList[R]) add(s *Set, r rule.Rule) {
 	*rules = append(*rules, r.Value().(R))
 }
 
-func (l typedList[R]) compare(from iter.Seq[rule.Rule], to Set, different func(place int, from, to rule.Rule) bool) {
-	l.of.Compare(from, *l.rules(&to), different)
+func (l typedList[R]) compare(
+	from, to int, present func(place int) rule.Rule, others Set, different func(place int, present, other rule.Rule) bool,
+) {
+	l.of.Compare(from, to, present, *l.rules(&others), different)
 }
 
 // customList is the list of a kind of the user's own: those of its rules among
@@ -197,22 +199,22 @@ func (l customList) names(s Set) iter.Seq[string] {
 
 func (l customList) add(s *Set, r rule.Rule) { s.Custom = append(s.Custom, r) }
 
-func (l customList) compare(from iter.Seq[rule.Rule], to Set, different func(place int, from, to rule.Rule) bool) {
-	next, stop := iter.Pull2(l.all(to))
-	defer stop()
-	place := 0
-	for before := range from {
-		_, after, more := next()
-		if more {
-			after = after.WithDefaults()
-		}
-		if (!more || !before.Equal(after)) && !different(place, before, after) {
-			return
-		}
-		place++
+func (l customList) compare(
+	from, to int, present func(place int) rule.Rule, others Set, different func(place int, present, other rule.Rule) bool,
+) {
+	var complete []rule.Rule
+	for _, r := range l.all(others) {
+		complete = append(complete, r.WithDefaults())
 	}
-	for i, after, more := next(); more; i, after, more = next() {
-		if !different(i, nil, after.WithDefaults()) {
+	for place := from; place < to; place++ {
+		before, after := present(place), rule.Rule(nil)
+		if place < len(complete) {
+			after = complete[place]
+		}
+		if before != nil && after != nil && before.Equal(after) {
+			continue
+		}
+		if !different(place, before, after) {
 			return
 		}
 	}

@@ -64,18 +64,18 @@ func (p *Planner) Begin(resource string) {
 // calls of the target.
 func (p *Planner) Add(version rule.Rule, state *State, limiter call.VersionedLimiter, target *rule.Target) {
 	p.States = append(p.States, state)
-	of := Planned{Rule: version, State: state, Limiter: limiter.Limiter}
-	of.Off = p.Switches.Off(state.Rule.Key, p.Resource) != nil
+	isOff := p.Switches.Off(state.Rule.Key, p.Resource) != nil
 	entries := &p.active
 	switch {
-	case of.Off && of.Rule.Fleet() && p.InFleet:
+	case isOff && version.Fleet() && p.InFleet:
 		entries = &p.unasked // or it would take tokens of the fleet
-	case of.Off, target.Shadow:
+	case isOff, target.Shadow:
 		entries = &p.shadows
 	}
 	*entries = append(*entries, entry{
-		Planned: of, limiter: limiter, origin: target.Origin, pattern: len(target.Match), isRelated: target.Related != "",
-		phase: version.Phase(), waiting: waitOrderOf(&of), breadth: breadthOf(target),
+		Planned: Planned{Rule: version, State: state, Limiter: limiter.Limiter, Off: isOff},
+		limiter: limiter, origin: target.Origin, pattern: len(target.Match), isRelated: target.Related != "",
+		phase: version.Phase(), waiting: waitOrderOf(version, limiter.Limiter), breadth: breadthOf(target),
 	})
 }
 
@@ -115,11 +115,11 @@ func (p *Planner) Plan(since uint64) *Plan {
 			}
 		}
 	}
-	for origin, c := range origins {
-		p.chain(c, origin)
-	}
 	p.chain(&next.Others, rule.OtherOrigins)
 	if origins != nil {
+		for origin, c := range origins {
+			p.chain(c, origin)
+		}
 		next.Others.SetOrigins(origins)
 	}
 	return next
@@ -199,11 +199,11 @@ func Try(a *Rule, version rule.Rule, limiter rule.Limiter) {
 // others those for which calls can wait before those that decide at once.
 type waitOrder uint8
 
-func waitOrderOf(of *Planned) waitOrder {
-	_, forecasts := of.Limiter.(optional.Forecaster)
-	_, waits := of.Limiter.(rule.Queue)
+func waitOrderOf(version rule.Rule, limiter rule.Limiter) waitOrder {
+	_, forecasts := limiter.(optional.Forecaster)
+	_, waits := limiter.(rule.Queue)
 	switch {
-	case !forecasts, of.Rule.Demotes():
+	case !forecasts, version.Demotes():
 		return asksFirst
 	case waits:
 		return canWait

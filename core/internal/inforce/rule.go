@@ -34,6 +34,7 @@ type Rule struct {
 	Removed    bool
 	LookedBack bool      // the names called before it came into force were looked at
 	Needs      bool      // the version reads signals, or is for the whole fleet
+	isForAll   bool      // the version is for all calls of one resource, and no shadow
 	Counted    bool      // the resource whose passes it counts was called, as far as the engine remembers
 	Version    rule.Rule // that is in force, or about to be
 
@@ -110,6 +111,7 @@ func NewRule(r rule.Rule, forcedOnKind *ForcedState, exempt func(string) bool) *
 // with a pattern is for, see Config.Exempt; nil if there are none.
 func (a *Rule) SetVersion(r rule.Rule, target *rule.Target, exempt func(string) bool) {
 	a.Version = r
+	a.isForAll = target.Match == "" && target.Origin == "" && target.Related == "" && !target.Shadow && !target.Shared
 	a.Needs = r.Fleet() || len(r.Signals()) > 0 || len(r.Hints()) > 0
 	if a.Pattern == nil {
 		return
@@ -158,6 +160,14 @@ func (a *Rule) CountsLike(target *rule.Target) bool {
 
 // Target returns the target of the version in force, or about to be.
 func (a *Rule) Target() rule.Target { return a.Version.Target() }
+
+// Calls returns which calls the version in force is for: what its target says beside its name and its resource.
+func (a *Rule) Calls() rule.Target {
+	if a.isForAll { // the version is far away in memory
+		return rule.Target{}
+	}
+	return a.Target()
+}
 
 // Related returns the resource whose passes the rule counts, if not its own; else "".
 func (a *Rule) Related() string {

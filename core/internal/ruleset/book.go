@@ -208,7 +208,7 @@ func (b *Book) Load(owner string, set rules.Set) (Outcome, error) {
 
 // judge returns where a set that is to be an owner's has other rules, and says what is wrong with it. It looks
 // at the rules that differ; only if one of them is wrong it looks for all there are.
-func (b *Book) judge(g *group, set rules.Set) (replaced []rules.Replacement, err error) {
+func (b *Book) judge(g *group, set rules.Set) ([]rules.Replacement, error) {
 	for _, r := range set.Custom {
 		if !slices.Contains(b.config.Table.Kinds(), r.Type().Kind()) {
 			return nil, fmt.Errorf("core: the engine does not know rules of kind %q: give it the kind in Config.Kinds", r.Type().Kind())
@@ -217,30 +217,27 @@ func (b *Book) judge(g *group, set rules.Set) (replaced []rules.Replacement, err
 	if err := judgeDomains(set); err != nil {
 		return nil, err
 	}
-	const few = 64
+	replaced, sound := b.replaced(g, set, func(r rule.Rule) bool { return len(r.Faults()) == 0 })
+	if !sound {
+		return nil, set.Validate()
+	}
 	gone, come := make(map[rule.Key]struct{}), make(map[rule.Key]struct{}) // of rules that do not stay at their places
-	for r := range b.replaced(g, set) {
-		if r.To != nil && len(r.To.Faults()) > 0 {
-			return nil, set.Validate()
-		}
+	for _, r := range replaced {
 		if r.From != nil && !r.KeepsKey {
 			gone[r.From.Key()] = struct{}{}
 		}
-		if len(replaced) == few {
-			replaced = slices.Grow(replaced, set.Len()) // most may be others
-		}
-		replaced = append(replaced, r)
 	}
 	for i := range replaced {
 		r := &replaced[i]
 		if r.To == nil || r.KeepsKey {
 			continue
 		}
-		_, isGone := gone[r.Key]
-		if _, isTwice := come[r.Key]; isTwice || !isGone && b.has(g, r.Key) {
+		key := r.To.Key()
+		_, isGone := gone[key]
+		if _, isTwice := come[key]; isTwice || !isGone && b.has(g, key) {
 			return nil, set.Validate()
 		}
-		come[r.Key] = struct{}{}
+		come[key] = struct{}{}
 	}
 	return replaced, nil
 }
@@ -295,18 +292,32 @@ func (b *Book) remove(of *entry, g *group) {
 	}
 }
 
-// replaced yields where a set has other rules than a group.
-func (b *Book) replaced(g *group, set rules.Set) iter.Seq[rules.Replacement] {
-	return b.config.Table.Replaced(func(kind rule.Kind) iter.Seq[rule.Rule] { return b.rules(g, kind) }, set)
+// replaced returns where a set has other rules than a group, and whether isSound says yes to them, see [rules.Table.Replaced].
+func (b *Book) replaced(g *group, set rules.Set, isSound func(rule.Rule) bool) (replaced []rules.Replacement, sound bool) {
+	return b.config.Table.Replaced(func(kind rule.Kind) (count int, at func(place int) rule.Rule) {
+		var present []*entry
+		if i := slices.Index(g.kinds, kind); i >= 0 {
+			present = g.rules[i]
+		}
+		return len(present), func(place int) rule.Rule {
+			if place >= len(present) {
+				return nil
+			}
+			return b.claimOf(present[place], g)
+		}
+	}, set, isSound)
 }
 
-// rules yields the rules of a group that are of a kind, of all kinds if that is "".
-func (b *Book) rules(g *group, kind rule.Kind) iter.Seq[rule.Rule] {
+// parsed returns where a set that was parsed, and so is sound, has other rules than a group.
+func (b *Book) parsed(g *group, set rules.Set) []rules.Replacement {
+	replaced, _ := b.replaced(g, set, func(rule.Rule) bool { return true })
+	return replaced
+}
+
+// rules yields the rules of a group.
+func (b *Book) rules(g *group) iter.Seq[rule.Rule] {
 	return func(yield func(rule.Rule) bool) {
-		for i, entries := range g.rules {
-			if kind != "" && kind != g.kinds[i] {
-				continue
-			}
+		for _, entries := range g.rules {
 			for _, of := range entries {
 				if !yield(b.claimOf(of, g)) {
 					return
@@ -317,7 +328,7 @@ func (b *Book) rules(g *group, kind rule.Kind) iter.Seq[rule.Rule] {
 }
 
 // given returns all that a group says, its rules complete.
-func (b *Book) given(g *group) rules.Set { return b.config.Table.WithRules(g.beside, b.rules(g, "")) }
+func (b *Book) given(g *group) rules.Set { return b.config.Table.WithRules(g.beside, b.rules(g)) }
 
 // none yields no rules.
 func none(func(rule.Rule) bool) {}

@@ -87,11 +87,11 @@ func TestRulesInForceDependOnlyOnWhatCodeAndSourcesHold(t *testing.T) {
 				outcome = m.deliver(t, book)
 			}
 			for _, c := range outcome.Changes {
-				require.Equal(t, c.From == nil, known[c.Key] == nil)
-				require.True(t, c.From == nil || c.From.Equal(known[c.Key]))
+				require.Equal(t, c.From == nil, known[c.Key()] == nil)
+				require.True(t, c.From == nil || c.From.Equal(known[c.Key()]))
 				require.False(t, c.From != nil && c.To != nil && c.From.Equal(c.To), "no change")
-				if known[c.Key] = c.To; c.To == nil {
-					delete(known, c.Key)
+				if known[c.Key()] = c.To; c.To == nil {
+					delete(known, c.Key())
 				}
 			}
 			want := m.inForce()

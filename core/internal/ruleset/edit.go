@@ -17,12 +17,17 @@ type Outcome struct {
 
 // Change is what becomes of one rule. At least one of From and To is set.
 type Change struct {
-	Key  rule.Key
 	From rule.Rule // that was in force; nil if none was
 	To   rule.Rule // that is to be in force; nil if none is
 	of   *entry
+}
 
-	another rule.Rule // is known to say something else than From, so that the two need not be compared; nil for none
+// Key returns the key that the rules have.
+func (c *Change) Key() rule.Key {
+	if c.To == nil {
+		return c.From.Key()
+	}
+	return c.To.Key()
 }
 
 // Note returns what was noted of the rule in force; nil if nothing was.
@@ -57,7 +62,8 @@ type edit struct {
 	book   *Book
 	origin Origin
 
-	changes []Change            // what becomes of the rule in force of each entry that the edit concerns
+	changes []Change            // what becomes of the rule in force of each entry that the edit concerns; To, if known to be another
+	emptied []rule.Key          // of which no rule is left, for now
 	waited  map[*entry][]*group // before the edit, where any did
 	served  bool                // somebody says something else of domains than before
 
@@ -73,12 +79,12 @@ func (b *Book) begin() *edit {
 }
 
 // touch notes what an entry was of which rules come or go. It returns false if that was noted before.
-func (e *edit) touch(of *entry, key rule.Key) bool {
+func (e *edit) touch(of *entry) bool {
 	if of.edit == e.book.edits {
 		return false
 	}
 	of.edit = e.book.edits
-	e.changes = append(e.changes, Change{Key: key, From: of.active.rule, of: of})
+	e.changes = append(e.changes, Change{From: of.active.rule, of: of})
 	for _, c := range e.book.waiting[of] {
 		e.waited[of] = append(e.waited[of], c.group)
 		c.group.waiting--
@@ -89,14 +95,16 @@ func (e *edit) touch(of *entry, key rule.Key) bool {
 // add adds a rule of a group, which has none of that key, and returns its entry.
 func (e *edit) add(key rule.Key, c claim) *entry {
 	of := e.book.entries.ensure(key)
-	e.touch(of, key)
+	e.touch(of)
 	e.book.add(of, c)
 	return of
 }
 
 func (e *edit) remove(of *entry, key rule.Key, g *group) {
-	e.touch(of, key)
-	e.book.remove(of, g)
+	e.touch(of)
+	if e.book.remove(of, g); of.active.group == nil {
+		e.emptied = append(e.emptied, key)
+	}
 }
 
 // replace takes rules out of a group and puts others in their places.
@@ -107,16 +115,16 @@ func (e *edit) replace(g *group, replaced []rules.Replacement) {
 		if r.From == nil {
 			continue
 		}
-		of := g.at(r.Key.Kind, r.Place)
+		of := g.at(r.From.Type().Kind(), r.Place)
 		if !r.KeepsKey {
 			e.remove(of, r.From.Key(), g)
 			continue
 		}
-		isFirst := e.touch(of, r.Key)
+		isFirst := e.touch(of)
 		if of.active.group == g { // of those that have the key it stays the first
 			of.active.rule = r.To
 			if isFirst {
-				e.changes[len(e.changes)-1].another = r.To
+				e.changes[len(e.changes)-1].To = r.To
 			}
 			continue
 		}
@@ -126,9 +134,10 @@ func (e *edit) replace(g *group, replaced []rules.Replacement) {
 	for i := range replaced {
 		switch r := &replaced[i]; {
 		case r.To == nil:
-			g.cut(r.Key.Kind, r.Place) // there are none behind it
+			g.cut(r.From.Type().Kind(), r.Place) // there are none behind it
 		case !r.KeepsKey:
-			g.put(r.Key.Kind, r.Place, e.add(r.Key, claim{g, r.To}))
+			key := r.To.Key()
+			g.put(key.Kind, r.Place, e.add(key, claim{g, r.To}))
 		}
 	}
 }
@@ -137,7 +146,7 @@ func (e *edit) replace(g *group, replaced []rules.Replacement) {
 func (e *edit) rank(g *group, created int64) {
 	var contested []claim
 	if len(e.book.waiting) > 0 {
-		for r := range e.book.rules(g, "") {
+		for r := range e.book.rules(g) {
 			key := r.Key()
 			if of := e.book.entries.of(key); len(e.book.waiting[of]) > 0 {
 				contested = append(contested, claim{g, r})
@@ -156,10 +165,8 @@ func (e *edit) finish() Outcome {
 	changes := e.changes[:0]
 	for _, c := range e.changes {
 		of := c.of
-		if c.To = of.active.rule; c.To == nil {
-			e.book.entries.drop(c.Key)
-		}
-		isAnother := c.another != nil && c.another == c.To
+		isAnother := c.To != nil && c.To == of.active.rule
+		c.To = of.active.rule
 		if isAnother || (c.From == nil) != (c.To == nil) || c.From != nil && !c.From.Equal(c.To) {
 			changes = append(changes, c)
 		}
@@ -172,6 +179,11 @@ func (e *edit) finish() Outcome {
 			case !slices.Contains(e.displacedOwners, w.group):
 				e.displacedOwners = append(e.displacedOwners, w.group)
 			}
+		}
+	}
+	for _, key := range e.emptied {
+		if of := e.book.entries.of(key); of != nil && of.active.group == nil {
+			e.book.entries.drop(key)
 		}
 	}
 	e.settleDomains()

@@ -27,7 +27,7 @@ func TestSetOfSeveralKindsIsReplacedPlaceByPlace(t *testing.T) {
 			} else if c.To == nil {
 				what = "goes"
 			}
-			changed = append(changed, c.Key.String()+" "+what)
+			changed = append(changed, c.Key().String()+" "+what)
 		}
 		slices.Sort(changed)
 		return changed

@@ -119,7 +119,7 @@ func (b *Book) difference(s *Source, documents []*document) (removed, given map[
 		}
 		changing[d] = struct{}{}
 		if d.held.isApplied {
-			for r := range b.rules(&d.group, "") {
+			for r := range b.rules(&d.group) {
 				given[r.Key()] = struct{}{}
 			}
 		}
@@ -128,7 +128,7 @@ func (b *Book) difference(s *Source, documents []*document) (removed, given map[
 		}
 	}
 	for d := range changing {
-		for r := range b.rules(&d.group, "") {
+		for r := range b.rules(&d.group) {
 			key := r.Key()
 			if _, stays := given[key]; !stays && !b.hasElsewhere(s, key, changing) {
 				removed[key] = struct{}{}

@@ -149,7 +149,7 @@ func (b *Book) parse(d *document, data []byte) (set rules.Set, err error) {
 	var replaced []rules.Replacement
 	failure := Guarded(func() {
 		if set, err = config.Table.Parse(d.name, data); err == nil {
-			replaced = slices.Collect(b.replaced(&d.group, set))
+			replaced = b.parsed(&d.group, set)
 		}
 	})
 	if failure != nil {
@@ -216,7 +216,7 @@ func (d *document) obstacle() error {
 // apply makes what the source holds of a document the rules of its group.
 func (e *edit) apply(d *document, now instant) {
 	if !d.held.isApplied {
-		replaced := slices.Collect(e.book.replaced(&d.group, d.held.rules))
+		replaced := e.book.parsed(&d.group, d.held.rules)
 		if len(replaced) > 0 {
 			e.origin.Documents = append(e.origin.Documents, d.versionName())
 		}
