@@ -24,8 +24,7 @@ import (
 // [New], is safe for concurrent use, and starts no goroutine but one for each
 // source that it follows and, while something waits to be logged, one for that, two that
 // sample signals while rules read any, one that leases tokens while rules share limits with
-// other instances, and one that ends forced states while some have a time. Where hundreds of
-// rules change at once, a few more make their limiters, which end before the change is in force.
+// other instances, and one that ends forced states while some have a time.
 type Engine struct {
 	callEnv
 	limiters limiterMaker

@@ -12,7 +12,6 @@ import (
 	"github.com/penstock-go/penstock/core/internal/registry"
 	"github.com/penstock-go/penstock/core/internal/ruleset"
 	"github.com/penstock-go/penstock/internal/optional"
-	"github.com/penstock-go/penstock/internal/parts"
 	"github.com/penstock-go/penstock/match"
 	"github.com/penstock-go/penstock/rule"
 )
@@ -60,7 +59,7 @@ func (e *Engine) apply(c *ruleChange) limiterChanges {
 	g.SwapMu.Lock()
 	defer g.SwapMu.Unlock()
 	s := swap{
-		ruleChange: c, registry: g, maker: &e.limiters, matching: e.rules.patterns, switches: cmp.Or(c.switches, g.Patterns().Switches),
+		ruleChange: c, registry: g, maker: &e.limiters, matching: e.rules.patterns, planner: e.limiters.Planner("", cmp.Or(c.switches, g.Patterns().Switches)),
 		affected: make([]*registry.Resource[callEnv], 0, len(c.leaving)+len(c.entering)+len(c.updated)),
 	}
 	s.activate = make([]rule.Activator, 0, len(c.entering)+len(c.updated))
@@ -102,48 +101,10 @@ type swap struct {
 	matching []*inforce.Rule // all rules with patterns, by kind and name
 	index    *match.Index    // of them
 	changing *match.Index    // of the patterns of rules that come, change or go
-	places   []int           // of those that match a resource
 
-	switches *inforce.Switches // what is switched in the coming generation
-	parts    [parts.Max]*swapPart
-}
-
-// swapPart makes limiters and plans, one after the other, beside other parts of a swap.
-type swapPart struct {
-	*swap
-	limiterChanges // of the part
-
-	planner inforce.Planner
+	planner inforce.Planner // making one plan after the other
 	apply   []*inforce.Rule // to the resource whose plan that is
 	places  []int           // of the patterns that match it
-}
-
-// inParts calls do for all of so many, see [parts.Of], and notes in their order which limiters begin and end.
-func (s *swap) inParts(count int, do func(p *swapPart, i int)) {
-	parts.Of(count, func(part, from, to int) {
-		p := s.parts[part]
-		if p == nil {
-			p = &swapPart{swap: s, planner: s.maker.Planner("", s.switches)}
-			s.parts[part] = p
-		}
-		if part == 0 {
-			p.activate, p.retire = s.activate, s.retire
-		}
-		for i := from; i < to; i++ {
-			do(p, i)
-		}
-	})
-	for part, p := range s.parts {
-		switch {
-		case p == nil:
-		case part == 0:
-			s.activate, s.retire = p.activate, p.retire
-		default:
-			s.activate = append(s.activate, p.activate...)
-			s.retire = append(s.retire, p.retire...)
-			p.activate, p.retire = nil, nil
-		}
-	}
 }
 
 func (s *swap) run() {
@@ -201,17 +162,15 @@ func (s *swap) changeRules() {
 	}
 	for _, a := range s.updated {
 		s.markNamed(a)
-	}
-	s.inParts(len(s.updated), func(p *swapPart, i int) {
-		if a := s.updated[i]; a.SharesLimiter {
-			a.Shared = p.nextLimiter(a, a.SharedName(), a.Transitions, a.Shared)
+		if a.SharesLimiter {
+			a.Shared = s.nextLimiter(a, a.SharedName(), a.Transitions, a.Shared)
 		}
-	})
+	}
 }
 
 // nextLimiter returns the limiter of a rule's next version, which goes on from the
 // present one if that can be.
-func (s *swapPart) nextLimiter(a *inforce.Rule, resource string, counts *inforce.Transitions, present call.VersionedLimiter) call.VersionedLimiter {
+func (s *swap) nextLimiter(a *inforce.Rule, resource string, counts *inforce.Transitions, present call.VersionedLimiter) call.VersionedLimiter {
 	next, ok := s.env().adopt(a, a.Version, resource, counts, present)
 	if !ok {
 		next = s.env().newLimiter(a, a.Version, resource, counts)
@@ -223,15 +182,15 @@ func (s *swapPart) nextLimiter(a *inforce.Rule, resource string, counts *inforce
 
 func (s *swap) env() limiterEnv { return limiterEnv{s.maker, s.version, s.now} }
 
-func (c *limiterChanges) activateLimiter(limiter call.VersionedLimiter) {
+func (s *swap) activateLimiter(limiter call.VersionedLimiter) {
 	if l, ok := limiter.Limiter.(rule.Activator); ok {
-		c.activate = append(c.activate, l)
+		s.activate = append(s.activate, l)
 	}
 }
 
-func (c *limiterChanges) retireLimiter(limiter call.VersionedLimiter) {
+func (s *swap) retireLimiter(limiter call.VersionedLimiter) {
 	if l, ok := limiter.Limiter.(rule.Retirer); ok {
-		c.retire = append(c.retire, l)
+		s.retire = append(s.retire, l)
 	}
 }
 
@@ -275,13 +234,12 @@ func (s *swap) affects(r *registry.Resource[callEnv]) bool {
 
 // makePlans makes the plans of the resources that were marked since the last time.
 func (s *swap) makePlans() {
-	marked := s.affected[s.planned:]
-	s.inParts(len(marked), func(p *swapPart, i int) {
-		next := p.plan(marked[i])
-		next.Before.Store(marked[i].Plan.Load())
-		marked[i].Plan.Store(next)
-	})
-	s.planned = len(s.affected)
+	for ; s.planned < len(s.affected); s.planned++ {
+		r := s.affected[s.planned]
+		next := s.plan(r)
+		next.Before.Store(r.Plan.Load())
+		r.Plan.Store(next)
+	}
 }
 
 // nextPatterns returns the pattern set of the coming generation.
@@ -289,7 +247,7 @@ func (s *swap) nextPatterns() *inforce.Patterns {
 	if !s.hasPatterns() {
 		return s.registry.Patterns()
 	}
-	return inforce.NewPatterns(s.registry.Overflow.States, s.index, s.version, s.switches)
+	return inforce.NewPatterns(s.registry.Overflow.States, s.index, s.version, s.planner.Switches)
 }
 
 // finish moves the engine on to the coming generation, unless names were added that the
@@ -305,7 +263,7 @@ func (s *swap) finish(patterns *inforce.Patterns) bool {
 }
 
 // plan makes the plan of a resource and notes which limiters begin and end with it.
-func (s *swapPart) plan(r *registry.Resource[callEnv]) *inforce.Plan {
+func (s *swap) plan(r *registry.Resource[callEnv]) *inforce.Plan {
 	p := &s.planner
 	p.Begin(r.Name)
 	states := r.States
@@ -340,7 +298,7 @@ func (s *swapPart) plan(r *registry.Resource[callEnv]) *inforce.Plan {
 
 // takeState returns the state of a rule, nil if there is none, and the states behind it. Those before it
 // are of rules that do not apply any more: both are by kind and name.
-func (s *swapPart) takeState(states []*inforce.State, a *inforce.Rule) (state *inforce.State, rest []*inforce.State) {
+func (s *swap) takeState(states []*inforce.State, a *inforce.Rule) (state *inforce.State, rest []*inforce.State) {
 	at := 0
 	for at < len(states) && states[at].Rule != a && inforce.ByKey(states[at].Rule, a) < 0 {
 		at++
@@ -354,7 +312,7 @@ func (s *swapPart) takeState(states []*inforce.State, a *inforce.Rule) (state *i
 }
 
 // retireStates notes that the resource's own limiters of some states end.
-func (s *swapPart) retireStates(states []*inforce.State) {
+func (s *swap) retireStates(states []*inforce.State) {
 	for _, state := range states {
 		if state.Own != nil {
 			s.retireLimiter(state.Own.Limiter)
@@ -363,7 +321,7 @@ func (s *swapPart) retireStates(states []*inforce.State) {
 }
 
 // rulesFor returns the rules that apply to the resource, by kind and name.
-func (s *swapPart) rulesFor(r *registry.Resource[callEnv]) []*inforce.Rule {
+func (s *swap) rulesFor(r *registry.Resource[callEnv]) []*inforce.Rule {
 	if r == s.registry.Overflow {
 		return s.matching
 	}

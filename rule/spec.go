@@ -9,8 +9,7 @@ import (
 // Spec describes a kind of rule. Kind, Common, Fields and New are required. R is a plain
 // value: copies share nothing, and two rules are the same rule when they are equal. Of the functions that get
 // a pointer to a rule only Common and Defaults may write to it, or have others write; it never changes once
-// the rule is in force, so that limiters may keep it. All functions may be called concurrently, but Adopt not
-// for one limiter.
+// the rule is in force, so that limiters may keep it.
 type Spec[R comparable] struct {
 	Kind   Kind   // also the name of the list in documents; in camel case
 	Phase  Phase  // when rules of the kind are asked, relative to other kinds
@@ -219,15 +218,18 @@ func (t *Type[R]) completeTo(r *typedRule[R], rule *R) {
 	}
 }
 
-// Compare compares rules of the kind, which are complete, with others, at the places from one on and before another.
-// present returns the rule at a place, nil if there is none. Where they are not the same it calls different with the
-// present one and the other, complete, nil where there is none, until that returns false.
+// Compare compares so many rules of the kind, which are complete, with others, place by place; present returns the
+// one at a place. Where they are not the same it calls different with the present one and the other, complete, nil
+// where there is none, until that returns false.
 func (t *Type[R]) Compare(
-	from, to int, present func(place int) Rule, others []R, different func(place int, present, other Rule) bool,
+	count int, present func(place int) Rule, others []R, different func(place int, present, other Rule) bool,
 ) {
 	var other *typedRule[R] // kept for the next place if it is the same
-	for place := from; place < to; place++ {
-		before := present(place)
+	for place := range max(count, len(others)) {
+		var before Rule
+		if place < count {
+			before = present(place)
+		}
 		if place >= len(others) {
 			if !different(place, before, nil) {
 				return

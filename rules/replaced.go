@@ -3,7 +3,6 @@ package rules
 import (
 	"slices"
 
-	"github.com/penstock-go/penstock/internal/parts"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -19,59 +18,27 @@ type Replacement struct {
 // differ: by kind, then by place. A rule that has only moved is in From of one place and in To of another.
 // present returns how many rules of a kind there are, and which is at a place. Of the rules of the set that differ
 // isSound is asked: if it says no to one of them, nothing is returned, and sound is false.
-//
-// If there are many rules of a kind that comes with Penstock, several goroutines compare and ask.
 func (t *Table) Replaced(
 	present func(rule.Kind) (count int, at func(place int) rule.Rule), to Set, isSound func(rule.Rule) bool,
 ) (replaced []Replacement, sound bool) {
+	const few = 64
+	sound = true
 	for _, l := range t.of(to).lists {
 		count, at := present(l.kind().Kind())
-		total := max(count, l.count(to))
-		var found [parts.Max][]Replacement
-		var faulty [parts.Max]bool
-		compare := func(part, from, past int) {
-			room := past
-			if part == 0 {
-				room = total // the others are added
+		l.compare(count, at, to, func(place int, before, after rule.Rule) bool {
+			if sound = after == nil || isSound(after); !sound {
+				return false
 			}
-			found[part], faulty[part] = replacedIn(l, from, past, room, at, to, isSound)
-		}
-		if _, isCustom := l.(customList); isCustom {
-			compare(0, 0, total) // it may panic, which is the caller's
-		} else {
-			parts.Of(total, compare)
-		}
-		if slices.Contains(faulty[:], true) {
+			if len(replaced) == few {
+				replaced = slices.Grow(replaced, to.Len()) // most may be others
+			}
+			keepsKey := before != nil && after != nil && before.Key() == after.Key()
+			replaced = append(replaced, Replacement{Place: place, From: before, To: after, KeepsKey: keepsKey})
+			return true
+		})
+		if !sound {
 			return nil, false
-		}
-		for _, list := range found {
-			if replaced == nil {
-				replaced = list
-			} else {
-				replaced = append(replaced, list...)
-			}
 		}
 	}
 	return replaced, true
-}
-
-// replacedIn returns where the rules of a list differ, from one place on and before another, and whether one of
-// the set is faulty. If there are many, it makes room for those up to another place.
-func replacedIn(
-	l list, from, past, room int, at func(place int) rule.Rule, to Set, isSound func(rule.Rule) bool,
-) (replaced []Replacement, faulty bool) {
-	const few = 64
-	l.compare(from, past, at, to, func(place int, before, after rule.Rule) bool {
-		if after != nil && !isSound(after) {
-			faulty = true
-			return false
-		}
-		if len(replaced) == few {
-			replaced = slices.Grow(replaced, room-place) // most may be others
-		}
-		keepsKey := before != nil && after != nil && before.Key() == after.Key()
-		replaced = append(replaced, Replacement{Place: place, From: before, To: after, KeepsKey: keepsKey})
-		return true
-	})
-	return replaced, faulty
 }

@@ -34,20 +34,14 @@ func replaced(from, to rules.Set, isSound func(rule.Rule) bool) ([]rules.Replace
 				present = append(present, r)
 			}
 		}
-		return len(present), func(place int) rule.Rule {
-			if place >= len(present) {
-				return nil
-			}
-			return present[place]
-		}
+		return len(present), func(place int) rule.Rule { return present[place] }
 	}, to, isSound)
 }
 
-// Many rules are compared by several goroutines: what they find is by kind and place, as if it were one.
-func TestReplacedIsByKindAndPlaceHoweverManyThereAre(t *testing.T) {
+func TestReplacedIsByKindAndPlace(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		size := rapid.SampledFrom([]int{0, 1, 70, 300, 600, 1200})
+		size := rapid.SampledFrom([]int{0, 1, 70, 300})
 		before := [2]int{size.Draw(t, "flows"), size.Draw(t, "isolations")}
 		after := [2]int{size.Draw(t, "flows"), size.Draw(t, "isolations")}
 		every := rapid.SampledFrom([]int{1, 2, 100, 5000}).Draw(t, "every")
@@ -81,7 +75,7 @@ func TestReplacedIsByKindAndPlaceHoweverManyThereAre(t *testing.T) {
 	})
 }
 
-func TestReplacedSaysThatOneOfManyRulesIsNotSound(t *testing.T) {
+func TestReplacedSaysThatOneOfTheRulesIsNotSound(t *testing.T) {
 	t.Parallel()
 	from, to := manyRules(2000, 0, func(int) int { return 1 }), manyRules(2000, 0, func(int) int { return 2 })
 	for _, at := range []int{0, 999, 1000, 1999} {

@@ -113,7 +113,7 @@ type list interface {
 	add(*Set, rule.Rule)
 
 	// compare finds the places where a set has other rules, see [rule.Type.Compare].
-	compare(from, to int, present func(place int) rule.Rule, others Set, different func(place int, present, other rule.Rule) bool)
+	compare(count int, present func(place int) rule.Rule, others Set, different func(place int, present, other rule.Rule) bool)
 }
 
 // typedList is the list of a kind that has a field of its own in [Set].
@@ -153,9 +153,9 @@ func (l typedList[R]) add(s *Set, r rule.Rule) {
 }
 
 func (l typedList[R]) compare(
-	from, to int, present func(place int) rule.Rule, others Set, different func(place int, present, other rule.Rule) bool,
+	count int, present func(place int) rule.Rule, others Set, different func(place int, present, other rule.Rule) bool,
 ) {
-	l.of.Compare(from, to, present, *l.rules(&others), different)
+	l.of.Compare(count, present, *l.rules(&others), different)
 }
 
 // customList is the list of a kind of the user's own: those of its rules among
@@ -200,14 +200,17 @@ func (l customList) names(s Set) iter.Seq[string] {
 func (l customList) add(s *Set, r rule.Rule) { s.Custom = append(s.Custom, r) }
 
 func (l customList) compare(
-	from, to int, present func(place int) rule.Rule, others Set, different func(place int, present, other rule.Rule) bool,
+	count int, present func(place int) rule.Rule, others Set, different func(place int, present, other rule.Rule) bool,
 ) {
 	var complete []rule.Rule
 	for _, r := range l.all(others) {
 		complete = append(complete, r.WithDefaults())
 	}
-	for place := from; place < to; place++ {
-		before, after := present(place), rule.Rule(nil)
+	for place := range max(count, len(complete)) {
+		var before, after rule.Rule
+		if place < count {
+			before = present(place)
+		}
 		if place < len(complete) {
 			after = complete[place]
 		}

@@ -299,12 +299,7 @@ func (b *Book) replaced(g *group, set rules.Set, isSound func(rule.Rule) bool) (
 		if i := slices.Index(g.kinds, kind); i >= 0 {
 			present = g.rules[i]
 		}
-		return len(present), func(place int) rule.Rule {
-			if place >= len(present) {
-				return nil
-			}
-			return b.claimOf(present[place], g)
-		}
+		return len(present), func(place int) rule.Rule { return b.claimOf(present[place], g) }
 	}, set, isSound)
 }
 
