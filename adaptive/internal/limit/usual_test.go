@@ -46,14 +46,24 @@ func TestUsualIsNoLongerThanUnderLimit(t *testing.T) {
 	}{
 		"shorter":          {window(100, 0.001), 0.001},
 		"shorter of a few": {window(7, 0.001), 0.01},
-		"by chance":        {window(100, 0.0095), 0.01},
+		"as usual":         {window(100, 0.01), 0.01},
 		"longer":           {window(100, 0.1), 0.01},
 	} {
 		var u limit.Usual
-		u.Observe(window(100, 0.01), true)
+		for range 100 { // calls that take equally long
+			w := window(100, 0.01)
+			w.Squares /= 2
+			u.Observe(w, true)
+		}
 		for range 3 {
 			u.Observe(of.w, false)
 		}
 		assert.InDelta(t, of.want, u.Mean(), of.want/100, name)
 	}
+	var varied limit.Usual
+	varied.Observe(window(100, 0.01), true)
+	for range 3 {
+		varied.Observe(window(100, 0.0085), false)
+	}
+	assert.InDelta(t, 0.01, varied.Mean(), 0.0001, "less by chance")
 }
