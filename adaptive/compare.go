@@ -382,13 +382,23 @@ func (c *class) sinceReached(now clock.Instant) (ends, share float64) {
 	return did.Ended, did.Calls/max(did.Ended, 1)/c.usual.Mean() - 1
 }
 
-// isLong says whether calls of a class take so much longer than others that it hardly matters to them
-// whether they queue with these.
+// isLong says whether calls of a class take so much longer than others that it hardly matters to them whether they queue
+// with these. If more of them are there than usual, it may be they who keep the others waiting.
 func (c *class) isLong(others float64) bool {
+	usual := c.usual.Mean()
 	if !c.usual.Verified() {
-		return c.response() > alone*others
+		usual = c.response()
 	}
-	return c.usual.Mean() > alone*others
+	return usual > alone*others && !c.hasMore()
+}
+
+// hasMore says whether clearly more calls of a class are there than usual, or have come of late. It says so as long as it
+// is not known what is usual.
+func (c *class) hasMore() bool {
+	r := &c.recent
+	there, ended := float64(c.underWay())+float64(c.queued), r.rate*r.span
+	return r.known < lately || (limit.Surge{Came: there, Usual: r.held, Variance: r.held}).IsMore() ||
+		(limit.Surge{Came: r.ends + there, Usual: ended + r.held, Variance: ended + r.held}).IsMore()
 }
 
 // fewTested is of how many calls the mean says something.

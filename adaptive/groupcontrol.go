@@ -232,11 +232,25 @@ func (g *group) apply(now clock.Instant) {
 		rate = float64(g.limit) / base
 	}
 	g.late.Store(int64(g.control.Late() * float64(time.Second)))
-	g.queueLimit.configure(base, g.control.Variation(), rate, maxDelay)
+	g.queueLimit.configure(base, g.control.Variation(), rate, g.betweenEnds(), maxDelay)
 	if g.underWay() >= g.atMost(g.limit) {
 		g.markFull(now)
 	}
 	g.serve(now)
+}
+
+// betweenEnds returns how many seconds pass until the next of the calls under way ends, if they are as many as the limit
+// allows and of the classes that were under way in the last window.
+func (g *group) betweenEnds() float64 {
+	calls, work := 0., 0.
+	for _, c := range g.classes {
+		calls += c.did.Calls
+		work += c.did.Calls * c.usual.Mean()
+	}
+	if calls == 0 || g.control.Classes() < 2 {
+		return 0 // as long as the baseline says
+	}
+	return work / calls / float64(g.limit)
 }
 
 // measureIfDrained begins the measurement of a probe when few enough calls are under way.

@@ -199,12 +199,14 @@ func TestCallsThatTakeFarLongerThanSlowOnesGoOnWithoutTheirLimit(t *testing.T) {
 	t.Parallel()
 	for name, of := range map[string]struct {
 		usual, now float64 // seconds
+		rate       float64 // that is usual; 24 calls end in the last second
 		spared     bool
 	}{
-		"far longer, as usual":            {0.1, 0.1, true},
-		"far longer, twice as long":       {0.1, 0.2, false},
-		"a few times as long, as usual":   {0.05, 0.05, false},
-		"far longer, and hardly measured": {0.1, 0, false},
+		"far longer, as usual":            {0.1, 0.1, 24, true},
+		"far longer, twice as long":       {0.1, 0.2, 24, false},
+		"a few times as long, as usual":   {0.05, 0.05, 24, false},
+		"far longer, and hardly measured": {0.1, 0, 24, false},
+		"far longer, but more than usual": {0.1, 0.1, 5, false},
 	} {
 		s := newSharedScene(t, 40)
 		slow, remote := s.of("slow"), s.of("remote")
@@ -217,7 +219,7 @@ func TestCallsThatTakeFarLongerThanSlowOnesGoOnWithoutTheirLimit(t *testing.T) {
 		slow.class.recent = recent{calls: 3, ends: 100, span: 1, slow: true}
 		remote.class.usual.Set(of.usual, 100)
 		remote.class.usual.Observe(limit.Window{Length: time.Second, Ends: 50, Ended: 50, Calls: 5, Times: 5, Squares: 1}, false)
-		remote.class.recent = recent{calls: 25 * of.now, ends: 24, span: 1, fine: 10}
+		remote.class.recent = recent{calls: 25 * of.now, ends: 24, span: 1, fine: 10, rate: of.rate, held: 3, known: usualSpan}
 		if of.now == 0 {
 			remote.class.recent = recent{calls: of.usual, ends: 1, span: 1, fine: 10}
 		}

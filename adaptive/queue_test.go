@@ -15,7 +15,7 @@ func TestOnlyCallThatWaitsOfItsClassIsNotTheOneThatGivesWay(t *testing.T) {
 	t.Parallel()
 	var q queue
 	limit := &queueLimit{}
-	limit.configure(0.01, 1, 100, time.Second)
+	limit.configure(0.01, 1, 100, 0, time.Second)
 	long, short := &class{name: "long", weight: 2}, &class{name: "short", weight: 0.3}
 	for i, c := range []*class{short, long, short, short, short} {
 		q.push(&waiter{class: c}, after(i), limit)
@@ -34,7 +34,7 @@ func TestClassesGetNoLessThanTheirUsualShare(t *testing.T) {
 	t.Parallel()
 	var q queue
 	limit := &queueLimit{}
-	limit.configure(0.01, 1, 100, time.Second)
+	limit.configure(0.01, 1, 100, 0, time.Second)
 	usual, other := &class{name: "usual", weight: 1, share: 3}, &class{name: "other", weight: 1, share: 1}
 	for i := range 80 {
 		q.push(&waiter{class: usual}, after(i), limit)

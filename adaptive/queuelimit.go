@@ -23,9 +23,10 @@ type queueLimit struct {
 
 // configure sets what the limit depends on: the mean response time of the service when it is
 // not busy, the squared coefficient of variation, how many calls leave the queue in a
-// second, and a bound on how long they may wait.
-func (q *queueLimit) configure(baseline, variation, rate float64, maxDelay time.Duration) {
-	base := time.Duration(baseline * float64(time.Second))
+// second, how many seconds pass until the next call under way ends, which the shortest
+// queue lasts, and a bound on how long they may wait.
+func (q *queueLimit) configure(baseline, variation, rate, betweenEnds float64, maxDelay time.Duration) {
+	base := time.Duration(max(baseline, 2*betweenEnds) * float64(time.Second))
 	q.longest = min(10*base, maxDelay)
 	q.shortest = min(base/2, q.longest)
 	q.span = max(500*time.Millisecond, time.Duration(50*baseline*max(1, (1+variation)/2)*float64(time.Second)))

@@ -160,7 +160,7 @@ func looksLikeAddr(text string) bool {
 }
 
 // addrAmong returns an address or a prefix that a text has among other things, as in 192.0.2.1:80, [2001:db8::1],
-// 192.0.2.1,192.0.2.2 or deny 192.0.2.1;
+// 192.0.2.1,192.0.2.2 or "deny 192.0.2.1;".
 func addrAmong(text string) (addr string, ok bool) {
 	if strings.Count(text, ".") < 3 && strings.Count(text, ":") < 2 {
 		return "", false

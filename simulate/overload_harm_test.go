@@ -50,6 +50,8 @@ func everydayEvents() []everyday {
 	late.From = 10 * s
 	job := calls("job", 50)
 	job.From, job.Until = 10*s, 20*s
+	more := calls("answer", 15)
+	more.From = 13 * s
 	return []everyday{
 		{"a dependency becomes slow", []simulate.Stream{calls("products", 500), calls("pay", 50)}, []simulate.Server{
 			remote("products", 5*ms, exponential), remote("pay", 20*ms, exponential, from(10*s, s)),
@@ -78,6 +80,9 @@ func everydayEvents() []everyday {
 		{"a cold start with long calls", []simulate.Stream{calls("chat", 12)}, []simulate.Server{
 			remote("chat", 5*s, exponential),
 		}, 120 * s, map[string]float64{"chat": 0}},
+		{"more answers of a model are asked for", []simulate.Stream{calls("pages", 640), calls("answer", 1.75), more}, []simulate.Server{
+			workers("pages", 4, 3*ms), remote("answer", 12500*ms, exponential),
+		}, 45 * s, map[string]float64{"pages": 0.001, "answer": 0.01}},
 		{"a nightly job", []simulate.Stream{calls("pages", 300), job}, []simulate.Server{
 			remote("pages", 5*ms, exponential), remote("job", 2*s, exponential),
 		}, 30 * s, map[string]float64{"pages": 0, "job": 0}},
@@ -110,5 +115,39 @@ func TestEverydayEventsAreNoOverload(t *testing.T) {
 				assert.LessOrEqual(t, float64(blocked[resource])/float64(offered[resource]), most, resource)
 			}
 		})
+	}
+}
+
+// A resource with long calls that floods what others use, too, is not spared because its calls are too long to suffer.
+func TestFloodOfLongCallsCostsOthersLittle(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("some seconds of simulation")
+	}
+	const from, until = 10 * time.Second, 30 * time.Second
+	service := func(resource string, mean time.Duration) simulate.ResourceService {
+		return simulate.ResourceService{Resources: []string{resource}, Service: simulate.Service{Mean: mean, Shape: simulate.Exponential}}
+	}
+	load := simulate.Load{Seed: 1, Streams: []simulate.Stream{
+		calls("pages", 1275), calls("search", 475), calls("cart", 170), calls("reports", 6), calls("reports", 111),
+	}, Servers: []simulate.Server{{
+		Name: "workers", Resources: []string{"*"}, Workers: 16,
+		Services: []simulate.ResourceService{
+			service("pages", ms), service("search", 3*ms), service("cart", 5*ms), service("reports", 170*ms),
+		},
+	}}}
+	for i := range load.Streams {
+		load.Streams[i].Until = until
+	}
+	load.Streams[4].From = from
+	offered, blocked := map[string]int{}, map[string]int{}
+	for _, s := range run(t, rules.Set{Adaptive: []adaptive.Rule{{Name: "shed"}}}, load, until).Seconds {
+		if s.Second >= int(from.Seconds()) {
+			offered[s.Resource] += s.Offered
+			blocked[s.Resource] += s.Blocked
+		}
+	}
+	for _, resource := range []string{"pages", "search", "cart"} {
+		assert.LessOrEqual(t, float64(blocked[resource])/float64(offered[resource]), 0.1, resource)
 	}
 }

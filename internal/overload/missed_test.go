@@ -23,7 +23,6 @@ func missedSoFar() map[string]bool {
 		"0.9 ×, 32 workers: refused once warm",
 		"0.8 ×, bimodal: refused or late",
 		"B3",   // deploy-below-capacity
-		"D1.7", // mixed-0.7
 		"D1.9", // mixed-0.9
 		"E7",   // bursts
 
@@ -40,7 +39,7 @@ func missedSoFar() map[string]bool {
 
 		// Several classes above capacity.
 		"3 ×, 64 workers: goodput",
-		"M2", "M3", // many-step
+		"M3",       // many-step
 		"D4.5",     // mixed-3x
 		"B4", "B5", // deploy-above-capacity
 		"D6", // processors-3x
@@ -52,7 +51,7 @@ func missedSoFar() map[string]bool {
 
 		// Work of processors and waits for remote services under one limit.
 		"X3",         // endpoints
-		"Y3",         // endpoints-computing
+		"T1",         // processors-mixed
 		"W33", "W34", // ordinary-processor-and-remote
 	} {
 		missed[name] = true

@@ -151,7 +151,7 @@ func TestWhatIsTakenForUsualIsNotRaisedWhileFewCallsEnd(t *testing.T) {
 		want float64
 	}{
 		"calls pile up":                  {limit.Window{Length: time.Second, Ends: 10, Ended: 10, Calls: 25, Times: 20, Squares: 40, Growth: 8}, 0.1},
-		"all have been replaced by then": {limit.Window{Length: 4 * time.Second, Ends: 40, Ended: 40, Calls: 40, Times: 40, Squares: 40}, 41. / 50},
+		"all have been replaced by then": {limit.Window{Length: 4 * time.Second, Ends: 40, Ended: 40, Calls: 40, Times: 40, Squares: 40}, 42. / 60},
 	} {
 		var u limit.Usual
 		u.Observe(first, true)

@@ -252,7 +252,7 @@ func (c *Control) raiseUnclear(now clock.Instant, waited, longest time.Duration)
 		c.test.blind = min(c.test.blind+1, maxBlind)
 		return c.raise(now, l.limit)
 	}
-	unknown := l.all >= l.limit && l.known < leastEnds && since >= stuck // nothing is known of the resources that are called
+	unknown := l.all >= l.limit && l.known < max(leastEnds, l.all/2) && since >= stuck // nothing is known of most calls
 	return (l.ready() || unknown) && waited >= longest/2 && since >= longest/2 && c.raise(now, l.limit)
 }
 
@@ -365,25 +365,25 @@ func (s Surge) Plus(o Surge) Surge {
 	}
 }
 
-// isMore says whether clearly more calls came than usual.
-func (s Surge) isMore() bool {
+// IsMore says whether clearly more calls came than usual.
+func (s Surge) IsMore() bool {
 	return s.Came >= leastEnds && s.Came > more*s.Usual+2*math.Sqrt(s.Variance)
 }
 
 // IsDemand says whether clearly more calls came than usual, and no fewer ended: else less is done than usual, for
 // another reason.
-func (s Surge) IsDemand() bool { return s.isMore() && s.Ended >= asMuch*s.Usual }
+func (s Surge) IsDemand() bool { return s.IsMore() && s.Ended >= asMuch*s.Usual }
 
 // surge says whether clearly more calls came than usual since they take longer, and still do since the
 // limit was reached.
 func (c *Control) surge(now clock.Instant, since func(clock.Instant) Surge) bool {
 	lately := c.test.marks[0]
 	expected := c.calmRate * now.Sub(lately.at).Seconds()
-	if still := (Surge{Came: c.test.arrivals - lately.arrivals, Usual: expected, Variance: expected}); !still.isMore() {
+	if still := (Surge{Came: c.test.arrivals - lately.arrivals, Usual: expected, Variance: expected}); !still.IsMore() {
 		return false
 	}
 	s := since(now)
-	if c.processor == ProcessorShort && s.isMore() && s.Growth > 0 {
+	if c.processor == ProcessorShort && s.IsMore() && s.Growth > 0 {
 		c.shortage = Shortage{By: ByProcessor, Calls: s.Came, Of: s.Usual, Within: s.Within, Delay: c.delay}
 		return true
 	}

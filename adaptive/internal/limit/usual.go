@@ -12,9 +12,13 @@ type Usual struct {
 	variation float64 // squared coefficient of variation
 	calm      Window  // in a row
 	first     Window  // the first windows, until some calls have ended
+	sample    Window  // windows since the variation was looked at
 	start     start
 	measured  bool // the mean is that of calm windows, though perhaps of few calls
 }
+
+// sampled is of how many calls the variation is measured: that of fewer is too small.
+const sampled = 24
 
 // Mean returns the mean in seconds; 0 if nothing is known.
 func (u *Usual) Mean() float64 { return u.base.mean }
@@ -31,6 +35,7 @@ func (u *Usual) Variation() float64 { return u.variation }
 // Observe takes a window of the resource, calm if calls did not disturb each other in it. It
 // returns whether the mean has changed.
 func (u *Usual) Observe(w Window, calm bool) bool {
+	u.calm = u.calm.Plus(w)
 	if !calm {
 		u.calm = Window{}
 	}
@@ -45,15 +50,17 @@ func (u *Usual) Observe(w Window, calm bool) bool {
 	if u.variation == 0 {
 		u.variation = 1
 	}
-	u.variation += 0.2 * (w.variation() - u.variation)
+	if u.sample = u.sample.Plus(w); u.sample.Ended >= sampled {
+		u.variation += 0.2 * (u.sample.variation() - u.variation)
+		u.sample = Window{}
+	}
 	if !u.base.known() {
 		u.base.guess(w.Times / w.Ended)
 		return true
 	}
 	if !calm {
-		return false
+		return u.learnShorter(w)
 	}
-	u.calm = u.calm.Plus(w)
 	if !u.base.verified {
 		u.guess()
 	}
@@ -67,6 +74,19 @@ func (u *Usual) Observe(w Window, calm bool) bool {
 	}
 	u.base.learn(u.calm.responseNear(u.base.mean), u.calm.Ended, 200*(1+u.variation), u.variation, false)
 	u.calm = Window{}
+	return true
+}
+
+// learnShorter lowers the mean to that of a window in which calls may have disturbed each other, which makes it only longer.
+func (u *Usual) learnShorter(w Window) bool {
+	r := max(w.response(), minResponse)
+	switch {
+	case w.Ended < leastEnds || r >= u.base.mean*(1-3*math.Sqrt(u.variation/w.Ended)):
+		return false
+	case u.base.verified:
+		return u.base.learn(r, w.Ended, 200*(1+u.variation), u.variation, false)
+	}
+	u.base.set(r, w.Ended)
 	return true
 }
 

@@ -129,7 +129,8 @@ func describeUnmatched(r etcd.UnmatchedRule) string {
 }
 
 // warnOfUnmatched prints a warning about each of the first rules that match nothing that
-// instances have seen, or for which no call has come yet. With strict it returns an error if there are any of the former, or if
+// instances have seen, or for which no call has come yet. With strict it returns an error if there are any of
+// the former, or if
 // instances do not tell.
 func (env Env) warnOfUnmatched(u unmatchedRules, strict bool) error {
 	judged := u.judged()
