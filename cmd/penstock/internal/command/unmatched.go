@@ -129,12 +129,13 @@ func describeUnmatched(r etcd.UnmatchedRule) string {
 }
 
 // warnOfUnmatched prints a warning about each of the first rules that match nothing that
-// instances have seen, or for which no call has come yet. With strict it returns an error if there are any of
-// the former, or if
-// instances do not tell.
+// instances have seen, or for which no call has come yet. With strict it returns an error
+// if there are any of the former, or if instances do not tell.
 func (env Env) warnOfUnmatched(u unmatchedRules, strict bool) error {
 	judged := u.judged()
-	open := slices.DeleteFunc(slices.Clone(u.rules), func(r etcd.UnmatchedRule) bool { return r.Missing != core.MissingCall || !isOpen(r) })
+	open := slices.DeleteFunc(slices.Clone(u.rules), func(r etcd.UnmatchedRule) bool {
+		return r.Missing != core.MissingCall || !isOpen(r)
+	})
 	told := slices.Concat(judged, open)
 	for _, r := range told[:min(len(told), maxWarnings)] {
 		env.warn(describeUnmatched(r))
