@@ -45,7 +45,7 @@ func TestOneValueIsResetAndTheOthersAreNot(t *testing.T) {
 	for name, r := range map[string]hotparam.Rule{
 		"bucket":        {Limit: 10},
 		"window":        {Limit: 10, Algorithm: hotparam.SlidingWindow},
-		"named value":   {Limit: 1, Values: rule.NumberMapOf(rule.NumberEntry{Key: rule.Scalar{Type: rule.Text, Text: "alice"}, Value: 10}, rule.NumberEntry{Key: rule.Scalar{Type: rule.Text, Text: "bob"}, Value: 10})},
+		"named value":   {Limit: 1, Values: rule.NumberMapOf(rule.NumberEntry{Key: rule.String("alice"), Value: 10}, rule.NumberEntry{Key: rule.String("bob"), Value: 10})},
 		"composite":     {Limit: 10, Param: rule.StringsOf("tenant", "user")},
 		"with a burst":  {Limit: 1, Burst: 10},
 		"with penalty":  {Limit: 10, Penalty: hotparam.Penalty{After: 3, Within: time.Minute, For: time.Hour}},

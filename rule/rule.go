@@ -3,6 +3,8 @@ package rule
 import (
 	"sync/atomic"
 	"time"
+
+	"github.com/penstock-go/penstock/internal/document"
 )
 
 // Rule is a rule of any kind, made by [Type.Of]. Set, SetFormer and Reset change it, which
@@ -77,13 +79,13 @@ type Rule interface {
 	Faults() []Fault
 
 	// Get returns what a field holds, as documents write it.
-	Get(path string) Value
+	Get(path string) document.Value
 
 	// Set reads a field from a document and returns what is wrong with the value.
-	Set(path string, value Value) (fault string)
+	Set(path string, value document.Value) (fault string)
 
 	// SetFormer reads a field of older documents, after all others were read.
-	SetFormer(path string, value Value) (fault string)
+	SetFormer(path string, value document.Value) (fault string)
 
 	// Reset makes a field as if it had been left out.
 	Reset(path string)
@@ -267,13 +269,13 @@ func (r *typedRule[R]) Faults() []Fault {
 	return r.of.faults(&r.rule, &complete.rule)
 }
 
-func (r *typedRule[R]) Get(path string) Value { return r.of.field(path).write(&r.rule) }
+func (r *typedRule[R]) Get(path string) document.Value { return r.of.field(path).write(&r.rule) }
 
-func (r *typedRule[R]) Set(path string, value Value) (fault string) {
+func (r *typedRule[R]) Set(path string, value document.Value) (fault string) {
 	return r.of.field(path).read(r.edit(), value)
 }
 
-func (r *typedRule[R]) SetFormer(path string, value Value) (fault string) {
+func (r *typedRule[R]) SetFormer(path string, value document.Value) (fault string) {
 	for _, f := range r.of.spec.Former {
 		if f.Path == path {
 			return f.Read(r.edit(), value)

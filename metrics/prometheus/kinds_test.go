@@ -37,9 +37,9 @@ func valveKind() *rule.Type[valve] {
 	}
 	return rule.Define(rule.Spec[valve]{
 		Kind: "safetyValve", Phase: rule.PhaseHealth, Reason: rule.Unavailable, Common: common,
-		Fields: slices.Concat(rule.TargetFields(common), []rule.Field[valve]{
+		Fields: []rule.Field[valve]{
 			rule.WholeField("shutsAfter", func(v *valve) *int { return &v.ShutsAfter }).Says("calls that pass"),
-		}, rule.ScopeFields(common)),
+		},
 		New: func(v *valve, env rule.Env) rule.Limiter { return &valveLimiter{rule: v, env: env} },
 		Adopt: func(present rule.Limiter, v *valve, env rule.Env) rule.Limiter {
 			return &valveLimiter{rule: v, env: env, passed: present.(*valveLimiter).passed}
