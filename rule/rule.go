@@ -215,7 +215,7 @@ func (r *typedRule[R]) Counts() Counts {
 
 func (r *typedRule[R]) Phase() Phase {
 	if r.Demotes() {
-		return PhaseDemotion
+		return phaseDemotion
 	}
 	return r.of.spec.Phase
 }
@@ -248,7 +248,7 @@ func (r *typedRule[R]) Equal(other Rule) bool {
 	return ok && (same.of == r.of || same.of.spec.Kind == r.of.spec.Kind) && same.rule == r.rule
 }
 
-func (r *typedRule[R]) WithDefaults() Rule { return r.of.Complete(r.rule) }
+func (r *typedRule[R]) WithDefaults() Rule { return r.of.complete(&r.rule) }
 
 func (r *typedRule[R]) Clone() Rule {
 	return &typedRule[R]{of: r.of, rule: r.rule, traits: r.traits}
@@ -264,7 +264,7 @@ func (r *typedRule[R]) Uncompiled() Rule {
 func (r *typedRule[R]) Faults() []Fault {
 	complete := r
 	if !r.complete {
-		complete = r.of.Complete(r.rule).(*typedRule[R])
+		complete = r.of.complete(&r.rule)
 	}
 	return r.of.faults(&r.rule, &complete.rule)
 }

@@ -218,7 +218,7 @@ func TestUncompiledRuleIsACopyOnceItWasCompiled(t *testing.T) {
 	compiled := 0
 	of := spec()
 	of.Compile = func(*pool, uint64) any { compiled++; return compiled }
-	r := rule.Define(of).Complete(pool{Resource: "r", Size: 1})
+	r := rule.Define(of).Of(pool{Resource: "r", Size: 1}).WithDefaults()
 	assert.Same(t, r, r.Uncompiled())
 	r.NewLimiter(rule.Env{Version: 1})
 	r.NewLimiter(rule.Env{Version: 2})

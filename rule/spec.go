@@ -191,17 +191,17 @@ func (t *Type[R]) examples() []Example[Rule] {
 // Of returns a rule as a [Rule], as it is.
 func (t *Type[R]) Of(rule R) Rule { return &typedRule[R]{of: t, rule: rule} }
 
-// Complete returns a rule as a [Rule], with its defaults filled in.
-func (t *Type[R]) Complete(rule R) Rule {
+// complete returns a rule as a [Rule], with its defaults filled in.
+func (t *Type[R]) complete(rule *R) *typedRule[R] {
 	r := new(typedRule[R])
-	t.completeTo(r, &rule)
+	t.completeTo(r, rule)
 	return r
 }
 
 // completeTo makes a rule, of which nothing was compiled, that of the kind with its defaults filled in.
 func (t *Type[R]) completeTo(r *typedRule[R], rule *R) {
 	r.of, r.traits, r.rule = t, traits{complete: true}, *rule
-	t.spec.Common(&r.rule).SetName()
+	t.spec.Common(&r.rule).setName()
 	if t.spec.Defaults != nil {
 		t.spec.Defaults(&r.rule)
 	}
@@ -251,7 +251,7 @@ func (t *Type[R]) NameOf(rule *R) string {
 }
 
 // WithDefaults returns the rule with its defaults filled in.
-func (t *Type[R]) WithDefaults(rule R) R { return t.Complete(rule).(*typedRule[R]).rule }
+func (t *Type[R]) WithDefaults(rule R) R { return t.complete(&rule).rule }
 
 // Faults returns every mistake in a rule, none when it is sound. It judges the rule as
 // WithDefaults completes it.

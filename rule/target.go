@@ -100,8 +100,8 @@ func (c *Common) isVisible() bool {
 	return c.Except == nil || *c.Except == Strings{}
 }
 
-// SetName fills in the name of a rule that leaves it out: the resource or the pattern.
-func (c Common) SetName() {
+// setName fills in the name of a rule that leaves it out: the resource or the pattern.
+func (c Common) setName() {
 	if *c.Name == "" {
 		*c.Name = c.fullName()
 	}
