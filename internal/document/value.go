@@ -85,6 +85,7 @@ func PlainType(plain string) Type {
 // The functions below read a value, or return what is wrong with it, and write one.
 // What they write they read back as the same value.
 
+// ReadText reads text that is not empty.
 func ReadText(v Value) (string, string) {
 	switch v.Type {
 	case Text:
@@ -122,6 +123,7 @@ func ReadChoice[V ~string](v Value, values []V) (V, string) {
 	return "", fmt.Sprintf("is %v: must be %s or %s", v, strings.Join(quoted[:last], ", "), quoted[last])
 }
 
+// ReadBoolean reads true or false.
 func ReadBoolean(v Value) (bool, string) {
 	if v.Type != Boolean {
 		return false, fmt.Sprintf("is %v: must be true or false%s", v, unquoted(v, Boolean))
@@ -129,6 +131,7 @@ func ReadBoolean(v Value) (bool, string) {
 	return strings.EqualFold(v.Text, "true"), ""
 }
 
+// BooleanValue returns a boolean as a value.
 func BooleanValue(v bool) Value { return Value{Type: Boolean, Text: strconv.FormatBool(v)} }
 
 // leadingZero matches what YAML 1.1 takes for octal and YAML 1.2 for decimal.
@@ -137,6 +140,7 @@ var leadingZero = regexp.MustCompile(`^[-+]?0[0-9]`)
 // nonzero matches a decimal number that is not zero.
 var nonzero = regexp.MustCompile(`^[-+.0]*[1-9]`)
 
+// ReadNumber reads a number, whole or not.
 func ReadNumber(v Value) (float64, string) {
 	if v.Type != Number {
 		return 0, fmt.Sprintf("is %v: must be a number, such as 100 or 2.5%s", v, unquoted(v, Number))
@@ -154,6 +158,7 @@ func ReadNumber(v Value) (float64, string) {
 	return number, "" // infinite when beyond float64: no range allows that
 }
 
+// NumberValue returns a number as a value.
 func NumberValue(v float64) Value {
 	format := byte('f')
 	if size := math.Abs(v); size != 0 && size < 1e-6 || size >= 1e21 {
@@ -162,6 +167,7 @@ func NumberValue(v float64) Value {
 	return Value{Type: Number, Text: strconv.FormatFloat(v, format, -1, 64)}
 }
 
+// ReadWhole reads a whole number.
 func ReadWhole(v Value) (int, string) {
 	number, fault := ReadNumber(v)
 	switch {
@@ -176,8 +182,10 @@ func ReadWhole(v Value) (int, string) {
 	}
 }
 
+// WholeValue returns a whole number as a value.
 func WholeValue(v int) Value { return Value{Type: Number, Text: strconv.Itoa(v)} }
 
+// ReadDuration reads a duration with its unit.
 func ReadDuration(v Value) (time.Duration, string) {
 	duration, err := time.ParseDuration(v.Text)
 	if v.Type != Text || err != nil || numeral.MatchString(v.Text) {
@@ -186,6 +194,7 @@ func ReadDuration(v Value) (time.Duration, string) {
 	return duration, ""
 }
 
+// DurationValue returns a duration as a value.
 func DurationValue(v time.Duration) Value {
 	s := v.String()
 	for _, idle := range []string{"m0s", "h0m"} { // 1h0m0s says no more than 1h
@@ -196,6 +205,7 @@ func DurationValue(v time.Duration) Value {
 	return Value{Type: Text, Text: s}
 }
 
+// ReadTime reads an instant, in RFC 3339.
 func ReadTime(v Value) (time.Time, string) {
 	at, err := time.Parse(time.RFC3339, v.Text)
 	switch {
@@ -207,6 +217,7 @@ func ReadTime(v Value) (time.Time, string) {
 	return at.UTC(), ""
 }
 
+// TimeValue returns an instant as a value.
 func TimeValue(v time.Time) Value {
 	return Value{Type: Text, Text: v.UTC().Format(time.RFC3339Nano)}
 }
