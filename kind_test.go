@@ -322,7 +322,7 @@ func TestCustomKindIsSeenByInspectAndSimulate(t *testing.T) {
 	assert.Equal(t, []inspect.Field{{Name: "resource", Value: "r"}, {Name: "capacity", Value: "2"}}, of.Fields)
 	assert.Equal(t, &inspect.State{State: "free", Gauges: []inspect.Gauge{{Name: "passed", Value: 1}, {Name: "ended", Value: 1}}}, of.State)
 
-	control := httptest.NewServer(inspect.ControlHandler(e))
+	control := httptest.NewServer(inspect.ControlHandler(e, inspect.Options{}))
 	defer control.Close()
 	response, err := control.Client().Post(control.URL+"?kind=gate&rule=r&state=full", "", strings.NewReader(""))
 	require.NoError(t, err)

@@ -108,7 +108,7 @@ func screens() []string {
 
 // Instances that answer what no instance would cannot stop the console, nor write into its streams.
 func TestInstancesThatAnswerGarbageDoNoHarm(t *testing.T) {
-	truth := inspect.Handler(busyEngine(t))
+	truth := inspect.Handler(busyEngine(t), inspect.Options{})
 	random := rand.New(rand.NewPCG(7, 7))
 	var mu sync.Mutex // guards random
 	var transport inProcess
@@ -181,7 +181,7 @@ func enlarged(value any, name string) any {
 
 // Numbers whose sum is infinite are no JSON: the page would show nothing, of any instance.
 func TestInstancesThatTellHugeNumbersAreNamed(t *testing.T) {
-	truth := inspect.Handler(busyEngine(t))
+	truth := inspect.Handler(busyEngine(t), inspect.Options{})
 	named := 0
 	for _, name := range []string{
 		"meanResponseTime", "maxResponseTime", "p99", "demand", "passed", "limit", "granted", "ceiling", "window", "used", "reset", "value", "latency", "utilization", "penalty",
@@ -204,7 +204,7 @@ func TestInstancesThatTellHugeNumbersAreNamed(t *testing.T) {
 
 // Whoever may write to etcd may report thousands of instances. Those that were known stay, and the others are a number.
 func TestForgedReportsAreANumber(t *testing.T) {
-	h := consoleOf(inProcess{inspect.Handler(busyEngine(t))})
+	h := consoleOf(inProcess{inspect.Handler(busyEngine(t), inspect.Options{})})
 	h.fleet.good = h.fleet.known.Instances
 	forged := store.Deployment{}
 	for n := range 5000 {

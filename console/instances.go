@@ -107,7 +107,7 @@ func newInstances(o *Options) *instances {
 		of.remote = newRemoteClient(o.Dial, tellTimeout)
 		return of
 	}
-	of.local = &instance{name: "this process", base: "http://localhost/", local: inspect.Handler(o.Engine)}
+	of.local = &instance{name: "this process", base: "http://localhost/", local: inspect.Handler(o.Engine, inspect.Options{})}
 	return of
 }
 

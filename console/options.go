@@ -37,7 +37,7 @@ type Options struct {
 	// console send requests to any address in these. Defaults to [DefaultDial].
 	Dial []netip.Prefix
 
-	// ControlToken is the token that inspect.ControlHandler and inspect.RecordingHandler of the instances
+	// ControlToken is the token that inspect.ControlHandler and the handlers of recordings of the instances
 	// ask for, if they do. It is sent to these two alone, when somebody switches rules or tries a draft, and
 	// only if Dial names the networks of the instances: who may write a report to etcd, and has an address in
 	// these, can learn it. It is never logged or shown. Defaults to none.

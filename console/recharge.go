@@ -142,7 +142,7 @@ func (h *handler) rechargeIn(ctx context.Context, holders []instance, form url.V
 // rechargeAt has an instance add tokens, and returns what is left.
 func (h *handler) rechargeAt(ctx context.Context, i instance, form url.Values) (left int64, err error) {
 	if h.Engine != nil {
-		i.client, i.base = &http.Client{Transport: inProcess{inspect.ControlHandler(h.Engine)}}, "http://localhost/"
+		i.client, i.base = &http.Client{Transport: inProcess{inspect.ControlHandler(h.Engine, inspect.Options{})}}, "http://localhost/"
 	}
 	var answer inspect.Recharged
 	err = i.post(ctx, form, http.StatusOK, func(body io.Reader) error {

@@ -33,9 +33,9 @@ func TestInstancesThatDoNotSwitchAreNamed(t *testing.T) {
 	asked := 0
 	counted := at(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked++ }))
 	all := []instance{
-		{name: "does", base: at(inspect.ControlHandler(engine)), client: client},
-		{name: "has none", base: at(inspect.Handler(engine)), client: client},
-		{name: "token", base: at(inspect.ControlHandler(engine, inspect.ControlToken("0123456789abcdef"))), client: client},
+		{name: "does", base: at(inspect.ControlHandler(engine, inspect.Options{})), client: client},
+		{name: "has none", base: at(inspect.Handler(engine, inspect.Options{})), client: client},
+		{name: "token", base: at(inspect.ControlHandler(engine, inspect.Options{Tokens: []string{"0123456789abcdef"}})), client: client},
 		{name: "moved", base: at(http.RedirectHandler(counted, http.StatusTemporaryRedirect)), client: client},
 		{name: "other", base: at(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("<html>")) })), client: client},
 		{name: "far", base: counted, client: elsewhere},
@@ -97,10 +97,10 @@ func TestTokenIsSentToControlHandlersOfNamedNetworksOnly(t *testing.T) {
 	defer client.CloseIdleConnections()
 	var seen []string
 	mux := http.NewServeMux()
-	mux.Handle("/control", inspect.ControlHandler(engine, inspect.ControlToken(token)))
+	mux.Handle("/control", inspect.ControlHandler(engine, inspect.Options{Tokens: []string{token}}))
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		seen = append(seen, r.Header.Get("Authorization"))
-		inspect.Handler(engine).ServeHTTP(w, r)
+		inspect.Handler(engine, inspect.Options{}).ServeHTTP(w, r)
 	})
 	echo := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusUnauthorized)

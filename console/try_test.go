@@ -37,14 +37,14 @@ func TestRecordingsAreAskedForAndMissingOnesNamed(t *testing.T) {
 		t.Cleanup(server.Close)
 		return instance{name: "web-1", base: server.URL + "/", client: client}
 	}
-	allowed := at(inspect.Handler(engine, inspect.Recordings("someone else")))
+	allowed := at(inspect.Handler(engine, inspect.Options{Recordings: true, Name: "someone else"}))
 	of, err := allowed.record(t.Context(), maxTryBytes)
 	require.NoError(t, err)
 	assert.Len(t, of.Calls, 10)
 	assert.Equal(t, "web-1", of.Instances[0].Name)
 
-	_, err = at(inspect.Handler(engine)).record(t.Context(), maxTryBytes)
-	require.ErrorContains(t, err, "inspect.Recordings", "it is said how to allow it")
+	_, err = at(inspect.Handler(engine, inspect.Options{})).record(t.Context(), maxTryBytes)
+	require.ErrorContains(t, err, "inspect.Options", "it is said how to allow it")
 	_, err = at(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(make([]byte, 1000)) })).record(t.Context(), maxTryBytes)
 	require.ErrorContains(t, err, "no recording")
 	asked := []string{}

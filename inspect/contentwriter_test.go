@@ -41,7 +41,7 @@ hotParam: [{name: users, match: "*", param: user, limit: 5}]
 			guard.Exit()
 		}
 	}
-	handler := inspect.Handler(engine)
+	handler := inspect.Handler(engine, inspect.Options{})
 	for _, path := range []string{
 		"/status", "/status?limiters=changed", "/status?limiters=open", "/limiters", "/ready", "/explain?resource=orders",
 		"/resources", "/resources?seconds=true", "/resources?limit=x", "/resources/orders", "/resources/none", "/events", "/events?since=x",

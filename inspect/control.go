@@ -60,19 +60,15 @@ import (
 //
 // Whoever reaches the handler can stop a service. It is apart from [Handler] so that a
 // program has to mount it on purpose: on a listener that only operators reach, and with a
-// [ControlToken] if others may reach it too. What browsers send for other sites is refused:
+// [Options.Tokens] if others may reach it too. What browsers send for other sites is refused:
 // requests from another origin, and requests for a host that is neither an address nor localhost
-// nor one of [ControlHosts], since anybody can have a name of their own point to the address of
+// nor one of [Options.Hosts], since anybody can have a name of their own point to the address of
 // the service.
-func ControlHandler(engine *core.Engine, options ...ControlOption) http.Handler {
+func ControlHandler(engine *core.Engine, options Options) http.Handler {
 	if engine == nil {
 		engine = penstock.Default()
 	}
-	var callers controlCallers
-	for _, option := range options {
-		option(&callers)
-	}
-	return callers.guard(http.NewCrossOriginProtection().Handler(control{engine, new(latestOrders)}))
+	return options.callers().guard(http.NewCrossOriginProtection().Handler(control{engine, new(latestOrders)}))
 }
 
 type control struct {

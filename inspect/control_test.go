@@ -58,7 +58,7 @@ func newOperated(t *testing.T) *operated {
 	})
 	t.Cleanup(o.engine.Close)
 	require.NoError(t, o.engine.Load(payRules()))
-	o.handler = inspect.ControlHandler(o.engine)
+	o.handler = inspect.ControlHandler(o.engine, inspect.Options{})
 	return o
 }
 

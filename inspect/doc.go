@@ -12,7 +12,7 @@
 // that only the machine itself, or whoever operates it, can reach. A rule whose document
 // says "mask: hash" shows a hash in place of each value.
 //
-//	go http.ListenAndServe("127.0.0.1:6060", inspect.Handler(engine))
+//	go http.ListenAndServe("127.0.0.1:6060", inspect.Handler(engine, inspect.Options{}))
 //
 // It answers below any path, so that http.Handle("/debug/penstock/", handler)
 // serves as well. It listens to nothing by itself and registers nowhere.

@@ -18,8 +18,8 @@ func ExampleHandler() {
 	defer engine.Close()
 	_ = engine.Load(rules.Set{Flow: []flow.Rule{{Resource: "orders:create", Limit: 0}}})
 
-	// In a service: http.ListenAndServe("127.0.0.1:6060", inspect.Handler(engine)).
-	server := httptest.NewServer(inspect.Handler(engine))
+	// In a service: http.ListenAndServe("127.0.0.1:6060", inspect.Handler(engine, inspect.Options{})).
+	server := httptest.NewServer(inspect.Handler(engine, inspect.Options{}))
 	defer server.Close()
 
 	response, err := http.Get(server.URL + "/explain?resource=orders:create")
@@ -47,7 +47,7 @@ func ExampleControlHandler() {
 	defer engine.Close()
 
 	// In a service the token comes from a secret. For some time there can be two.
-	handler := inspect.ControlHandler(engine, inspect.ControlToken("secret"), inspect.ControlHosts("orders.internal"))
+	handler := inspect.ControlHandler(engine, inspect.Options{Tokens: []string{"secret"}, Hosts: []string{"orders.internal"}})
 
 	request := httptest.NewRequest(http.MethodPost, "http://orders.internal:6060/control?kind=breaker&state=", http.NoBody)
 	for _, authorization := range []string{"", "Bearer secret"} {

@@ -25,34 +25,20 @@ import (
 //	stream?top=…&match=…&sort=…&since=…     both as they happen, as server-sent events: see [StreamPage]
 //	quotas?kind=…&rule=…&attr=key=…         [Quotas]: what is used and left of limits, of a value too
 //	value?kind=…&rule=…&attr=key=…          [Values]: what a rule knows of one value, such as one user
-//	recording?for=…                         recorded calls, if the option [Recordings] allows it
+//	recording?for=…                         recorded calls, if [Options.Recordings] allows it
 //
 // as JSON, but for the last. What it cannot answer gets a 4xx and a [Failure].
-func Handler(engine *core.Engine, options ...Option) http.Handler {
+func Handler(engine *core.Engine, options Options) http.Handler {
 	if engine == nil {
 		engine = penstock.Default()
 	}
 	h := handler{engine: engine, recent: new(recentTimes), orders: new(resourceOrders), changed: new(changedLimiters), streams: new(streams)}
-	for _, option := range options {
-		option(&h)
+	if options.Recordings {
+		h.recordings = newRecordings(options.Name)
 	}
-	return h
-}
-
-// Option changes a [Handler].
-type Option func(*handler)
-
-// Hosts has the handler answer only requests for one of the names, which have no port, for localhost,
-// or for an address. Without it, whoever has a browser on the machine open a page of theirs can have
-// their own name point to the address of the handler, and read what it tells. [ControlHandler] always
-// checks that.
-func Hosts(names ...string) Option {
-	return func(h *handler) {
-		if h.callers == nil {
-			h.callers = new(controlCallers)
-		}
-		ControlHosts(names...)(h.callers)
-	}
+	callers := options.callers()
+	callers.anyHost = options.Hosts == nil && options.Tokens == nil
+	return callers.guard(h)
 }
 
 // Failure is the answer to a request that cannot be answered.
@@ -66,18 +52,12 @@ type handler struct {
 	orders  *resourceOrders
 	changed *changedLimiters
 	streams *streams
-	callers *controlCallers // for which hosts requests may be; nil for all
 
 	recordings *recordings // nil if it gives none
 }
 
 // ServeHTTP implements [http.Handler].
 func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if h.callers != nil && !h.callers.knowsHost(r.Host) {
-		answer(w, http.StatusForbidden, Failure{"inspect: the request is for a host that this handler is not known to have: " +
-			"use an address or localhost, or name the host with inspect.Hosts"})
-		return
-	}
 	if !onlyGet(w, r) {
 		return
 	}

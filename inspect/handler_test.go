@@ -36,7 +36,7 @@ func newEngine(t *testing.T, list ...flow.Rule) (*core.Engine, *httptest.Server)
 	engine := core.New(core.Config{Clock: clock.NewVirtual(at), Logger: slog.New(slog.DiscardHandler)})
 	t.Cleanup(engine.Close)
 	require.NoError(t, engine.Load(rules.Set{Flow: list}))
-	server := httptest.NewServer(inspect.Handler(engine))
+	server := httptest.NewServer(inspect.Handler(engine, inspect.Options{}))
 	t.Cleanup(server.Close)
 	return engine, server
 }
@@ -194,7 +194,7 @@ func TestStatusOfAnEngineWithoutAnything(t *testing.T) {
 	engine := core.New(core.Config{Logger: slog.New(slog.DiscardHandler)})
 	defer engine.Close()
 	recorder := httptest.NewRecorder()
-	inspect.Handler(engine).ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, "/debug/penstock/status", http.NoBody))
+	inspect.Handler(engine, inspect.Options{}).ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, "/debug/penstock/status", http.NoBody))
 	var answer map[string]any
 	require.NoError(t, json.Unmarshal(recorder.Body.Bytes(), &answer))
 	delete(answer, "time")
@@ -203,7 +203,7 @@ func TestStatusOfAnEngineWithoutAnything(t *testing.T) {
 
 func TestTheDefaultEngineIsMeantWithoutOne(t *testing.T) {
 	recorder := httptest.NewRecorder()
-	inspect.Handler(nil).ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, "/explain?resource=a", http.NoBody))
+	inspect.Handler(nil, inspect.Options{}).ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, "/explain?resource=a", http.NoBody))
 	assert.Equal(t, http.StatusOK, recorder.Code)
 }
 
@@ -217,7 +217,7 @@ func FuzzCallsComeThroughTheirQuery(f *testing.F) {
 		recorder := httptest.NewRecorder()
 		request := httptest.NewRequest(http.MethodGet, "/explain", http.NoBody)
 		request.URL = &url.URL{Path: "/explain", RawQuery: call.Query().Encode()}
-		inspect.Handler(engine).ServeHTTP(recorder, request)
+		inspect.Handler(engine, inspect.Options{}).ServeHTTP(recorder, request)
 		if call.Validate() != nil {
 			assert.Equal(t, http.StatusBadRequest, recorder.Code)
 			return

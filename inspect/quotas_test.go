@@ -96,7 +96,7 @@ func TestQuotasSayWhatAQueryLacks(t *testing.T) {
 	_, err = inspect.QuotasOf(e, inspect.QuotaQuery{Rule: "plans"})
 	require.ErrorContains(t, err, `no rule "plans"`)
 
-	handler := inspect.Handler(e)
+	handler := inspect.Handler(e, inspect.Options{})
 	get := func(query string) (int, string) {
 		w := httptest.NewRecorder()
 		handler.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/quotas?"+query, nil))

@@ -29,7 +29,7 @@ func TestControlHandlerRechargesBalances(t *testing.T) {
 			{Name: "pair", Resource: "r", Param: rule.StringsOf("tenant", "user"), Algorithm: hotparam.Prepaid},
 		},
 	}))
-	handler := inspect.ControlHandler(engine)
+	handler := inspect.ControlHandler(engine, inspect.Options{})
 	post := func(query string) (int, string) {
 		w := httptest.NewRecorder()
 		handler.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "http://127.0.0.1/control?action=recharge&"+query, nil))

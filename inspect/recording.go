@@ -23,36 +23,6 @@ const (
 	recordingTimeout = time.Minute
 )
 
-// Recordings has the handler answer GET requests for recorded calls, as a file of the package recording:
-//
-//	recording?for=60s   the calls of the next minute
-//	recording?last=60s  those of the last one, of an engine with a [core.Config.Recorder]
-//
-// Without it nobody gets them, since a recording has who called what and when: names of callers, of users
-// as hashes, or as they are if the engine was told to record them so. It is for a listener that only
-// operators reach; [RecordingHandler] is the same with the tokens and hosts of a [ControlHandler].
-// Recording costs a call some nanoseconds, and the engine the memory that its recorder may use. The name
-// is that of the instance.
-func Recordings(name string) Option {
-	return func(h *handler) { h.recordings = newRecordings(name) }
-}
-
-// RecordingHandler returns a handler that answers as a [Handler] with [Recordings] answers to recording,
-// whatever the path, to those that may use a [ControlHandler] with the same options.
-func RecordingHandler(engine *core.Engine, name string, options ...ControlOption) http.Handler {
-	h := Handler(engine).(handler) //nolint:forcetypeassert // it is one
-	h.recordings = newRecordings(name)
-	var callers controlCallers
-	for _, option := range options {
-		option(&callers)
-	}
-	return callers.guard(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if onlyGet(w, r) {
-			h.recording(w, r)
-		}
-	}))
-}
-
 // recordings is what a handler that gives recordings has.
 type recordings struct {
 	name  string
@@ -90,7 +60,7 @@ func parseRecording(query string) (d time.Duration, past bool, err error) {
 func (h handler) recording(w http.ResponseWriter, r *http.Request) {
 	if h.recordings == nil {
 		answer(w, http.StatusForbidden, Failure{"inspect: this handler gives no recordings of calls: " +
-			"they have names of callers and users, so the program has to allow it with inspect.Recordings"})
+			"they have names of callers and users, so the program has to allow it with inspect.Options.Recordings"})
 		return
 	}
 	d, past, err := parseRecording(r.URL.RawQuery)

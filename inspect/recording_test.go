@@ -50,21 +50,21 @@ func askRecording(t *testing.T, h http.Handler, query string) (int, string) {
 func TestRecordingsAreGivenOnlyWhereThatIsAllowed(t *testing.T) {
 	t.Parallel()
 	e, _ := recorded(t, core.Config{Recorder: &core.Recorder{}})
-	code, body := askRecording(t, inspect.Handler(e), "?last=60s")
+	code, body := askRecording(t, inspect.Handler(e, inspect.Options{}), "?last=60s")
 	assert.Equal(t, http.StatusForbidden, code)
-	assert.Contains(t, body, "inspect.Recordings")
+	assert.Contains(t, body, "inspect.Options")
 
-	code, body = askRecording(t, inspect.Handler(e, inspect.Recordings("web-1")), "?last=30s")
+	code, body = askRecording(t, inspect.Handler(e, inspect.Options{Recordings: true, Name: "web-1"}), "?last=30s")
 	require.Equal(t, http.StatusOK, code)
 	got, err := recording.Read(strings.NewReader(body))
 	require.NoError(t, err)
 	assert.Len(t, got.Calls, 1)
 	assert.Equal(t, "web-1", got.Instances[0].Name)
 
-	guarded := inspect.RecordingHandler(e, "web-1", inspect.ControlToken("secret"))
+	guarded := inspect.Handler(e, inspect.Options{Recordings: true, Name: "web-1", Tokens: []string{"secret"}})
 	code, _ = askRecording(t, guarded, "?last=30s")
 	assert.Equal(t, http.StatusUnauthorized, code)
-	request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://localhost/any?last=2m", http.NoBody)
+	request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://localhost/debug/recording?last=2m", http.NoBody)
 	request.Header.Set("Authorization", "Bearer secret")
 	w := httptest.NewRecorder()
 	guarded.ServeHTTP(w, request)
@@ -76,7 +76,7 @@ func TestRecordingsAreGivenOnlyWhereThatIsAllowed(t *testing.T) {
 func TestRecordingOfTheCallsToCome(t *testing.T) {
 	t.Parallel()
 	e, c := recorded(t, core.Config{})
-	h := inspect.Handler(e, inspect.Recordings("web-1"))
+	h := inspect.Handler(e, inspect.Options{Recordings: true, Name: "web-1"})
 	code, body := askRecording(t, h, "?last=60s")
 	assert.Equal(t, http.StatusConflict, code)
 	assert.Contains(t, body, "core.Config.Recorder")
@@ -104,7 +104,7 @@ func TestRecordingOfTheCallsToCome(t *testing.T) {
 func TestMistakesInRequestsForRecordingsAreTold(t *testing.T) {
 	t.Parallel()
 	e, _ := recorded(t, core.Config{Recorder: &core.Recorder{}})
-	h := inspect.Handler(e, inspect.Recordings(""))
+	h := inspect.Handler(e, inspect.Options{Recordings: true})
 	for query, want := range map[string]string{
 		"": "either for=60s", "?for=1s&last=1s": "either for=60s", "?for=": "for is \"\"", "?last=-1s": "at most 10m0s", "?for=11m": "at most 10m0s",
 		"?four=1s": "four", "?for=1s&for=2s": "for", "?for=%zz": "invalid URL escape",
@@ -124,7 +124,7 @@ func TestMistakesInRequestsForRecordingsAreTold(t *testing.T) {
 func TestRecordingsOfAHandlerAreBounded(t *testing.T) {
 	t.Parallel()
 	e, c := recorded(t, core.Config{})
-	server := httptest.NewServer(inspect.Handler(e, inspect.Recordings("")))
+	server := httptest.NewServer(inspect.Handler(e, inspect.Options{Recordings: true}))
 	t.Cleanup(server.Close)
 	ask := func(ctx context.Context) (*http.Response, error) {
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL+"/recording?for=60s", http.NoBody)

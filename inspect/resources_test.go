@@ -270,7 +270,7 @@ func TestOverflowIsAResourceOnceItIsCalled(t *testing.T) {
 		Clock: clock.NewVirtual(time.Date(2024, 5, 1, 12, 0, 0, 0, time.UTC)), MaxResources: 2, Logger: slog.New(slog.DiscardHandler),
 	})
 	defer engine.Close()
-	server := httptest.NewServer(inspect.Handler(engine))
+	server := httptest.NewServer(inspect.Handler(engine, inspect.Options{}))
 	defer server.Close()
 	for i := range 5 {
 		makeCalls(t, engine, fmt.Sprint("r", i), 1, 0)
@@ -298,7 +298,7 @@ func BenchmarkResources(b *testing.B) {
 		}
 		engine.Clock().(*clock.Virtual).Advance(time.Second)
 	}
-	handler := inspect.Handler(engine)
+	handler := inspect.Handler(engine, inspect.Options{})
 	for _, target := range []string{
 		"/resources", "/resources?sort=name", "/resources?sort=p99", "/resources?limit=1000", "/resources?seconds=true", "/resources/resource:7",
 	} {

@@ -30,7 +30,7 @@ isolation: [{name: c, match: "*", limit: 5}]
 	require.NoError(t, engine.Control(rule.Key{Kind: "breaker", Name: "b"}, "open"))
 	ask := func(query string) (status inspect.Status, code int) {
 		answer := httptest.NewRecorder()
-		inspect.Handler(engine).ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/status"+query, http.NoBody))
+		inspect.Handler(engine, inspect.Options{}).ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/status"+query, http.NoBody))
 		require.NoError(t, json.Unmarshal(answer.Body.Bytes(), &status))
 		return status, answer.Code
 	}

@@ -210,7 +210,7 @@ func TestStreamsEndWithTheEngineAndTheServer(t *testing.T) {
 	defer engine.Close()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	server := &http.Server{Handler: inspect.Handler(engine), ReadHeaderTimeout: time.Second}
+	server := &http.Server{Handler: inspect.Handler(engine, inspect.Options{}), ReadHeaderTimeout: time.Second}
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
 	client := &httptest.Server{URL: "http://" + listener.Addr().String()}
@@ -290,7 +290,7 @@ func (stuck) Flush()                    {}
 func TestStreamOfAClientThatDoesNotReadEnds(t *testing.T) {
 	engine, _ := newEngine(t)
 	s := stuck{httptest.NewRecorder(), make(chan time.Time, 10)}
-	inspect.Handler(engine).ServeHTTP(s, httptest.NewRequest(http.MethodGet, "/stream", http.NoBody))
+	inspect.Handler(engine, inspect.Options{}).ServeHTTP(s, httptest.NewRequest(http.MethodGet, "/stream", http.NoBody))
 	assert.WithinDuration(t, time.Now().Add(5*time.Second), <-s.deadlines, time.Minute)
 }
 
@@ -302,10 +302,10 @@ func TestHandlerAnswersOnlyItsHosts(t *testing.T) {
 		request := httptest.NewRequest(http.MethodGet, "/events", http.NoBody)
 		request.Host = host
 		answer := httptest.NewRecorder()
-		inspect.Handler(engine, inspect.Hosts("ops.internal")).ServeHTTP(answer, request)
+		inspect.Handler(engine, inspect.Options{Hosts: []string{"ops.internal"}}).ServeHTTP(answer, request)
 		assert.Equal(t, code, answer.Code, host)
 		answer = httptest.NewRecorder()
-		inspect.Handler(engine).ServeHTTP(answer, request)
+		inspect.Handler(engine, inspect.Options{}).ServeHTTP(answer, request)
 		assert.Equal(t, http.StatusOK, answer.Code, "without the option any host will do")
 	}
 }

@@ -70,7 +70,7 @@ func TestOneValueIsShownResetAndItsPenaltyLifted(t *testing.T) {
 	for range 5 {
 		call()
 	}
-	read, act := inspect.Handler(engine), inspect.ControlHandler(engine)
+	read, act := inspect.Handler(engine, inspect.Options{}), inspect.ControlHandler(engine, inspect.Options{})
 	show := func() inspect.ValueState {
 		w := httptest.NewRecorder()
 		read.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/value?kind=hotParam&rule=per-user&attr=tenant=acme&attr=user=7", nil))

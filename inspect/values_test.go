@@ -115,7 +115,7 @@ func newRationed(t *testing.T, list ...ration) (*core.Engine, *httptest.Server) 
 		set.Custom = append(set.Custom, kind.Of(r))
 	}
 	require.NoError(t, engine.Load(set))
-	server := httptest.NewServer(inspect.Handler(engine))
+	server := httptest.NewServer(inspect.Handler(engine, inspect.Options{}))
 	t.Cleanup(server.Close)
 	return engine, server
 }
@@ -190,7 +190,7 @@ func TestGaugesThatARuleDoesNotHaveAreNotShown(t *testing.T) {
 		{Name: "listed", Resource: "r", List: "scrapers"},
 	}}))
 	call(t, engine, "r", "u", 1)
-	server := httptest.NewServer(inspect.Handler(engine))
+	server := httptest.NewServer(inspect.Handler(engine, inspect.Options{}))
 	defer server.Close()
 	var found inspect.Limiters
 	require.Equal(t, http.StatusOK, ask(t, server, http.MethodGet, "/limiters", &found))

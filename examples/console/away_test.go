@@ -89,8 +89,8 @@ func awaitText(t *testing.T, address, text string) {
 // report serves inspect and control of the engine, and reports its address as an instance does.
 func report(t *testing.T, client *clientv3.Client, engine *core.Engine) {
 	mux := http.NewServeMux()
-	mux.Handle("/", inspect.Handler(engine))
-	mux.Handle("/control", inspect.ControlHandler(engine))
+	mux.Handle("/", inspect.Handler(engine, inspect.Options{}))
+	mux.Handle("/control", inspect.ControlHandler(engine, inspect.Options{}))
 	instance := httptest.NewServer(mux)
 	t.Cleanup(instance.Close)
 	text, err := json.Marshal(etcd.Report{Instance: "a", Inspect: strings.TrimPrefix(instance.URL, "http://")})

@@ -135,8 +135,8 @@ func (s *shop) openInstanceWith(ctx context.Context, name string, backend backen
 	i := &instance{backend: backend}
 	i.engine = core.New(core.Config{Logger: quietLogger(), Fleet: fleet.Config{Backend: backend, Instance: name}, MaxRemoval: 0.5, Recorder: &core.Recorder{Memory: 1 << 20}})
 	mux := http.NewServeMux()
-	mux.Handle("/", inspect.Handler(i.engine, inspect.Recordings(name)))
-	mux.Handle("/control", inspect.ControlHandler(i.engine)) // for operators of the console
+	mux.Handle("/", inspect.Handler(i.engine, inspect.Options{Recordings: true, Name: name}))
+	mux.Handle("/control", inspect.ControlHandler(i.engine, inspect.Options{})) // for operators of the console
 	i.server = &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
 	go func() { _ = i.server.Serve(listener) }()
 	source, err := etcd.New(s.etcd.Client(), prefix, etcd.Options{Instance: name, Inspect: listener.Addr().String(), Logger: quietLogger()})

@@ -135,7 +135,7 @@ func (s *shop) serveHTTP(ctx context.Context) error {
 	gin.SetMode(gin.ReleaseMode)
 	router := gin.New()
 	router.GET("/metrics", gin.WrapH(promhttp.HandlerFor(metrics, promhttp.HandlerOpts{})))
-	router.GET("/inspect/*what", gin.WrapH(inspect.Handler(s.engine)))
+	router.GET("/inspect/*what", gin.WrapH(inspect.Handler(s.engine, inspect.Options{})))
 	router.Any("/console/*what", gin.WrapH(console.Handler(console.Options{App: "quickstart", Engine: s.engine})))
 
 	orders := router.Group("/orders", gin.Recovery(), penstockgin.Middleware(s.engine, penstockgin.Options{}))

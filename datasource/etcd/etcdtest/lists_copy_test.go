@@ -68,7 +68,7 @@ func (d denying) stop() {
 // isReady asks as a probe does.
 func (d denying) isReady() bool {
 	answer := httptest.NewRecorder()
-	inspect.Handler(d.Engine).ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/ready", http.NoBody))
+	inspect.Handler(d.Engine, inspect.Options{}).ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/ready", http.NoBody))
 	return answer.Code == http.StatusOK
 }
 

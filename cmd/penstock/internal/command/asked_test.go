@@ -37,7 +37,7 @@ func inspected(t *testing.T) (*core.Engine, string) {
 	engine := core.New(core.Config{Logger: slog.New(slog.DiscardHandler)})
 	t.Cleanup(engine.Close)
 	require.NoError(t, engine.Load(rules.Set{Flow: []flow.Rule{{Name: "limit", Resource: "orders", Limit: 7}}}))
-	server := httptest.NewServer(inspect.Handler(engine))
+	server := httptest.NewServer(inspect.Handler(engine, inspect.Options{}))
 	t.Cleanup(server.Close)
 	return engine, strings.TrimPrefix(server.URL, "http://")
 }

@@ -28,7 +28,10 @@ type service struct {
 	address string
 }
 
-func newService(t *testing.T, callers ...inspect.ControlOption) service {
+func newService(t *testing.T) service { return guardedService(t, inspect.Options{}) }
+
+// guardedService is a service whose control handler has options.
+func guardedService(t *testing.T, callers inspect.Options) service {
 	t.Helper()
 	on := clock.NewVirtual(time.Unix(1_000_000, 0))
 	engine := core.New(core.Config{Clock: on, Logger: slog.New(slog.DiscardHandler)})
@@ -37,8 +40,8 @@ func newService(t *testing.T, callers ...inspect.ControlOption) service {
 		Name: "broken", Resource: "pay", Percent: 100, Abort: fault.Abort{HTTP: 503}, Until: on.Now().Add(time.Hour).Time(),
 	}}}))
 	mux := http.NewServeMux()
-	mux.Handle("/debug/control", inspect.ControlHandler(engine, callers...))
-	mux.Handle("/debug/", inspect.Handler(engine))
+	mux.Handle("/debug/control", inspect.ControlHandler(engine, callers))
+	mux.Handle("/debug/", inspect.Handler(engine, inspect.Options{}))
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
 	return service{engine, server.URL + "/debug"}
@@ -84,7 +87,7 @@ func TestControlForcesOneRule(t *testing.T) {
 }
 
 func TestControlSendsTheTokenOfAFile(t *testing.T) {
-	s := newService(t, inspect.ControlToken("secret"))
+	s := guardedService(t, inspect.Options{Tokens: []string{"secret"}})
 	file := filepath.Join(t.TempDir(), "token")
 	for token, want := range map[string]struct {
 		code   int

@@ -93,7 +93,7 @@ func TestControlAsksTheInstancesOfAnApplication(t *testing.T) {
 	server, operator := startEtcd(t, etcdtest.Options{})
 	s := newService(t)
 	mux := http.NewServeMux()
-	mux.Handle("/control", inspect.ControlHandler(s.engine))
+	mux.Handle("/control", inspect.ControlHandler(s.engine, inspect.Options{}))
 	handler := httptest.NewServer(mux)
 	defer handler.Close()
 	source, err := etcd.Open(clientv3.Config{Endpoints: []string{server.Endpoint()}}, etcd.Prefix("shop"),

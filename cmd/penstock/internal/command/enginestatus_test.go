@@ -208,7 +208,7 @@ func TestStatusAndExplainShowTheHottestUsersOfAnEngine(t *testing.T) {
 			guard.Exit()
 		}
 	}
-	server := httptest.NewServer(inspect.Handler(engine))
+	server := httptest.NewServer(inspect.Handler(engine, inspect.Options{}))
 	defer server.Close()
 	const table = "VALUE  PASSED  REFUSED\n  alice  2       1\n  bob    1       0\n"
 	for _, args := range [][]string{{"status"}, {"status", "--rule", "per-user"}} {

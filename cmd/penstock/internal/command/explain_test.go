@@ -132,7 +132,7 @@ func TestExplainReadsFromARunningEngine(t *testing.T) {
 		}
 	}
 	mux := http.NewServeMux()
-	mux.Handle("/debug/penstock/", inspect.Handler(engine))
+	mux.Handle("/debug/penstock/", inspect.Handler(engine, inspect.Options{}))
 	server := httptest.NewServer(mux)
 	defer server.Close()
 
@@ -184,7 +184,7 @@ func TestExplainShowsTheAttributesThatARuleLooksAt(t *testing.T) {
 	engine := core.New(core.Config{Logger: slog.New(slog.DiscardHandler), Kinds: []rule.Definition{tollKind()}})
 	defer engine.Close()
 	require.NoError(t, engine.Load(rules.Set{Custom: []rule.Rule{tollKind().Of(toll{Resource: "gate"})}}))
-	server := httptest.NewServer(inspect.Handler(engine))
+	server := httptest.NewServer(inspect.Handler(engine, inspect.Options{}))
 	defer server.Close()
 	for _, test := range []struct {
 		flags []string

@@ -38,10 +38,10 @@ penstock simulate --calls FILE --rules PATH tells what other rules would have do
 With --last in place of --for it takes the calls of the time before, from services
 whose engines record always (core.Config.Recorder).
 
-The services must allow it: inspect.Handler with the option inspect.Recordings, or
-inspect.RecordingHandler. --engine is its address, as host and port or as a URL. With
-several, or with --app, all record at the same time, and the calls are in one file. A
-service that does not answer is named, in the file too.
+The services must allow it: inspect.Handler with Recordings in its inspect.Options.
+--engine is its address, as host and port or as a URL. With several, or with --app,
+all record at the same time, and the calls are in one file. A service that does not
+answer is named, in the file too.
 
 The file has names of callers, and users as hashes unless the services record them as
 they are. It can be read by its owner only.

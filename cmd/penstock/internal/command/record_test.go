@@ -29,7 +29,7 @@ import (
 
 // recordingService returns the address of a service that records, its engine and clock. It has had 100 calls
 // a second for ten seconds, of which it refused half.
-func recordingService(t *testing.T, options ...inspect.Option) (address string, engine *core.Engine, c *clock.Virtual) {
+func recordingService(t *testing.T, options inspect.Options) (address string, engine *core.Engine, c *clock.Virtual) {
 	t.Helper()
 	c = clock.NewVirtual(time.Date(2024, 5, 1, 12, 0, 0, 0, time.UTC))
 	engine = core.New(core.Config{Clock: c, Logger: slog.New(slog.DiscardHandler), Recorder: &core.Recorder{}})
@@ -43,16 +43,16 @@ func recordingService(t *testing.T, options ...inspect.Option) (address string, 
 		}
 		c.Advance(5 * time.Millisecond)
 	}
-	server := httptest.NewServer(inspect.Handler(engine, options...))
+	server := httptest.NewServer(inspect.Handler(engine, options))
 	t.Cleanup(server.Close)
 	return strings.TrimPrefix(server.URL, "http://"), engine, c
 }
 
 func TestRecordWritesTheCallsOfServices(t *testing.T) {
 	t.Parallel()
-	one, _, _ := recordingService(t, inspect.Recordings("one"))
-	two, _, _ := recordingService(t, inspect.Recordings(""))
-	refuses, _, _ := recordingService(t)
+	one, _, _ := recordingService(t, inspect.Options{Recordings: true, Name: "one"})
+	two, _, _ := recordingService(t, inspect.Options{Recordings: true})
+	refuses, _, _ := recordingService(t, inspect.Options{})
 	file := filepath.Join(t.TempDir(), "friday.calls")
 	got := user{}.run(t, "record", "--engine", one, "--engine", two, "--last", "5s", "-o", file)
 	require.Zero(t, got.code, got.err)
@@ -63,7 +63,7 @@ func TestRecordWritesTheCallsOfServices(t *testing.T) {
 
 	got = user{}.run(t, "record", "--engine", one, "--engine", refuses, "--engine", "127.0.0.1:1", "--last", "5s", "-o", file)
 	assert.Equal(t, 3, got.code)
-	assert.Contains(t, got.err, "inspect.Recordings")
+	assert.Contains(t, got.err, "inspect.Options")
 	assert.Contains(t, got.err, "127.0.0.1:1: ")
 	content, err := os.Open(file)
 	require.NoError(t, err)
@@ -81,7 +81,7 @@ func TestRecordWritesTheCallsOfServices(t *testing.T) {
 
 func TestRecordWaitsForTheCallsToCome(t *testing.T) {
 	t.Parallel()
-	address, engine, c := recordingService(t, inspect.Recordings("one"))
+	address, engine, c := recordingService(t, inspect.Options{Recordings: true, Name: "one"})
 	go func() {
 		for c.Timers() == 0 { // until it records
 			time.Sleep(time.Millisecond)
@@ -117,7 +117,7 @@ func TestRecordTellsMistakesOfTheCommandLine(t *testing.T) {
 // recorded returns a file with the calls of a service, and a directory with rules.
 func recorded(t *testing.T) (file, directory string) {
 	t.Helper()
-	address, _, _ := recordingService(t, inspect.Recordings("one"))
+	address, _, _ := recordingService(t, inspect.Options{Recordings: true, Name: "one"})
 	directory = tree(t, map[string]string{
 		"new/orders.yaml": "flow:\n- {name: phones, resource: orders, limit: 10, origin: web}\n",
 		"old/orders.yaml": "flow:\n- {name: orders, resource: orders, limit: 50}\n",
@@ -174,7 +174,7 @@ func TestSimulateTellsMistakesAboutRecordedCalls(t *testing.T) {
 func TestRecordFindsTheInstancesOfAnApplication(t *testing.T) {
 	server, operator := startEtcd(t, etcdtest.Options{})
 	startInstance(t, server, "silent")
-	address, engine, _ := recordingService(t, inspect.Recordings("busy"))
+	address, engine, _ := recordingService(t, inspect.Options{Recordings: true, Name: "busy"})
 	source, err := etcd.Open(clientv3.Config{Endpoints: []string{server.Endpoint()}}, etcd.Prefix("shop"),
 		etcd.Options{Instance: "busy", Inspect: address, Logger: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)

@@ -53,7 +53,7 @@ func busyService(t *testing.T) (address string, engine *core.Engine) {
 	guard, err := engine.Entry(t.Context(), "carts")
 	require.NoError(t, err)
 	t.Cleanup(guard.Exit)
-	server := httptest.NewServer(inspect.Handler(engine))
+	server := httptest.NewServer(inspect.Handler(engine, inspect.Options{}))
 	t.Cleanup(server.Close)
 	return strings.TrimPrefix(server.URL, "http://"), engine
 }

@@ -67,19 +67,19 @@ func (s *server) adminHandler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(s.registry, promhttp.HandlerOpts{Registry: s.registry}))
 	mux.HandleFunc("GET /healthz", func(http.ResponseWriter, *http.Request) {})
-	mux.Handle("/", inspect.Handler(s.Engine, s.adminHosts()...)) // among others "ready"
+	mux.Handle("/", inspect.Handler(s.Engine, s.adminHosts())) // among others "ready"
 	if s.ControlToken != "" {
-		mux.Handle("/control", inspect.ControlHandler(s.Engine, inspect.ControlToken(s.ControlToken)))
+		mux.Handle("/control", inspect.ControlHandler(s.Engine, inspect.Options{Tokens: []string{s.ControlToken}}))
 	}
 	return mux
 }
 
 // adminHosts has what the engine holds be told on loopback only to requests for an address or localhost: there
 // nobody needs another name but the owner of a page that wants to read it in somebody's browser.
-func (s *server) adminHosts() []inspect.Option {
+func (s *server) adminHosts() inspect.Options {
 	host, _, _ := net.SplitHostPort(s.Admin)
 	if address, err := netip.ParseAddr(host); host != "localhost" && (err != nil || !address.IsLoopback()) {
-		return nil
+		return inspect.Options{}
 	}
-	return []inspect.Option{inspect.Hosts()}
+	return inspect.Options{Hosts: []string{}}
 }
