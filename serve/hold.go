@@ -93,7 +93,7 @@ func NewHold(engine *core.Engine, options HoldOptions) *Hold {
 	}
 	h := &Hold{
 		engine: engine, options: options, mux: http.NewServeMux(),
-		answers: nethttp.NewAnswers(engine, options.Fields).WithSpread(options.Spread),
+		answers: nethttp.NewAnswers(engine, options.Fields, options.Spread),
 		clients: clientip.New(clientip.Options{TrustedProxies: options.Clients, IPv6Prefix: options.IPv6Prefix}),
 	}
 	h.attribute, h.holds.most = h.attributeOf, options.MaxHolds

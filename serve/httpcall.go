@@ -30,7 +30,7 @@ func newHTTPJudge(engine *core.Engine, options HTTPOptions) (*httpJudge, error) 
 	options.PriorityHeader = http.CanonicalHeaderKey(options.PriorityHeader)
 	j := &httpJudge{
 		engine: engine, options: options, mux: http.NewServeMux(), named: nethttp.PatternResource(),
-		answers:    nethttp.NewAnswers(engine, options.Fields).WithSpread(options.Spread),
+		answers:    nethttp.NewAnswers(engine, options.Fields, options.Spread),
 		attributes: nethttp.NewAttributes(options.Clients),
 	}
 	j.attribute = j.attributes.Attribute

@@ -57,7 +57,7 @@ type RLS struct {
 func NewRLS(engine *core.Engine, options RLSOptions) *RLS {
 	options.setDefaults()
 	s := &RLS{
-		engine: engine, options: options, answers: nethttp.NewAnswers(engine, options.Fields).WithSpread(options.Spread),
+		engine: engine, options: options, answers: nethttp.NewAnswers(engine, options.Fields, options.Spread),
 		clients: clientip.New(clientip.Options{IPv6Prefix: options.IPv6Prefix}),
 	}
 	s.attribute, s.holds.most = s.attributeOf, options.MaxHolds

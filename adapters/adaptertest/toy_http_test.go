@@ -176,7 +176,7 @@ func (f toyHTTP) guard(g adaptertest.Guard, mux *http.ServeMux, next toyHandler)
 	}
 	guard := &toyGuard{
 		toyHTTP: f, engine: g.Engine, options: o, next: next,
-		answers:    nethttp.NewAnswers(g.Engine, fields).WithSpread(o.Spread),
+		answers:    nethttp.NewAnswers(g.Engine, fields, o.Spread),
 		attributes: nethttp.NewAttributes(o.Clients),
 	}
 	guard.resource = guard.namesOf(mux)

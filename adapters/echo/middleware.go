@@ -38,7 +38,7 @@ func Middleware(engine *core.Engine, options Options) echo.MiddlewareFunc {
 	if engine == nil {
 		engine = penstock.Default()
 	}
-	m := &middleware{engine: engine, answers: nethttp.NewAnswers(engine, options.Fields).WithSpread(options.Spread)}
+	m := &middleware{engine: engine, answers: nethttp.NewAnswers(engine, options.Fields, options.Spread)}
 	if options.Resource == nil {
 		options.Resource, m.byRoute = RouteResource(), true
 	}

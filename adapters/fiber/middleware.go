@@ -45,7 +45,7 @@ func Middleware(engine *core.Engine, options Options) fiber.Handler {
 	if engine == nil {
 		engine = penstock.Default()
 	}
-	m := &middleware{engine: engine, answers: nethttp.NewAnswers(engine, options.Fields).WithSpread(options.Spread)}
+	m := &middleware{engine: engine, answers: nethttp.NewAnswers(engine, options.Fields, options.Spread)}
 	if options.Resource == nil {
 		options.Resource, m.byRoute = m.finder.resource, true
 	}

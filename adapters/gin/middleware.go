@@ -39,7 +39,7 @@ func Middleware(engine *core.Engine, options Options) gin.HandlerFunc {
 	}
 	m := &middleware{
 		methods: methods,
-		engine:  engine, options: options, callOptions: options.callOptions(), answers: nethttp.NewAnswers(engine, options.Fields).WithSpread(options.Spread),
+		engine:  engine, options: options, callOptions: options.callOptions(), answers: nethttp.NewAnswers(engine, options.Fields, options.Spread),
 	}
 	m.attributes.ofRequest = nethttp.NewAttributes(options.Clients)
 	m.attribute = m.attributes.of

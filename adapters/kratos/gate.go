@@ -60,7 +60,7 @@ func newGate(engine *core.Engine, options Options, inbound bool) *gate {
 		if options.ShowRules {
 			fields |= nethttp.ShowRules
 		}
-		g.answers = nethttp.NewAnswers(engine, fields).WithSpread(options.Spread)
+		g.answers = nethttp.NewAnswers(engine, fields, options.Spread)
 	}
 	return g
 }

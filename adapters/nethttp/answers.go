@@ -29,16 +29,10 @@ type Answers struct {
 	policies answerSlotsOf[passedCall, []string]
 }
 
-// NewAnswers returns the answers for calls of the engine, with the given fields.
-func NewAnswers(engine *core.Engine, fields Fields) *Answers {
-	return &Answers{engine: engine, fields: fields, spread: Spread{}.withDefaults(), seed: maphash.MakeSeed()}
-}
-
-// WithSpread sets how Retry-After differs between clients, and returns the answers. Call it before
-// they are used.
-func (a *Answers) WithSpread(spread Spread) *Answers {
-	a.spread = spread.withDefaults()
-	return a
+// NewAnswers returns the answers for calls of the engine, with the given fields; spread says how Retry-After differs
+// between clients.
+func NewAnswers(engine *core.Engine, fields Fields, spread Spread) *Answers {
+	return &Answers{engine: engine, fields: fields, spread: spread.withDefaults(), seed: maphash.MakeSeed()}
 }
 
 // refusedCall is the key of a cached answer to a refused call. All origins that no

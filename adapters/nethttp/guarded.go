@@ -14,13 +14,13 @@ type GuardedCall struct {
 	Resource string
 }
 
-// GuardedBy reports whether the call is one of the resource, for [IsGuarded].
-func (c *GuardedCall) GuardedBy(engine *core.Engine, resource string) bool {
+// guardedBy reports whether the call is one of the resource, for [IsGuarded].
+func (c *GuardedCall) guardedBy(engine *core.Engine, resource string) bool {
 	return c.Engine == engine && c.Resource == resource
 }
 
 // IsGuarded reports whether an outer middleware already guards the request as a call of the
-// resource: whether a writer has the method GuardedBy of a [GuardedCall] that says so. It
+// resource: whether a writer that has a [GuardedCall] in it says so. It
 // unwraps the writers of other middlewares. It is for adapters.
 //
 // A mark in the context of the request would need a copy of the request, and outer handlers
@@ -28,9 +28,9 @@ func (c *GuardedCall) GuardedBy(engine *core.Engine, resource string) bool {
 func IsGuarded(w http.ResponseWriter, engine *core.Engine, resource string) bool {
 	for w != nil {
 		call, ok := w.(interface {
-			GuardedBy(engine *core.Engine, resource string) bool
+			guardedBy(engine *core.Engine, resource string) bool
 		})
-		if ok && call.GuardedBy(engine, resource) {
+		if ok && call.guardedBy(engine, resource) {
 			return true
 		}
 		w = unwrapped(w)

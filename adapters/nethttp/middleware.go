@@ -45,7 +45,7 @@ func Middleware(engine *core.Engine, options Options) func(http.Handler) http.Ha
 		options.Logger = slog.Default()
 	}
 	m := &middleware{
-		engine: engine, options: options, callOptions: options.callOptions(), answers: NewAnswers(engine, options.Fields).WithSpread(options.Spread),
+		engine: engine, options: options, callOptions: options.callOptions(), answers: NewAnswers(engine, options.Fields, options.Spread),
 	}
 	m.methods = NewRouteMethods(engine, options.Logger)
 	clients := clientip.New(options.Clients)

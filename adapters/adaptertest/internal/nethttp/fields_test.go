@@ -129,7 +129,7 @@ func TestRetryAfterIsRoundedUpToSeconds(t *testing.T) {
 	} {
 		header := http.Header{}
 		block := &core.BlockError{Rule: "r", Kind: rules.KindFlow, RetryAfter: test.after}
-		nethttp.NewAnswers(engine, nethttp.ShowRules).WithSpread(exact).SetRefused(header, block, "")
+		nethttp.NewAnswers(engine, nethttp.ShowRules, exact).SetRefused(header, block, "")
 		assert.Equal(t, test.want, header.Get("Retry-After"))
 		assert.Empty(t, header.Get("RateLimit-Policy"), "no rule, no field")
 		assert.Empty(t, header.Get("RateLimit"), "it would be of no policy")
@@ -154,7 +154,7 @@ func nameOf(t require.TestingT, rule string) string {
 	defer engine.Close()
 	hasRule := engine.Load(rules.Set{Flow: []flow.Rule{{Name: rule, Resource: "r", Limit: 0}}}) == nil && rule != ""
 	recorder := httptest.NewRecorder()
-	nethttp.NewAnswers(engine, nethttp.ShowRules).WriteRefused(recorder, &core.BlockError{Resource: "r", Rule: rule, Kind: rules.KindFlow}, "")
+	nethttp.NewAnswers(engine, nethttp.ShowRules, nethttp.Spread{}).WriteRefused(recorder, &core.BlockError{Resource: "r", Rule: rule, Kind: rules.KindFlow}, "")
 	var body struct {
 		Policies []string `json:"violated-policies"`
 	}
@@ -205,7 +205,7 @@ func TestPoliciesOfAnyRulesFollowTheGrammar(t *testing.T) {
 		}
 		require.NoError(t, engine.Load(set))
 		header := http.Header{}
-		nethttp.NewAnswers(engine, nethttp.FieldsAlways|nethttp.ShowRules).SetPassed(header, orders, "")
+		nethttp.NewAnswers(engine, nethttp.FieldsAlways|nethttp.ShowRules, nethttp.Spread{}).SetPassed(header, orders, "")
 		assert.Len(t, parseList(t, header, "RateLimit-Policy"), len(names))
 		assert.Len(t, parseList(t, header, "RateLimit"), 1)
 	})

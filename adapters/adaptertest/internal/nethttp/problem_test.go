@@ -124,12 +124,12 @@ func TestBodyNamesNoPolicyThatTheFieldsLack(t *testing.T) {
 		_, err = engine.Entry(t.Context(), resource, user)
 		var block *core.BlockError
 		require.ErrorAs(t, err, &block)
-		answers := nethttp.NewAnswers(engine, nethttp.FieldsOnRefusal)
+		answers := nethttp.NewAnswers(engine, nethttp.FieldsOnRefusal, nethttp.Spread{})
 		write := map[string]func(w http.ResponseWriter){
 			"Answers":                 func(w http.ResponseWriter) { answers.WriteRefused(w, block, "", user) },
 			"Answers, from the cache": func(w http.ResponseWriter) { answers.WriteRefused(w, block, "", user) },
 			"WriteProblem behind fields": func(w http.ResponseWriter) {
-				nethttp.NewAnswers(engine, nethttp.FieldsOnRefusal).WithSpread(exact).SetRefused(w.Header(), block, "", user)
+				nethttp.NewAnswers(engine, nethttp.FieldsOnRefusal, exact).SetRefused(w.Header(), block, "", user)
 				nethttp.WriteProblem(w, err)
 			},
 		}
