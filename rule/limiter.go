@@ -28,7 +28,8 @@ type Limiter interface {
 	// GiveBack undoes an Acquire that returned Pass, as though it had never been: a later
 	// rule refused the call or made it wait, or the caller gave up. Tokens are those of the
 	// call; its attribute is not known any more: a limiter with a state for each value finds it by
-	// the ticket. Time may have passed since, and the rule may have a newer version.
+	// the ticket. Time may have passed since, and the rule may have a newer version; what others have taken
+	// meanwhile stays taken.
 	GiveBack(now clock.Instant, t Ticket, tokens int32)
 
 	// RetryAfter returns how long it takes until such a call passes this rule if

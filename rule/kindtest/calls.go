@@ -1,6 +1,7 @@
 package kindtest
 
 import (
+	"fmt"
 	"math"
 	"runtime"
 	"strconv"
@@ -128,6 +129,20 @@ func ticketsGiveBackWhatTheyStandFor(f *fixture) {
 	if len(others) > 0 {
 		f.expect(l, 1, 0, "with tickets of another value given back")
 	}
+}
+
+// givenBackLateFreesNothingOfOthers gives back what was taken so long ago that others have passed in its place.
+func givenBackLateFreesNothingOfOthers(f *fixture) {
+	f.limited()
+	if f.of.Again <= 0 || f.of.Again == rule.Never {
+		f.Skip("no time gives back what was taken")
+	}
+	l := f.limiter()
+	early := f.expect(l, 1, f.of.Passes, "of a new limiter")
+	f.now = f.now.Add(f.of.Again)
+	f.expect(l, 1, f.of.Passes, fmt.Sprintf("%v later", f.of.Again))
+	f.giveBack(l, early)
+	f.expect(l, 1, 0, fmt.Sprintf("with what was given back that had passed %v before", f.of.Again))
 }
 
 // refundGivesBackNoMoreThanWasTaken gives back tokens without tickets.

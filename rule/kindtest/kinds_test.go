@@ -64,10 +64,11 @@ func TestBreaker(t *testing.T) {
 func TestHotParam(t *testing.T) {
 	of := hotparam.Kind().Of
 	user := rule.StringsOf("user")
+	lacks := map[string]string{"GivenBackLateFreesNothingOfOthers": "a bucket is one word, which does not tell when its tokens were taken"}
 	kindtest.Run(t, kindtest.Options{Kind: hotparam.Kind(), Rules: []kindtest.Rule{
 		{
 			Rule: of(hotparam.Rule{Name: "bucket", Resource: "r", Param: user, Limit: 10}), Passes: 10, Again: time.Second,
-			Stricter: of(hotparam.Rule{Name: "bucket", Resource: "r", Param: user, Limit: 4}),
+			Stricter: of(hotparam.Rule{Name: "bucket", Resource: "r", Param: user, Limit: 4}), Lacks: lacks,
 		},
 		{
 			Rule:   of(hotparam.Rule{Name: "window", Resource: "r", Param: user, Limit: 10, Algorithm: hotparam.SlidingWindow}),
@@ -86,7 +87,7 @@ func TestHotParam(t *testing.T) {
 			Rule: of(hotparam.Rule{Name: "balance", Resource: "r", Param: user, Limit: 10, Algorithm: hotparam.Prepaid}), Passes: 10, Again: rule.Never,
 			Stricter: of(hotparam.Rule{Name: "balance", Resource: "r", Param: user, Limit: 4, Algorithm: hotparam.Prepaid}),
 		},
-		{Rule: of(hotparam.Rule{Name: "pair", Resource: "r", Param: rule.StringsOf("user", "tenant"), Limit: 5}), Passes: 5, Again: time.Second},
+		{Rule: of(hotparam.Rule{Name: "pair", Resource: "r", Param: rule.StringsOf("user", "tenant"), Limit: 5}), Passes: 5, Again: time.Second, Lacks: lacks},
 	}})
 }
 

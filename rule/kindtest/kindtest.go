@@ -77,6 +77,7 @@ func ofRules() []promise {
 		{"LateInstantsLetNoMorePass", lateInstantsLetNoMorePass},
 		{"GivenBackIsAsIfItHadNeverBeen", givenBackIsAsIfItHadNeverBeen},
 		{"TicketsGiveBackWhatTheyStandFor", ticketsGiveBackWhatTheyStandFor},
+		{"GivenBackLateFreesNothingOfOthers", givenBackLateFreesNothingOfOthers},
 		{"RefundGivesBackNoMoreThanWasTaken", refundGivesBackNoMoreThanWasTaken},
 		{"EndsMakeRoom", endsMakeRoom},
 		{"AdoptChangesNothingYet", adoptChangesNothingYet},
