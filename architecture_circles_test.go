@@ -17,7 +17,6 @@ const mostInACircle = 5
 // circles are the packages in which there are more, and how many: it may become less, never more.
 var circles = map[string]int{
 	"adaptive": 7,
-	"hotparam": 10,
 	"simulate": 7,
 }
 

@@ -58,7 +58,7 @@ func (l *limiter) shown(s subject, value rule.Attribute) string {
 	if !value.IsSet() {
 		return ""
 	}
-	v := hotValue{of: l.state}
+	v := hotValue{of: l.state.salt}
 	v.setName(value)
 	return shownValue(&v, s.key, l.rule.Mask == rule.MaskHash)
 }

@@ -88,7 +88,7 @@ func (l *askLimiter) Join(c rule.Call, patience rule.Patience) (rule.Waiter, rul
 			break
 		}
 	}
-	w.name.of = l.state
+	w.name.of = l.state.salt
 	w.name.setName(c.Attribute)
 	if ticket, _, decision := w.Poll(c.Now); decision != rule.Wait { // the answer is known already
 		return nil, ticket, decision

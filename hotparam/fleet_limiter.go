@@ -133,7 +133,7 @@ func (l *fleetLimiter) acquire(c rule.Call, from table.Source) (rule.Ticket, rul
 			return l.refuse(s, c, 0, true)
 		case v.budget.Take(c.Now, c.Tokens):
 			l.state.keep(c.Now, l.keeps)
-			l.state.hottest.count(l.state, c.Now, s.key, c.Attribute, true)
+			l.state.hottest.count(l.state.salt, c.Now, s.key, c.Attribute, true)
 			return l.fleet.ticket(v, slot, s.isOwn), rule.Pass
 		case !v.budget.IsReleased():
 			return l.refuse(s, c, v.budget.RetryAfter(c.Now, c.Tokens), v.cell > 0)

@@ -182,7 +182,7 @@ func (l *placesLimiter) Acquire(c rule.Call) (rule.Ticket, rule.Decision) {
 	switch ticket, state := l.fleet.places.Take(c.Now, &call); state {
 	case exchange.Allowed:
 		l.state.keep(c.Now, l.keeps)
-		l.state.hottest.count(l.state, c.Now, s.key, c.Attribute, true)
+		l.state.hottest.count(l.state.salt, c.Now, s.key, c.Attribute, true)
 		return rule.Ticket(ticket), rule.Pass
 	case exchange.Pending:
 		return 0, rule.Wait
@@ -214,7 +214,7 @@ func (l *placesLimiter) Join(c rule.Call, patience rule.Patience) (rule.Waiter, 
 	}
 	call := l.callOf(s, c.Attribute)
 	w := &placesWaiter{limiter: l, subject: s, wait: l.fleet.places.Ask(c.Now, &call, patience.Wake)}
-	w.name.of = l.state
+	w.name.of = l.state.salt
 	w.name.setName(c.Attribute)
 	if ticket, _, decision := w.Poll(c.Now); decision != rule.Wait { // the answer is known already
 		return nil, ticket, decision
@@ -325,7 +325,7 @@ func (l *placesLimiter) Status(now clock.Instant) rule.Status {
 	count, without := l.fleet.places.Values()
 	status := rule.Status{
 		Gauges: []float64{float64(count), float64(l.rule.MaxValues), 0, float64(without), 0, 0},
-		Values: l.state.hottest.of(l.state, now, l.rule.Mask == rule.MaskHash),
+		Values: l.state.hottest.of(l.state.salt, now, l.rule.Mask == rule.MaskHash),
 	}
 	if l.penalties != nil {
 		status.Gauges[4], status.Gauges[5] = float64(l.penalties.running(now)), float64(l.penalties.begun.Load())

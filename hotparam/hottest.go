@@ -58,7 +58,7 @@ type summary struct {
 
 // hotValue is one of them.
 type hotValue struct {
-	of      *resourceState // whose value it is
+	of      uint64 // the salt of the resource whose value it is
 	passed  uint64
 	refused uint64
 	length  int
@@ -66,8 +66,8 @@ type hotValue struct {
 	name    [nameLength]byte
 }
 
-// count counts a call of a value, whose key is the same for the same value and resource.
-func (h *hottest) count(of *resourceState, now clock.Instant, key uint64, value rule.Attribute, passes bool) {
+// count counts a call of a value, whose key is the same for the same value and resource, which has the salt.
+func (h *hottest) count(of uint64, now clock.Instant, key uint64, value rule.Attribute, passes bool) {
 	weight, ok := h.begin(now, key)
 	if !ok {
 		return
@@ -221,8 +221,8 @@ func (v *hotValue) shown() string {
 	return text
 }
 
-// of returns the hottest values of a resource in this minute and the one before.
-func (h *hottest) of(state *resourceState, now clock.Instant, isMasked bool) []rule.ValueStatus {
+// of returns the hottest values of the resource with a salt in this minute and the one before.
+func (h *hottest) of(salt uint64, now clock.Instant, isMasked bool) []rule.ValueStatus {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.rotate(now)
@@ -231,7 +231,7 @@ func (h *hottest) of(state *resourceState, now clock.Instant, isMasked bool) []r
 	for _, s := range []*summary{&h.present, &h.before} {
 		for i := range s.size {
 			entry := &s.entries[i]
-			if entry.of != state {
+			if entry.of != salt {
 				continue
 			}
 			place, known := places[s.keys[i]]
@@ -252,7 +252,7 @@ func (h *hottest) of(state *resourceState, now clock.Instant, isMasked bool) []r
 
 func shownValue(v *hotValue, key uint64, isMasked bool) string {
 	if isMasked {
-		return fmt.Sprintf("#%016x", valuehash.Scramble(key^v.of.salt))
+		return fmt.Sprintf("#%016x", valuehash.Scramble(key^v.of))
 	}
 	return v.shown()
 }

@@ -267,7 +267,7 @@ func (l *limiter) pass(t *tables, place table.Place, s subject, now clock.Instan
 		l.state.keep(now, l.keeps)
 	}
 	if !l.state.hottest.leavesOut(now, s.key) {
-		l.state.hottest.count(l.state, now, s.key, value, true)
+		l.state.hottest.count(l.state.salt, now, s.key, value, true)
 	}
 	if l.rule.WarnAt > 0 && !place.IsShared() {
 		l.noteUse(s, now, value)
@@ -286,7 +286,7 @@ func (l *limiter) refuse(s subject, c rule.Call, wait time.Duration, isShared bo
 		wait = max(wait, l.penalties.left(s.key, c.Now))
 	}
 	if !l.state.hottest.leavesOut(c.Now, s.key) {
-		l.state.hottest.count(l.state, c.Now, s.key, c.Attribute, false)
+		l.state.hottest.count(l.state.salt, c.Now, s.key, c.Attribute, false)
 	}
 	if l.rule.WarnAt > 0 && !isShared {
 		l.noteUse(s, c.Now, c.Attribute)
@@ -488,7 +488,7 @@ func (l *limiter) Status(now clock.Instant) rule.Status {
 	if l.penalties != nil {
 		gauges[4], gauges[5] = float64(l.penalties.running(now)), float64(l.penalties.begun.Load())
 	}
-	return rule.Status{Gauges: gauges, Values: l.state.hottest.of(l.state, now, l.rule.Mask == rule.MaskHash)}
+	return rule.Status{Gauges: gauges, Values: l.state.hottest.of(l.state.salt, now, l.rule.Mask == rule.MaskHash)}
 }
 
 // gaugeBytes is the index of the last gauge of most rules.

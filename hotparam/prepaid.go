@@ -92,7 +92,7 @@ func (l *prepaidLimiter) acquire(c rule.Call, from table.Source) (rule.Ticket, r
 		return l.refuse(s, c, 0, full)
 	}
 	if !l.state.hottest.leavesOut(c.Now, s.key) {
-		l.state.hottest.count(l.state, c.Now, s.key, c.Attribute, true)
+		l.state.hottest.count(l.state.salt, c.Now, s.key, c.Attribute, true)
 	}
 	return keyTicket | rule.Ticket(min(s.class, classMask))<<classShift | ticketKey(s.key), rule.Pass
 }

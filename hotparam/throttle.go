@@ -1,7 +1,6 @@
 package hotparam
 
 import (
-	"sync"
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
@@ -86,8 +85,8 @@ func (l *throttle) Join(c rule.Call, patience rule.Patience) (rule.Waiter, rule.
 	if at <= c.Now {
 		return nil, ticket, rule.Pass
 	}
-	w := &waiter{limiter: l, at: at, ticket: ticket, tokens: c.Tokens, wake: patience.Wake}
-	l.state.waiters.add(w)
+	w := &throttled{place: waiter{of: l.state.salt, wake: patience.Wake}, limiter: l, at: at, ticket: ticket, tokens: c.Tokens}
+	l.state.waiters.add(&w.place)
 	return w, 0, rule.Wait
 }
 
@@ -121,98 +120,34 @@ func (l *throttle) Settle(now, start clock.Instant, ticket rule.Ticket, tokens i
 }
 
 // Retire lets go of the calls that wait, for the rule is gone.
-func (l *throttle) Retire(clock.Instant) { l.state.waiters.releaseAll(l.state) }
+func (l *throttle) Retire(clock.Instant) { l.state.waiters.releaseAll(l.state.salt) }
 
-// waiter is a call that waits for the instant of its reservation.
-type waiter struct {
+// throttled is a call that waits for the instant of its reservation.
+type throttled struct {
+	place   waiter
 	limiter *throttle
 	at      clock.Instant
 	ticket  rule.Ticket
 	tokens  int32
-	wake    func()
-
-	// The mutex of the waiters guards the rest.
-	previous, next *waiter
-	released       bool // the rule is gone
 }
 
 // Poll tells how the wait stands.
-func (w *waiter) Poll(now clock.Instant) (rule.Ticket, time.Duration, rule.Decision) {
+func (w *throttled) Poll(now clock.Instant) (rule.Ticket, time.Duration, rule.Decision) {
 	switch waiters := &w.limiter.state.waiters; {
-	case waiters.isReleased(w):
+	case waiters.isReleased(&w.place):
 		w.limiter.cancel(now, w.at, w.ticket, w.tokens)
 		return 0, 0, rule.Stale
 	case now < w.at:
 		return 0, w.at.Sub(now), rule.Wait
 	default:
-		waiters.remove(w)
+		waiters.remove(&w.place)
 		return w.ticket, 0, rule.Pass
 	}
 }
 
 // Leave ends the wait of a call that has given up. Its reservation is given back if it is
 // the last one.
-func (w *waiter) Leave(now clock.Instant) {
-	w.limiter.state.waiters.remove(w)
+func (w *throttled) Leave(now clock.Instant) {
+	w.limiter.state.waiters.remove(&w.place)
 	w.limiter.cancel(now, w.at, w.ticket, w.tokens)
-}
-
-// waiters are the calls that wait.
-type waiters struct {
-	mu sync.Mutex
-	// The mutex guards the rest.
-	first *waiter
-}
-
-// add adds a call.
-func (w *waiters) add(call *waiter) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	call.next = w.first
-	if w.first != nil {
-		w.first.previous = call
-	}
-	w.first = call
-}
-
-// remove removes a call.
-func (w *waiters) remove(call *waiter) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if !call.released {
-		w.unlink(call)
-	}
-}
-
-func (w *waiters) isReleased(call *waiter) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return call.released
-}
-
-func (w *waiters) unlink(call *waiter) {
-	if call.previous == nil {
-		w.first = call.next
-	} else {
-		call.previous.next = call.next
-	}
-	if call.next != nil {
-		call.next.previous = call.previous
-	}
-	call.previous, call.next = nil, nil
-}
-
-// releaseAll lets go of the calls that wait for a limiter: its rule is gone.
-func (w *waiters) releaseAll(of *resourceState) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for call := w.first; call != nil; {
-		next := call.next
-		if call.limiter.state == of {
-			w.unlink(call)
-			call.released = true
-			call.wake()
-		}
-		call = next
-	}
 }
