@@ -9,7 +9,7 @@ import (
 	"github.com/penstock-go/penstock/hotparam/internal/table"
 	"github.com/penstock-go/penstock/internal/sharing/ask"
 	"github.com/penstock-go/penstock/internal/sharing/lease"
-	"github.com/penstock-go/penstock/internal/valuehash"
+	"github.com/penstock-go/penstock/internal/splitmix"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -118,12 +118,12 @@ func part(hash, n uint64) uint64 {
 
 // shard returns the shard of a value.
 func (t *valueTable) shard(key uint64) *valueShard {
-	return &t.shards[part(valuehash.Scramble(key), uint64(len(t.shards)))]
+	return &t.shards[part(splitmix.Mix(key), uint64(len(t.shards)))]
 }
 
 // placesOf returns the first slots of the two groups of a value.
 func (t *valueTable) placesOf(key uint64) [2]uint64 {
-	hash := valuehash.Scramble(key)
+	hash := splitmix.Mix(key)
 	first := part(hash, uint64(len(t.shards))) * t.groups
 	return [2]uint64{
 		(first + part(hash*prime1, t.groups)) * slotGroup,
@@ -263,7 +263,7 @@ func (t *valueTable) slotTicket(slot int, key uint64) rule.Ticket {
 
 // check returns what tells the key of a ticket from most others.
 func (t *valueTable) check(key uint64) uint64 {
-	return valuehash.Scramble(key) & (1<<carriedBits - 1) &^ (1<<t.slotBits() - 1)
+	return splitmix.Mix(key) & (1<<carriedBits - 1) &^ (1<<t.slotBits() - 1)
 }
 
 func (t *valueTable) slotBits() int { return bits.Len(uint(len(t.values))) }

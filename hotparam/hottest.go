@@ -12,7 +12,7 @@ import (
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/internal/document"
-	"github.com/penstock-go/penstock/internal/valuehash"
+	"github.com/penstock-go/penstock/internal/splitmix"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -252,7 +252,7 @@ func (h *hottest) of(salt uint64, now clock.Instant, isMasked bool) []rule.Value
 
 func shownValue(v *hotValue, key uint64, isMasked bool) string {
 	if isMasked {
-		return fmt.Sprintf("#%016x", valuehash.Scramble(key^v.of))
+		return fmt.Sprintf("#%016x", splitmix.Mix(key^v.of))
 	}
 	return v.shown()
 }

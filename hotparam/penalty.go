@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
-	"github.com/penstock-go/penstock/internal/valuehash"
+	"github.com/penstock-go/penstock/internal/splitmix"
 )
 
 const (
@@ -97,7 +97,7 @@ func (p *penalties) lift(key uint64) {
 
 // group returns the first slot of the group of a value.
 func (p *penalties) group(key uint64) int {
-	return int(valuehash.Scramble(key)&(p.groups-1)) * penaltyGroup
+	return int(splitmix.Mix(key)&(p.groups-1)) * penaltyGroup
 }
 
 // find returns the slot of a value in a group; -1 if it has none.

@@ -8,6 +8,7 @@ import (
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/hotparam/internal/table"
 	"github.com/penstock-go/penstock/internal/prepaid"
+	"github.com/penstock-go/penstock/internal/splitmix"
 	"github.com/penstock-go/penstock/internal/valuehash"
 	"github.com/penstock-go/penstock/internal/warnonce"
 	"github.com/penstock-go/penstock/rule"
@@ -83,7 +84,7 @@ type resourceState struct {
 }
 
 func (s *states) newResource() *resourceState {
-	return &resourceState{states: s, salt: valuehash.Scramble(s.seed + s.salts.Add(1)*prime2)}
+	return &resourceState{states: s, salt: splitmix.Mix(s.seed + s.salts.Add(1)*prime2)}
 }
 
 // keep notes that a value may have state until so long after now.

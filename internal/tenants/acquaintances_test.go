@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/internal/splitmix"
 	"github.com/penstock-go/penstock/internal/tenants"
 	"github.com/penstock-go/penstock/internal/valuehash"
 	"github.com/penstock-go/penstock/rule"
@@ -27,8 +28,8 @@ func TestFewerCallsAreLookedAtOnceTenantsAreKnown(t *testing.T) {
 		}
 		return count
 	}
-	same := func(i int) uint64 { return valuehash.Scramble(uint64(i % 3)) }
-	other := func(i int) uint64 { return valuehash.Scramble(uint64(i) + 1000) }
+	same := func(i int) uint64 { return splitmix.Mix(uint64(i % 3)) }
+	other := func(i int) uint64 { return splitmix.Mix(uint64(i) + 1000) }
 	assert.InEpsilon(t, 8000/8, looked(8000, other), .05)
 	looked(8*80, same)
 	assert.InEpsilon(t, 6400/64, looked(6400, same), .1)

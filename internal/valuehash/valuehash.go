@@ -6,6 +6,7 @@ import (
 	"hash/maphash"
 	"math/bits"
 
+	"github.com/penstock-go/penstock/internal/splitmix"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -24,7 +25,7 @@ type Hasher struct {
 // New returns a hasher with a seed, or with one that nobody knows if it is 0.
 func New(seed uint64) *Hasher {
 	if seed != 0 {
-		return &Hasher{combine: Scramble(seed) | 1, fixed: seed}
+		return &Hasher{combine: splitmix.Mix(seed) | 1, fixed: seed}
 	}
 	h := &Hasher{texts: maphash.MakeSeed(), numbers: maphash.MakeSeed(), booleans: maphash.MakeSeed()}
 	h.combine = maphash.String(maphash.MakeSeed(), "") | 1
@@ -58,7 +59,7 @@ func (h *Hasher) Hash(value rule.Attribute) uint64 {
 
 func (h *Hasher) number(number uint64) uint64 {
 	if h.fixed != 0 {
-		return Scramble(number ^ h.fixed)
+		return splitmix.Mix(number ^ h.fixed)
 	}
 	var word [8]byte
 	binary.LittleEndian.PutUint64(word[:], number)
@@ -97,20 +98,11 @@ func textHash(seed uint64, text string) uint64 {
 	for i := range len(text) {
 		last |= uint64(text[i]) << (8 * i)
 	}
-	return Scramble(fold(hash^last, prime2))
+	return splitmix.Mix(fold(hash^last, prime2))
 }
 
 // fold multiplies two numbers and joins the halves of the product.
 func fold(a, b uint64) uint64 {
 	high, low := bits.Mul64(a^prime3, b)
 	return high ^ low
-}
-
-// Scramble spreads the bits of a number; no two numbers become the same.
-func Scramble(x uint64) uint64 {
-	x ^= x >> 32
-	x *= prime1
-	x ^= x >> 29
-	x *= prime3
-	return x ^ x>>32
 }

@@ -3,6 +3,8 @@ package table
 import (
 	"math"
 	"math/bits"
+
+	"github.com/penstock-go/penstock/internal/splitmix"
 )
 
 const (
@@ -134,14 +136,7 @@ func choose(first, second candidate) (slot uint64, isLast, ok bool) {
 
 // cells returns a number from which follow the cells of the sketch for a value.
 func (g *geometry) cells(k key) uint64 {
-	return mix(min(k.first, k.second)<<32|k.tag) >> (64 - g.cellBits)
-}
-
-// mix returns a number of which each bit depends on each bit of another.
-func mix(x uint64) uint64 {
-	x = (x ^ x>>33) * 0xff51afd7ed558ccd
-	x = (x ^ x>>33) * 0xc4ceb9fe1a85ec53
-	return x ^ x>>33
+	return splitmix.Mix(min(k.first, k.second)<<32|k.tag) >> (64 - g.cellBits)
 }
 
 const (

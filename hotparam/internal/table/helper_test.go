@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/internal/splitmix"
 )
 
 // reference is one value of an unbounded table in exact arithmetic: what it has used, as
@@ -89,7 +90,7 @@ func (r *reference) reserve(now clock.Instant, tokens int32) (clock.Instant, boo
 }
 
 // hashOf returns a hash of a number that is spread as those of a seeded hash are.
-func hashOf(n uint64) uint64 { return mix(n*golden + 0x1234567) }
+func hashOf(n uint64) uint64 { return splitmix.Mix(n*golden + 0x1234567) }
 
 func mustCompile(version uint64, algorithm Algorithm, limits ...Limit) *Rates {
 	r, err := CompileRates(version, algorithm, limits)

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/internal/splitmix"
 )
 
 // sketchRows is how many cells of a sketch a value has.
@@ -12,7 +13,7 @@ const sketchRows = 4
 
 // cellOf returns the index of a value's i-th cell among so many.
 func cellOf(cells uint64, i int, among int) uint64 {
-	index, _ := bits.Mul64(mix(cells+uint64(i+1)*golden), uint64(among))
+	index, _ := bits.Mul64(splitmix.Mix(cells+uint64(i+1)*golden), uint64(among))
 	return index
 }
 

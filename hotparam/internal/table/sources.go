@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/internal/splitmix"
 )
 
 // Source is where a call comes from, such as the network of its client, as a hash. From each
@@ -36,7 +37,7 @@ func (s Source) short() Source {
 	if s <= UnknownSource {
 		return s
 	}
-	return max(UnknownSource+1, Source(mix(uint64(s))&shortMask))
+	return max(UnknownSource+1, Source(splitmix.Mix(uint64(s))&shortMask))
 }
 
 // lastSlots returns what the last slots are counted for that a source has, apart from what its values
