@@ -133,7 +133,7 @@ func TestANodeCountsInTheRightSecondAfterAnyGap(t *testing.T) {
 			}
 			second = max(second, at)
 			for s, w := range want {
-				if s <= second-stat.KeptSeconds || s > second {
+				if s <= second-leap.KeptSeconds || s > second {
 					delete(want, s)
 					continue
 				}

@@ -65,7 +65,7 @@ func (e *Engine) balanceOf(key rule.Key, resource string) (of *inforce.Planned, 
 	}
 	limiter, ok := of.Limiter.(optional.Recharger)
 	if !ok {
-		return nil, nil, fmt.Errorf("core: rule %v: %w", key, rule.ErrNoBalance)
+		return nil, nil, fmt.Errorf("core: rule %v: %w", key, optional.ErrNoBalance)
 	}
 	return of, limiter, nil
 }

@@ -128,7 +128,7 @@ func (l *prepaidLimiter) Inherit(shared rule.Limiter, _ clock.Instant) {
 // Recharge changes the balance in the fleet.
 func (l *askLimiter) Recharge(c rule.Call, tokens int64, done func(left int64, err error)) {
 	if l.version.rule.Algorithm != Prepaid {
-		done(0, rule.ErrNoBalance)
+		done(0, optional.ErrNoBalance)
 		return
 	}
 	l.asker.Recharge(c.Now, tokens, done)

@@ -70,7 +70,7 @@ func fields() []rule.Field[Rule] {
 			Required("is missing: write the attribute whose values the rule limits, such as user or ip").
 			Says("the attribute whose values are limited, or a list of several for a composite value"),
 		rule.NumberField("limit", func(r *Rule) *float64 { return &r.Limit }).Given("concurrency", "algorithm").
-			Required("is missing: write how many tokens each value may take in a window, or concurrency").Unless("concurrency").
+			Required("is missing: write how many tokens each value may take in a window, or concurrency", "concurrency").
 			Says("tokens per window and value, a call takes one; 0 blocks all"),
 		rule.WholeField("concurrency", func(r *Rule) *int { return &r.Concurrency }).Given("limit").
 			NotZero("must be from 1 to 1000000 calls under way; to block all, write limit: 0").

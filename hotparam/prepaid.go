@@ -247,7 +247,7 @@ func (l *askLimiter) Recharge(c rule.Call, tokens int64, done func(left int64, e
 	s, decision := l.subjectOf(c.Attribute)
 	switch {
 	case l.rule.Algorithm != Prepaid:
-		done(0, rule.ErrNoBalance)
+		done(0, optional.ErrNoBalance)
 		return
 	case decision != limited:
 		done(0, errNoValue)

@@ -56,9 +56,6 @@ func prefixed(err error) error {
 	return fmt.Errorf("list: %w", err)
 }
 
-// Len returns how many entries have been added.
-func (b *Builder) Len() int { return b.list.entries }
-
 // Build returns the list, and leaves the builder empty. The error is that of a context
 // that ends meanwhile; it is looked at every few thousand entries, but not while entries
 // are sorted, which takes a few seconds for millions.

@@ -105,7 +105,7 @@ func (p *parser) read(ctx context.Context) error {
 			return nil
 		}
 		if p.options.Progress != nil && (p.line%progressEvery == 0 || !more) {
-			p.options.Progress(Progress{Lines: p.line, Entries: p.builder.Len(), Bytes: p.bytes})
+			p.options.Progress(Progress{Lines: p.line, Entries: p.builder.list.entries, Bytes: p.bytes})
 		}
 	}
 	return nil

@@ -19,8 +19,9 @@ type Field[R any] struct {
 	About, Default string
 
 	// Missing is the message for a document that lacks the field; "" if it may be left out.
-	// Instead is a field that documents may have in its place; "" if none.
-	Missing, Instead string
+	// Instead are fields of which documents may have one in its place.
+	Missing string
+	Instead []string
 
 	// Needs are the fields that its range depends on. While one of them cannot be read, the
 	// range is not checked.
@@ -118,17 +119,12 @@ func (f Field[R]) Accepts(other, value string) Field[R] {
 	return f
 }
 
-// Required returns the field as one that documents must have, with the message for those
-// that lack it: "is missing: write …". Rules from code may still lack it: [Spec.Validate]
+// Required returns the field as one that documents must have, unless they have one of others, with the message for
+// those that lack it: "is missing: write …". Rules from code may still lack it: [Spec.Validate]
 // checks those.
-func (f Field[R]) Required(missing string) Field[R] {
+func (f Field[R]) Required(missing string, unless ...string) Field[R] {
 	f.Missing = missing
-	return f
-}
-
-// Unless returns a required field that documents may leave out if they have another one.
-func (f Field[R]) Unless(instead string) Field[R] {
-	f.Instead = instead
+	f.Instead = unless
 	return f
 }
 

@@ -94,8 +94,8 @@ func showRule(to *bytes.Buffer, e rule.Example[rule.Rule], explained map[string]
 // without says what it means to leave a field out.
 func without(f *document.Field, r rule.Rule) string {
 	switch {
-	case f.Missing != "" && f.Instead != "":
-		return "required, or " + f.Instead
+	case f.Missing != "" && len(f.Instead) > 0:
+		return "required, or " + strings.Join(f.Instead, " or ")
 	case f.Missing != "":
 		return "required"
 	}

@@ -175,9 +175,12 @@ func (r *reader) judge() {
 	r.rule = given.WithDefaults()
 	for _, f := range r.fields {
 		_, present := r.places[f.Path]
-		_, instead := r.places[f.Instead]
+		instead := func(path string) bool {
+			_, given := r.places[path]
+			return given
+		}
 		switch {
-		case !present && f.Missing != "" && !instead:
+		case !present && f.Missing != "" && !slices.ContainsFunc(f.Instead, instead):
 			r.judged(f.Path, f.Missing)
 			r.unsound[f.Path] = true // nothing more is said of its value
 		case present && !given.SameField(f.Path, r.rule):

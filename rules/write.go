@@ -3,6 +3,7 @@ package rules
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
@@ -98,7 +99,8 @@ func says(f document.Field, r rule.Rule) bool {
 		return false
 	}
 	if f.Missing != "" {
-		return f.Instead == "" || r.SameField(f.Instead, r.Type().Draft())
+		draft := r.Type().Draft()
+		return !slices.ContainsFunc(f.Instead, func(path string) bool { return !r.SameField(path, draft) })
 	}
 	without := r.WithDefaults() // a copy
 	without.Reset(f.Path)

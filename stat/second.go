@@ -6,9 +6,6 @@ import (
 	"github.com/penstock-go/penstock/clock"
 )
 
-// KeptSeconds is how many seconds of a resource can be read, the open one included.
-const KeptSeconds = 60
-
 // Second is what happened on a resource in one calendar second. Counts are of
 // calls.
 type Second struct {

@@ -2,8 +2,8 @@ package document
 
 // Field is what there is to know of a field of a kind without the type of its rules: see rule.Field.
 type Field struct {
-	Path, About, Default, Missing, Instead string
-	Needs                                  []string
+	Path, About, Default, Missing string
+	Instead, Needs                []string
 }
 
 // FormerField is a field that older documents have and that is never written: another field says now what it

@@ -7,6 +7,9 @@ import (
 	"github.com/penstock-go/penstock/stat"
 )
 
+// KeptSeconds is how many seconds of a resource can be read, the open one included.
+const KeptSeconds = 60
+
 // leapArray is the seconds of the last minute, a row each, in a ring. A second is written
 // when it ends. Each column is as many bytes wide as the largest number that was ever
 // written to it. So an event that never happens costs nothing, and a call in every second
@@ -14,7 +17,7 @@ import (
 // wider array. The zero value is an empty minute.
 type leapArray struct {
 	widths [columns]uint8 // in bytes
-	cells  []byte         // stat.KeptSeconds rows of the widths' sum
+	cells  []byte         // KeptSeconds rows of the widths' sum
 }
 
 // kept is what is kept of a second.
@@ -60,7 +63,7 @@ func (a *leapArray) get(second int64, s *kept) {
 }
 
 // sum returns the sum of a column over the seconds from one to another, which is not part of it: at
-// most [stat.KeptSeconds].
+// most [KeptSeconds].
 func (a *leapArray) sum(column int, from, to int64) (sum uint64) {
 	width := int(a.widths[column])
 	if width == 0 {
@@ -70,13 +73,13 @@ func (a *leapArray) sum(column int, from, to int64) (sum uint64) {
 	for _, before := range a.widths[:column] {
 		start += int(before)
 	}
-	size := len(a.cells) / stat.KeptSeconds
+	size := len(a.cells) / KeptSeconds
 	for slot := slotOf(from); from < to; from++ {
 		cell := a.cells[slot*size+start:][:width]
 		for b, digits := range cell {
 			sum += uint64(digits) << (8 * b)
 		}
-		if slot++; slot == stat.KeptSeconds {
+		if slot++; slot == KeptSeconds {
 			slot = 0
 		}
 	}
@@ -93,8 +96,8 @@ func (a *leapArray) makeRoomFor(r *row) {
 	if wider == a.widths {
 		return
 	}
-	next := leapArray{widths: wider, cells: make([]byte, stat.KeptSeconds*size)}
-	for slot := range stat.KeptSeconds {
+	next := leapArray{widths: wider, cells: make([]byte, KeptSeconds*size)}
+	for slot := range KeptSeconds {
 		old := a.read(slot)
 		next.write(slot, &old)
 	}
@@ -124,12 +127,12 @@ func (a *leapArray) read(slot int) (r row) {
 
 // at returns the cells of a row.
 func (a *leapArray) at(slot int) []byte {
-	size := len(a.cells) / stat.KeptSeconds
+	size := len(a.cells) / KeptSeconds
 	return a.cells[slot*size:][:size]
 }
 
 func slotOf(second int64) int {
-	return int((second%stat.KeptSeconds + stat.KeptSeconds) % stat.KeptSeconds)
+	return int((second%KeptSeconds + KeptSeconds) % KeptSeconds)
 }
 
 // nanos returns a duration in nanoseconds, negative ones as zero.

@@ -22,7 +22,7 @@ func TestNodeKeepsNumbersOfAnySize(t *testing.T) {
 	sizes := []int{0, 1, 70_000, 0, 255, 256, 65_535, 65_536, 2, 0}
 	times := []time.Duration{0, time.Microsecond, 300 * time.Microsecond, time.Minute, 1000 * time.Hour, 100 * 365 * 24 * time.Hour}
 	var n leap.Node
-	for i := range 2*stat.KeptSeconds + 7 {
+	for i := range 2*leap.KeptSeconds + 7 {
 		at, calls, took := secondAt(i), sizes[i%len(sizes)], times[i%len(times)].Truncate(time.Microsecond)
 		for range calls {
 			n.Block(at, 1)
@@ -30,7 +30,7 @@ func TestNodeKeepsNumbersOfAnySize(t *testing.T) {
 		n.Pass(at, 1)
 		n.Done(at.Add(-took), at, i%7 == 0)
 	}
-	for i := 2*stat.KeptSeconds + 6; i > stat.KeptSeconds+6; i-- {
+	for i := 2*leap.KeptSeconds + 6; i > leap.KeptSeconds+6; i-- {
 		took := times[i%len(times)].Truncate(time.Microsecond)
 		want := stat.Second{
 			Start: secondAt(i), Passed: 1, Blocked: uint64(sizes[i%len(sizes)]), Completed: 1,

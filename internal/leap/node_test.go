@@ -69,7 +69,7 @@ func TestNodeTakesBackAPass(t *testing.T) {
 		assert.EqualValues(t, 2, n.Totals().PassedTokens)
 		assert.EqualValues(t, 7, n.Totals().BlockedTokens)
 		assert.EqualValues(t, 1, n.Totals().Passed)
-		if after < stat.KeptSeconds {
+		if after < leap.KeptSeconds {
 			assert.EqualValues(t, 1, n.Second(epoch.Time().Unix()).Passed, "after %d s", after)
 		}
 		n.Done(epoch, epoch.Add(after*time.Second), false)

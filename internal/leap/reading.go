@@ -68,8 +68,8 @@ func (n *Node) Minute(now clock.Instant) []stat.Second {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	last := secondOf(now)
-	minute := make([]stat.Second, 0, stat.KeptSeconds)
-	for s := last - stat.KeptSeconds + 1; s <= last; s++ {
+	minute := make([]stat.Second, 0, KeptSeconds)
+	for s := last - KeptSeconds + 1; s <= last; s++ {
 		minute = append(minute, n.at(s))
 	}
 	return minute
@@ -81,7 +81,7 @@ func (n *Node) CallsOfMinute(now clock.Instant) (passed, blocked uint64) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	last, open := secondOf(now), n.second.Load()
-	first := max(last, open) - stat.KeptSeconds + 1
+	first := max(last, open) - KeptSeconds + 1
 	if open < first {
 		return 0, 0
 	}
@@ -89,7 +89,7 @@ func (n *Node) CallsOfMinute(now clock.Instant) (passed, blocked uint64) {
 		passed, blocked = n.accountOf(&n.passed).second().events, n.accountOf(&n.blocked).second().events
 	}
 	if n.minute != nil {
-		first, end := max(first, last-stat.KeptSeconds+1), min(open, last+1)
+		first, end := max(first, last-KeptSeconds+1), min(open, last+1)
 		passed += n.minute.sum(columnPassed, first, end)
 		blocked += n.minute.sum(columnBlocked, first, end)
 	}
@@ -113,7 +113,7 @@ func (n *Node) Through(second int64) stat.Second {
 	defer n.mu.Unlock()
 	s, open := n.at(second), n.second.Load()
 	n.setSums(&s, second >= open)
-	for later := max(second, open-stat.KeptSeconds) + 1; later < open; later++ {
+	for later := max(second, open-KeptSeconds) + 1; later < open; later++ {
 		after := n.at(later)
 		s.Passed -= after.Passed
 		s.Blocked -= after.Blocked
@@ -149,7 +149,7 @@ func (n *Node) Idle(now clock.Instant) bool {
 		return false
 	}
 	open := n.second.Load() // in which there mostly is something
-	for second := open; second > max(open, secondOf(now))-stat.KeptSeconds; second-- {
+	for second := open; second > max(open, secondOf(now))-KeptSeconds; second-- {
 		if s := n.at(second); s.Passed+s.Blocked+s.Completed+s.Waited > 0 {
 			return false
 		}
@@ -163,7 +163,7 @@ func (n *Node) at(second int64) stat.Second {
 	switch open := n.second.Load(); {
 	case second == open:
 		s = n.openSecond()
-	case n.minute != nil && second < open && second > open-stat.KeptSeconds:
+	case n.minute != nil && second < open && second > open-KeptSeconds:
 		var k kept
 		n.minute.get(second, &k)
 		s = k.Second

@@ -4,7 +4,6 @@ import (
 	"sync/atomic"
 
 	"github.com/penstock-go/penstock/clock"
-	"github.com/penstock-go/penstock/stat"
 )
 
 // Refusals counts the calls of a node that one rule blocks. All methods are safe for
@@ -63,12 +62,12 @@ func (r *Refusals) Minute(now clock.Instant) []uint64 {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	last, open := secondOf(now), n.second.Load()
-	minute := make([]uint64, stat.KeptSeconds)
+	minute := make([]uint64, KeptSeconds)
 	for i := range minute {
-		switch second := last - stat.KeptSeconds + 1 + int64(i); {
+		switch second := last - KeptSeconds + 1 + int64(i); {
 		case second == open:
 			minute[i] = n.openRefused()[r.index]
-		case n.minute != nil && second < open && second > open-stat.KeptSeconds:
+		case n.minute != nil && second < open && second > open-KeptSeconds:
 			minute[i] = n.minute.sum(columnBlockedBy+r.index, second, second+1)
 		}
 	}

@@ -72,14 +72,14 @@ func (n *Node) keep(next int64) {
 		n.minute = new(leapArray)
 	}
 	n.minute.put(ended, &s)
-	for empty := max(ended+1, next-stat.KeptSeconds); empty < next; empty++ {
+	for empty := max(ended+1, next-KeptSeconds); empty < next; empty++ {
 		n.minute.put(empty, &kept{})
 	}
 }
 
 // amend changes a second that is over, if it is still kept.
 func (n *Node) amend(second int64, change func(*kept)) {
-	if second <= n.second.Load()-stat.KeptSeconds {
+	if second <= n.second.Load()-KeptSeconds {
 		return
 	}
 	if n.minute == nil {

@@ -1,6 +1,8 @@
 package optional
 
 import (
+	"errors"
+
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/rule"
 )
@@ -14,6 +16,9 @@ type Balancer interface {
 	// known. It takes nothing and must not allocate.
 	Balance(now, start clock.Instant, t rule.Ticket) (left int64, known bool)
 }
+
+// ErrNoBalance says that a rule has nothing to recharge.
+var ErrNoBalance = errors.New("it has no balance: only those with algorithm prepaid are recharged")
 
 // Recharger is a limiter of balances that are only recharged: nothing flows back by itself.
 type Recharger interface {

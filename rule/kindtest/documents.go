@@ -61,7 +61,7 @@ func mistakesAreFoundAtOnce(f *fixture) {
 		}
 	}
 	for _, field := range kind.Fields() {
-		if field.Missing != "" && field.Instead == "" && !strings.Contains(err.Error(), field.Path+" "+field.Missing) {
+		if field.Missing != "" && len(field.Instead) == 0 && !strings.Contains(err.Error(), field.Path+" "+field.Missing) {
 			f.Errorf("that the field %q is missing is not reported with other mistakes: %v", field.Path, err)
 		}
 	}
@@ -167,7 +167,8 @@ func (f *fixture) document(r rule.Rule) []byte {
 	object := make(map[string]any)
 	none := f.options.Kind.Draft()
 	for _, field := range r.Type().Fields() {
-		required := field.Missing != "" && (field.Instead == "" || r.SameField(field.Instead, none))
+		isGiven := func(path string) bool { return !r.SameField(path, none) }
+		required := field.Missing != "" && !slices.ContainsFunc(field.Instead, isGiven)
 		if !required && r.SameField(field.Path, none) {
 			continue
 		}
