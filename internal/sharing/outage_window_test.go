@@ -72,13 +72,32 @@ func TestWindowPassesItsLimitInAnOutageThatBeginsAtAnyPhase(t *testing.T) {
 						for from := before; from < before+5*window; from += window {
 							w.passes(t, limit.tokens, from, window, .8, 1.11, phase)
 						}
-						least := map[float64]float64{2: .8, 8: .65}[load]
 						for from := before; isSliding(kind) && from < before+3*window; from += window / 20 {
-							w.passes(t, limit.tokens, from, window, least, 1.25, phase)
+							w.passes(t, limit.tokens, from, window, .8, 1.25, phase)
 						}
 					}
 				})
 			}
+		}
+	}
+}
+
+// After an outage, what passed in it is charged as of when it passed, however many calls have passed since. A fleet
+// that passes evenly passes as evenly after it.
+func TestLogOfManyCallsPassesItsLimitAfterAnOutage(t *testing.T) {
+	t.Parallel()
+	skipLong(t)
+	const limit, window, before = 10_000, time.Second, 4 * time.Second
+	for _, phase := range longtest.Of([]float64{.1, .9}, []float64{.1, .3, .6, .9}) {
+		w := newWorld(7, 2*ms)
+		w.joinWindow("ask, log", limit, window, fleet.OutageLast, even(8, 2*limit)...)
+		w.run(before + time.Duration(phase*float64(window)))
+		w.isDown = true
+		w.run(2 * window)
+		w.isDown = false
+		w.run(2 * window)
+		for from := before; from < before+3*window; from += window / 20 {
+			w.passes(t, limit, from, window, .9, 1.1, phase)
 		}
 	}
 }
