@@ -274,3 +274,38 @@ func TestInstanceThatStartsInAnOutagePassesItsShareOfThoseExpected(t *testing.T)
 		})
 	}
 }
+
+// A server whose answers take about as long as the timeout grants much that is lost, as the answer comes too late. So
+// what decides in an outage goes on until it has answered twice in a row. Of mode ask, instances that are in an
+// outage pass their part beside others that have all that the server grants.
+func TestServerAboutAsSlowAsTheTimeoutPassesMostOfTheLimit(t *testing.T) {
+	t.Parallel()
+	skipLong(t)
+	const limit, window, before = 5000, 5 * time.Second, 10 * time.Second
+	check := func(name string, most float64, join func(w *world, rates ...float64)) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, roundTrip := range []time.Duration{110 * ms, 115 * ms} {
+				w := newWorld(7, 2*ms)
+				w.dropsLate = true
+				join(w, even(8, 2000)...)
+				w.run(before)
+				w.roundTrip = roundTrip
+				w.run(3 * window)
+				w.roundTrip = 2 * ms
+				w.run(window)
+				for from := before; from < before+4*window; from += window {
+					w.passes(t, limit, from, window, .7, most, 0)
+				}
+			}
+		})
+	}
+	check("lease", 1.1, func(w *world, rates ...float64) { w.join(bucketOf(1000), fleet.ModeLease, fleet.OutageLast, rates...) })
+	for kind, window := range windowKinds {
+		most := 1.1
+		if window.operation != 0 {
+			most = 1.25
+		}
+		check(kind, most, func(w *world, rates ...float64) { w.joinWindow(kind, limit, 5*time.Second, fleet.OutageLast, rates...) })
+	}
+}
