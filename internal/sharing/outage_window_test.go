@@ -156,6 +156,23 @@ func TestWindowIsNotChargedForTheOneBefore(t *testing.T) {
 	}
 }
 
+// A store that has lost what it knew of a window tells each instance that it is nearly alone: nothing is learnt of
+// that for an outage that follows.
+func TestStoreThatHasLostAWindowTellsNothingOfParts(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []string{"window, fixed", "ask, fixed"} {
+		w := newWorld(3, ms)
+		w.joinWindow(kind, 1000, time.Second, fleet.OutageLast, even(8, 3000)...)
+		w.run(8170 * ms)
+		w.store.Flush()
+		w.run(40 * ms)
+		w.refusal = errOtherType
+		w.run(3 * time.Second)
+		w.passes(t, 1000, 9*time.Second, time.Second, .9, 1.05, 0)
+		w.passes(t, 1000, 10*time.Second, time.Second, .9, 1.05, 0)
+	}
+}
+
 // Instances with the same demand have parts of the same size for as long as an outage lasts, though those that ask
 // first have more of a window for some seconds while the backend answers.
 func TestInstancesWithEvenDemandPassTheSameInAnOutage(t *testing.T) {

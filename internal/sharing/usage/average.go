@@ -48,7 +48,7 @@ func Evened(rate, even float64, memory time.Duration) float64 {
 // more of it for some seconds.
 func EvenedInWindow(rate, even float64) float64 {
 	const unevenness = 0.15
-	return evened(rate, even, even/portionMemory.Seconds()+math.Pow(unevenness*even, 2))
+	return evened(rate, even, even/portionMemory.Seconds()+unevenness*even*unevenness*even)
 }
 
 func evened(rate, even, chance float64) float64 {
