@@ -50,8 +50,7 @@ func readEntry(entry *zip.File, most int64) ([]byte, error) {
 	return data, err
 }
 
-// convertArchive converts the files of an archive, each as one that is named alone; but one that is no file of
-// rules stops nothing.
+// convertArchive converts the files of an archive.
 func (c *Conversion) convertArchive(archive File, all *batch) {
 	entries, err := unpack(archive)
 	if err != nil {
@@ -60,6 +59,12 @@ func (c *Conversion) convertArchive(archive File, all *batch) {
 		})
 		return
 	}
+	c.convertEntries(entries, all)
+}
+
+// convertEntries converts files that were in another one, each as if it were named alone; but one that is no file of
+// rules stops nothing.
+func (c *Conversion) convertEntries(entries []File, all *batch) {
 	for _, entry := range entries {
 		data := bytes.TrimPrefix(entry.Data, []byte("\ufeff"))
 		if originOf(data) == fromSentinel && !beginsLikeJSON(data) {

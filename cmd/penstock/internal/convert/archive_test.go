@@ -64,3 +64,48 @@ func TestArchiveThatCannotBeReadIsSaidToBe(t *testing.T) {
 		assert.Contains(t, c.Findings[0].String(), "nacos.zip:1:1: unreadable: the archive cannot be read: ")
 	}
 }
+
+func TestConfigMapsAreConvertedByWhatTheyHave(t *testing.T) {
+	c := convertFile(`apiVersion: v1
+kind: ConfigMap
+metadata: {name: ratelimit}
+data:
+  config.yaml: |
+    domain: ratelimit
+    descriptors:
+      - key: PATH
+        rate_limit: {unit: minute, requests_per_unit: 100}
+  README: text
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: app}
+---
+kind: List
+items:
+  - kind: ConfigMap
+    metadata: {name: sentinel}
+    data:
+      flow: '[{"resource": "r", "grade": 1, "count": 5}]'
+      nginx.conf: |
+        http {
+          limit_conn_zone $binary_remote_addr zone=a:1m;
+          limit_conn a 3;
+          limit_conn b 3;
+        }
+  - kind: ConfigMap
+    metadata: {name: empty}
+`)
+	assert.Len(t, c.Rules.HotParam, 2)
+	assert.Len(t, c.Rules.Flow, 1)
+	var found []string
+	for _, f := range c.Findings {
+		if f.Kind != convert.Differs {
+			found = append(found, f.String())
+		}
+	}
+	assert.Equal(t, []string{
+		"f/ratelimit/README:1:1: understood: it is no JSON, as rules of Sentinel are, and is not read",
+		`f/sentinel/nginx.conf:4:3: rule on "nginx": left out: the zone "b" is not in this file: convert both together`,
+	}, found)
+}

@@ -37,6 +37,8 @@ func Convert(files ...File) Conversion {
 		c.files = append(c.files, file.Name)
 		if isArchive(file.Data) {
 			c.convertArchive(file, &all)
+		} else if entries := configMaps(file); entries != nil {
+			c.convertEntries(entries, &all)
 		} else {
 			c.convertFile(file, &all)
 		}
