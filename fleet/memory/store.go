@@ -51,7 +51,7 @@ type value struct {
 	full    int64   // the time at which a bucket is full
 	windows []*ring // the one written last first
 	fixed   fixedCount
-	log     []pass // by time
+	log     passLog
 	places  *places.Ledger
 	used    int64 // of a balance; below 0 if tokens were added to it
 	values  *places.Register

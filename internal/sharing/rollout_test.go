@@ -53,6 +53,37 @@ func TestInstancesWithALowerLimitPassTheirPartOfIt(t *testing.T) {
 	}
 }
 
+// A bucket of the same burst is deeper at a lower limit, so that those with that limit would leave nothing to the others.
+func TestInstancesWithABucketThatIsLessDeepPassBesideOthers(t *testing.T) {
+	t.Parallel()
+	skipLong(t)
+	const before = 1000
+	for _, after := range []float64{250, 500, 2000} {
+		for _, updated := range []int{1, 4} {
+			t.Run(fmt.Sprintf("%.0f/%d of 8", after, updated), func(t *testing.T) {
+				t.Parallel()
+				const instances, from, to = 8, 4 * time.Second, 10 * time.Second
+				w := newWorld(7, ms)
+				join := func(limit float64, instances float64) {
+					terms := fleet.Terms{Key: "flow/a", Limit: limit, Window: time.Second, Burst: 100}
+					w.joinAsking(terms, fleet.AskTokenBucket, fleet.OutageLast, even(int(instances), 3000*instances/8)...)
+				}
+				join(before, float64(instances-updated))
+				w.run(2 * time.Second)
+				join(after, float64(updated))
+				w.run(to - 2*time.Second)
+				for at, passed := range w.shares(from, to) {
+					part := min(before, after) * (to - from).Seconds() / instances
+					assert.GreaterOrEqual(t, float64(passed), .6*part, "instance %d", at)
+				}
+				passed, _ := w.total(from, to)
+				assert.LessOrEqual(t, float64(passed), max(before, after)*(to-from).Seconds())
+				assert.GreaterOrEqual(t, float64(passed), .99*min(before, after)*(to-from).Seconds())
+			})
+		}
+	}
+}
+
 // When all have the lower limit, all together pass it, whatever their demand.
 func TestLimitHoldsWhenAllInstancesHaveTheLowerOne(t *testing.T) {
 	t.Parallel()
