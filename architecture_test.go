@@ -25,6 +25,7 @@ const module = "github.com/penstock-go/penstock"
 var layers = map[string]int{
 	"clock":               0,
 	"internal/calendar":   0, // days, weeks and months of a time zone
+	"internal/document":   0, // values of rule documents
 	"match":               0,
 	"stat":                1,
 	"list":                1, // addresses and texts to look up

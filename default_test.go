@@ -24,7 +24,7 @@ func TestSetDefaultReplacesTheEngineThatTheFunctionsUse(t *testing.T) {
 	defer mine.Close()
 	penstock.SetDefault(mine)
 	assert.Same(t, mine, penstock.Default())
-	require.NoError(t, penstock.LoadAs("library", penstock.Rules{Flow: []flow.Rule{{Resource: "set-default", Limit: 0}}}))
+	require.NoError(t, mine.LoadAs("library", penstock.Rules{Flow: []flow.Rule{{Resource: "set-default", Limit: 0}}}))
 	_, err := penstock.Entry(t.Context(), "set-default")
 	require.ErrorIs(t, err, penstock.ErrBlocked)
 	guard, err := before.Entry(t.Context(), "set-default")
@@ -33,7 +33,7 @@ func TestSetDefaultReplacesTheEngineThatTheFunctionsUse(t *testing.T) {
 	assert.Panics(t, func() { penstock.SetDefault(nil) })
 }
 
-func TestOptionsAndFunctionsWithinACallUseTheDefaultEngine(t *testing.T) {
+func TestOptionsAreThoseOfTheDefaultEngine(t *testing.T) {
 	before := penstock.Default()
 	defer penstock.SetDefault(before)
 	mine := core.New(core.Config{Logger: slog.New(slog.DiscardHandler)})
@@ -43,14 +43,10 @@ func TestOptionsAndFunctionsWithinACallUseTheDefaultEngine(t *testing.T) {
 		{Resource: "within", Limit: 10, Window: time.Hour, Algorithm: flow.TokenBucket}, {Name: "shadow", Resource: "within", Limit: 0, Shadow: true},
 	}}))
 	ctx := t.Context()
-	assert.Nil(t, penstock.GuardFrom(ctx))
-	assert.False(t, penstock.MarkIgnored(ctx), "there is no call")
+	assert.Nil(t, core.GuardFrom(ctx))
 	err := penstock.Do(ctx, "within", func(ctx context.Context) error {
-		assert.Same(t, penstock.GuardFrom(ctx), core.GuardFrom(ctx))
-		assert.Equal(t, penstock.Settlement{Known: true, Left: 7}, penstock.Settle(ctx, 3))
-		assert.Equal(t, "shadow", penstock.WouldBlock(ctx).Rule)
-		assert.Equal(t, rule.LoadNone, penstock.LoadFrom(ctx))
-		assert.True(t, penstock.MarkIgnored(ctx))
+		assert.Equal(t, core.Settlement{Known: true, Left: 7}, core.Settle(ctx, 3))
+		assert.Equal(t, "shadow", core.WouldBlock(ctx).Rule)
 		return nil
 	}, penstock.Tokens(2), penstock.String("user", "a"), penstock.Int("item", 1), penstock.Bool("trial", true), penstock.Origin("mobile"),
 		penstock.Inbound(), penstock.NoWait(), penstock.Priority(rule.PriorityHigh))

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"slices"
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
@@ -30,10 +29,10 @@ func denyKind() *rule.Type[denyRule] {
 	}
 	return rule.Define(rule.Spec[denyRule]{
 		Kind: "deny", Phase: rule.PhaseAccess, Reason: rule.Denied, Common: common,
-		Fields: slices.Concat(rule.TargetFields(common), []rule.Field[denyRule]{
+		Fields: []rule.Field[denyRule]{
 			rule.TextField("user", func(r *denyRule) *string { return &r.User }).
 				Required("is missing: write who may not call").Says("who may not call"),
-		}, rule.ScopeFields(common)),
+		},
 		Validate: func(r *denyRule) (faults []rule.Fault) {
 			if r.User == "" { // Required is for documents; this is for rules from code
 				faults = append(faults, rule.Fault{Field: "user", Message: "is missing: set who may not call"})

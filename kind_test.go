@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http/httptest"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -44,13 +43,13 @@ func gateKind() *rule.Type[gate] {
 	}
 	return rule.Define(rule.Spec[gate]{
 		Kind: "gate", Phase: rule.PhaseConcurrency, Reason: rule.Overloaded, Common: common,
-		Fields: slices.Concat(rule.TargetFields(common), []rule.Field[gate]{
+		Fields: []rule.Field[gate]{
 			rule.WholeField("capacity", func(g *gate) *int { return &g.Capacity }).
 				Required("is missing: write how many calls may pass").Says("how many calls may pass, ever"),
 			rule.DurationField("opensAt", func(g *gate) *time.Duration { return &g.OpensAt }).
 				Says("calls wait until then, a time since the epoch"),
 			rule.TextField("banned", func(g *gate) *string { return &g.Banned }).Says("a user who may not pass").Otherwise("nobody"),
-		}, rule.ScopeFields(common)),
+		},
 		Validate: func(g *gate) (faults []rule.Fault) {
 			if g.Capacity < 0 {
 				faults = append(faults, rule.Fault{Field: "capacity", Message: fmt.Sprintf("is %d: must be at least 0", g.Capacity)})

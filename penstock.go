@@ -15,8 +15,6 @@ import (
 type (
 	// Guard stands for one call that was let through.
 	Guard = core.Guard
-	// Settlement says what is left of the limits of a call.
-	Settlement = core.Settlement
 	// BlockError says that a call was refused, by what, and when to try again.
 	BlockError = core.BlockError
 	// Option says something about one call.
@@ -77,10 +75,6 @@ func Do(ctx context.Context, resource string, fn func(context.Context) error, op
 // Load puts the rules that come from code in force. See [core.Engine.Load].
 func Load(set Rules) error { return Default().Load(set) }
 
-// LoadAs is [Load] for one of several owners, such as a library. See
-// [core.Engine.LoadAs].
-func LoadAs(owner string, set Rules) error { return Default().LoadAs(owner, set) }
-
 // Follow keeps the rules of a source applied until ctx ends. See
 // [core.Engine.Follow].
 func Follow(ctx context.Context, source core.Source) error { return Default().Follow(ctx, source) }
@@ -112,23 +106,3 @@ func Origin(caller string) Option { return core.Origin(caller) }
 
 // Inbound says that the call comes from outside.
 func Inbound() Option { return core.Inbound() }
-
-// LoadFrom returns how loaded the resource of the call is within which ctx was made. See
-// [core.LoadFrom].
-func LoadFrom(ctx context.Context) rule.LoadLevel { return core.LoadFrom(ctx) }
-
-// GuardFrom returns the guard of the call within which ctx was made, such as that of the request
-// that an adapter guards; nil if there is none. See [core.GuardFrom].
-func GuardFrom(ctx context.Context) *Guard { return core.GuardFrom(ctx) }
-
-// Settle says what the call within which ctx was made has cost so far, in tokens, and returns what
-// is left of its limits. See [core.Settle].
-func Settle(ctx context.Context, n int) Settlement { return core.Settle(ctx, n) }
-
-// MarkIgnored says that the end of the call within which ctx was made tells nothing of what was
-// called. See [core.MarkIgnored].
-func MarkIgnored(ctx context.Context) bool { return core.MarkIgnored(ctx) }
-
-// WouldBlock returns the error with which a shadow rule would have refused the call within which
-// ctx was made, nil if none would. See [core.WouldBlock].
-func WouldBlock(ctx context.Context) *BlockError { return core.WouldBlock(ctx) }

@@ -26,7 +26,7 @@ func TestEntryEndsByTheWallClock(t *testing.T) {
 		Version: 1, Lists: lists, Changed: func(clock.Instant, string, string, string) {},
 		Until: func(t time.Time) time.Duration { return t.Sub(wall) },
 	}
-	limiter := access.Kind().Complete(access.Rule{Resource: "r", List: "blocked"}).NewLimiter(env)
+	limiter := access.Kind().Of(access.Rule{Resource: "r", List: "blocked"}).WithDefaults().NewLimiter(env)
 	call := rule.Call{Now: clock.Instant(end.Add(-5 * time.Hour).UnixNano()), Tokens: 1, Attribute: rule.String("203.0.113.9")}
 	for _, step := range []struct {
 		wall time.Duration

@@ -49,7 +49,7 @@ func lists(r *Rule) []string {
 }
 
 func fields() []rule.Field[Rule] {
-	own := []rule.Field[Rule]{
+	return []rule.Field[Rule]{
 		rule.TextField("attribute", func(r *Rule) *string { return &r.Attribute }).
 			Says("what is looked at: ip, origin, or any attribute of a call, such as header:X-Tenant").Otherwise("ip"),
 		rule.StringsField("allow", func(r *Rule) *rule.Strings { return &r.Allow }).Given("attribute").
@@ -64,8 +64,6 @@ func fields() []rule.Field[Rule] {
 		rule.ChoiceField("missing", func(r *Rule) *Missing { return &r.Missing }, MissingPass, MissingBlock).Given("allow", "listAction").
 			Says("what happens to a call without the attribute").Otherwise("block if anything is allowed, else pass"),
 	}
-	all := append(rule.TargetFields(common), own...)
-	return append(all, rule.ScopeFields(common)...)
 }
 
 // examples are rules that have every field between them.

@@ -79,10 +79,10 @@ func TestKindSaysWhatARuleLooksAt(t *testing.T) {
 	kind := access.Kind()
 	assert.Equal(t, rule.PhaseAccess, kind.Phase())
 	assert.Equal(t, rule.Denied, kind.Reason())
-	r := kind.Complete(access.Rule{Resource: "r", List: "scrapers"})
+	r := kind.Of(access.Rule{Resource: "r", List: "scrapers"}).WithDefaults()
 	assert.Equal(t, []string{"ip"}, r.Attributes())
 	assert.Equal(t, []string{"scrapers"}, r.Lists())
-	r = kind.Complete(access.Rule{Resource: "r", Attribute: "origin", Deny: texts("x")})
+	r = kind.Of(access.Rule{Resource: "r", Attribute: "origin", Deny: texts("x")}).WithDefaults()
 	assert.Equal(t, []string{"origin"}, r.Attributes())
 	assert.Empty(t, r.Lists())
 	for _, example := range kind.Examples() {

@@ -1,7 +1,6 @@
 package adaptive
 
 import (
-	"slices"
 	"strconv"
 	"time"
 
@@ -37,7 +36,7 @@ func common(r *Rule) rule.Common {
 }
 
 func fields() []rule.Field[Rule] {
-	own := []rule.Field[Rule]{
+	return []rule.Field[Rule]{
 		rule.BooleanField("inbound", func(r *Rule) *bool { return &r.Inbound }).
 			NotZero("must be true; leave it out, and name a resource or a pattern, for calls that do not come from outside too").
 			Says("only calls that come from outside; without resource and match, all of them together").
@@ -81,7 +80,6 @@ func fields() []rule.Field[Rule] {
 		rule.TextField("fairBy", func(r *Rule) *string { return &r.FairBy }).
 			Says("the attribute that tells callers apart: the same ones are served for a while"),
 	}
-	return slices.Concat(rule.TargetFields(common), own, rule.ScopeFields(common))
 }
 
 // examples are rules that have every field between them.

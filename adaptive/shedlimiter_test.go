@@ -206,7 +206,7 @@ func TestSignalThatCannotBeReadShedsNothing(t *testing.T) {
 		s.signal(rule.SignalCPU, 1)
 		out = s.run(5*time.Second, nil, stream{rate: 5000, takes: 100 * time.Millisecond})
 		assert.Less(t, out[0].share(), 0.999, "%s sheds when it can be read", r.Strategy)
-		s.readings.Reading(rule.SignalCPU).Fail()
+		s.readings.Reading(rule.SignalCPU).Store(math.NaN())
 		s.run(20*time.Second, nil, stream{rate: 1000, takes: 100 * time.Millisecond})
 		out = s.run(time.Second, nil, stream{rate: 1000, takes: 100 * time.Millisecond})
 		assert.InDelta(t, 1, out[0].share(), 0, "%s passes all again", r.Strategy)

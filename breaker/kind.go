@@ -37,7 +37,7 @@ func common(r *Rule) rule.Common {
 }
 
 func fields() []rule.Field[Rule] {
-	own := []rule.Field[Rule]{
+	return []rule.Field[Rule]{
 		rule.ChoiceField("strategy", func(r *Rule) *Strategy { return &r.Strategy }, SlowRatio, ErrorRatio, ErrorCount, Consecutive).
 			Says("what opens it: a share of calls that are slow, a share that fail, a number that fail, or a number that fail in a row"),
 		rule.NumberField("threshold", func(r *Rule) *float64 { return &r.Threshold }).Given("strategy").
@@ -63,8 +63,6 @@ func fields() []rule.Field[Rule] {
 		rule.DurationField("probeTimeout", func(r *Rule) *time.Duration { return &r.ProbeTimeout }).Given("window").
 			Says("a probe that has not ended by then counts as bad").Otherwise("the window, or 10s"),
 	}
-	list := append(rule.TargetFields(common), own...)
-	return append(list, rule.ScopeFields(common)...)
 }
 
 // examples are rules that have every field between them.

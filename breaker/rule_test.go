@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/penstock-go/penstock/breaker"
+	"github.com/penstock-go/penstock/internal/document"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -175,25 +176,25 @@ func TestEveryThresholdWorks(t *testing.T) {
 
 func TestDocumentsCanSayEveryField(t *testing.T) {
 	t.Parallel()
-	written := map[string]rule.Value{
-		"name":         {Type: rule.Text, Text: "n"},
-		"resource":     {Type: rule.Text, Text: "r"},
-		"match":        {Type: rule.Text, Text: "m*"},
-		"except":       {Type: rule.List, Items: []rule.Value{{Type: rule.Text, Text: "mx"}}},
-		"perResource":  {Type: rule.Boolean, Text: "false"},
-		"strategy":     {Type: rule.Text, Text: "slowRatio"},
-		"threshold":    {Type: rule.Number, Text: "0.25"},
-		"slowAfter":    {Type: rule.Text, Text: "300ms"},
-		"window":       {Type: rule.Text, Text: "1m"},
-		"minCalls":     {Type: rule.Number, Text: "7"},
-		"openFor":      {Type: rule.Text, Text: "2s"},
-		"maxOpenFor":   {Type: rule.Text, Text: "8s"},
-		"probes":       {Type: rule.Number, Text: "3"},
-		"probeTimeout": {Type: rule.Text, Text: "4s"},
+	written := map[string]document.Value{
+		"name":         {Type: document.Text, Text: "n"},
+		"resource":     {Type: document.Text, Text: "r"},
+		"match":        {Type: document.Text, Text: "m*"},
+		"except":       {Type: document.List, Items: []document.Value{{Type: document.Text, Text: "mx"}}},
+		"perResource":  {Type: document.Boolean, Text: "false"},
+		"strategy":     {Type: document.Text, Text: "slowRatio"},
+		"threshold":    {Type: document.Number, Text: "0.25"},
+		"slowAfter":    {Type: document.Text, Text: "300ms"},
+		"window":       {Type: document.Text, Text: "1m"},
+		"minCalls":     {Type: document.Number, Text: "7"},
+		"openFor":      {Type: document.Text, Text: "2s"},
+		"maxOpenFor":   {Type: document.Text, Text: "8s"},
+		"probes":       {Type: document.Number, Text: "3"},
+		"probeTimeout": {Type: document.Text, Text: "4s"},
 
-		"probeThreshold": {Type: rule.Number, Text: "0.5"},
-		"origin":         {Type: rule.Text, Text: "o"},
-		"shadow":         {Type: rule.Boolean, Text: "true"},
+		"probeThreshold": {Type: document.Number, Text: "0.5"},
+		"origin":         {Type: document.Text, Text: "o"},
+		"shadow":         {Type: document.Boolean, Text: "true"},
 	}
 	draft := breaker.Kind().Draft()
 	for _, field := range breaker.Kind().Fields() {
@@ -208,7 +209,7 @@ func TestDocumentsCanSayEveryField(t *testing.T) {
 		SlowAfter: 300 * ms, Window: time.Minute, MinCalls: 7, OpenFor: 2 * time.Second, MaxOpenFor: 8 * time.Second, Probes: 3,
 		ProbeThreshold: 0.5, ProbeTimeout: 4 * time.Second, Origin: "o", Shadow: true,
 	}, draft.Value())
-	assert.Equal(t, `is "slow": did you mean "slowRatio"?`, draft.Set("strategy", rule.Value{Type: rule.Text, Text: "slow"}))
+	assert.Equal(t, `is "slow": did you mean "slowRatio"?`, draft.Set("strategy", document.Value{Type: document.Text, Text: "slow"}))
 }
 
 func TestExamplesShowEveryField(t *testing.T) {

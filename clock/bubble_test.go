@@ -56,6 +56,33 @@ func TestClockFromOutsideGoesOnInABubbleAsTimePassesThere(t *testing.T) {
 	}
 }
 
+// In the first millisecond in a bubble, in which an hour may pass there, a wait ends when it should.
+func TestClockFromOutsideKnowsOfABubbleInWhichItMakesATimer(t *testing.T) {
+	wait := map[string]func(c Clock, d time.Duration){
+		"timer": func(c Clock, d time.Duration) { <-c.NewTimer(d).C() },
+		"function": func(c Clock, d time.Duration) {
+			called := make(chan struct{})
+			c.(interface {
+				AfterFunc(d time.Duration, do func())
+			}).AfterFunc(d, func() { close(called) })
+			<-called
+		},
+	}
+	for how := range wait {
+		for name, c := range clocks() {
+			t.Run(how+" by the "+name, func(t *testing.T) {
+				for range 5 {
+					synctest.Test(t, func(t *testing.T) {
+						before := c.Now()
+						wait[how](c, time.Hour)
+						assert.GreaterOrEqual(t, c.Now().Sub(before), time.Hour)
+					})
+				}
+			})
+		}
+	}
+}
+
 func TestClockOfABubbleGoesOnOutsideAndInOthers(t *testing.T) {
 	var c Clock
 	var last Instant

@@ -55,6 +55,26 @@ func (c *counterClock) Now() Instant {
 	return c.renew(l)
 }
 
+// NewTimer makes a timer.
+func (c *counterClock) NewTimer(d time.Duration) Timer {
+	c.followIntoBubble()
+	return c.system.NewTimer(d)
+}
+
+// AfterFunc calls a function in a goroutine of its own after d.
+func (c *counterClock) AfterFunc(d time.Duration, do func()) {
+	c.followIntoBubble()
+	c.system.AfterFunc(d, do)
+}
+
+// followIntoBubble ends the period of a line that was begun outside of the bubble that asks: there hours pass in
+// a millisecond, in which who waits until an instant would wait again and again.
+func (c *counterClock) followIntoBubble() {
+	if l := c.line.Load(); l.length > 0 && c.isFake() {
+		c.renew(l)
+	}
+}
+
 // renew is Now outside of the period of a line.
 func (c *counterClock) renew(l *line) Instant {
 	for {

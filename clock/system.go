@@ -12,8 +12,8 @@ import "time"
 // is a fraction of a microsecond before it. Making such a clock takes a tenth of a millisecond.
 //
 // Within testing/synctest the clock is that of the bubble in which System was called. One that was made
-// outside goes on in a bubble as time passes there, at the latest a millisecond after the bubble was
-// entered, and afterwards from where it was. So does one that was made in a bubble and is used outside, or in
+// outside goes on in a bubble as time passes there, from the first timer it makes there or a millisecond after
+// the bubble was entered, and afterwards from where it was. So does one that was made in a bubble and is used outside, or in
 // another one.
 func System() Clock {
 	s := newSystem()

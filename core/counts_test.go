@@ -61,7 +61,7 @@ func countingSets(counts rule.Counts) map[string]rules.Set {
 		"value":                 valueRule(hotparam.Rule{}),
 		"value, sliding window": valueRule(hotparam.Rule{Algorithm: hotparam.SlidingWindow}),
 		"value, fixed window":   valueRule(hotparam.Rule{Algorithm: hotparam.FixedWindow}),
-		"a value of its own":    valueRule(hotparam.Rule{Values: rule.NumberMapOf(rule.NumberEntry{Key: rule.Scalar{Type: rule.Text, Text: "u1"}, Value: 4})}),
+		"a value of its own":    valueRule(hotparam.Rule{Values: rule.NumberMapOf(rule.NumberEntry{Key: rule.String("u1"), Value: 4})}),
 	}
 }
 

@@ -160,7 +160,6 @@ func settlingKind(f *foreign) *rule.Type[toyConfig] {
 	}
 	return rule.Define(rule.Spec[toyConfig]{
 		Kind: "settling", Phase: rule.PhaseAccess, Reason: rule.Overloaded, Common: common,
-		Fields: append(rule.TargetFields(common), rule.ScopeFields(common)...),
 		New: func(*toyConfig, rule.Env) rule.Limiter {
 			return &settlingLimiter{foreignLimiter{foreign: f, decision: rule.Pass}}
 		},
@@ -262,8 +261,7 @@ func TestLoadThatIsNoNumberIsForgotten(t *testing.T) {
 	}
 	kind := rule.Define(rule.Spec[toyConfig]{
 		Kind: "nan", Phase: rule.PhaseAccess, Reason: rule.Overloaded, Common: common,
-		Fields: append(rule.TargetFields(common), rule.ScopeFields(common)...),
-		New:    func(*toyConfig, rule.Env) rule.Limiter { return limiter },
+		New: func(*toyConfig, rule.Env) rule.Limiter { return limiter },
 	})
 	c := clock.NewVirtual(begin)
 	e := core.New(core.Config{Clock: c, Logger: quiet, Kinds: []rule.Definition{kind}})
@@ -306,7 +304,6 @@ func TestResourcesBehindOneWhoseLimiterFailsAreForgotten(t *testing.T) {
 	fails := new(atomic.Bool)
 	kind := rule.Define(rule.Spec[toyConfig]{
 		Kind: "idle", Phase: rule.PhaseAccess, Reason: rule.Overloaded, Common: common,
-		Fields: append(rule.TargetFields(common), rule.ScopeFields(common)...),
 		New: func(*toyConfig, rule.Env) rule.Limiter {
 			return &idleLimiter{foreignLimiter{foreign: &foreign{}, decision: rule.Pass}, fails}
 		},

@@ -110,7 +110,7 @@ func foreignKind(f *foreign, phase rule.Phase, decision rule.Decision) *rule.Typ
 		}
 	}
 	return rule.Define(rule.Spec[toyConfig]{
-		Kind: "foreign", Phase: phase, Reason: rule.Overloaded, Common: common, Fields: append(rule.TargetFields(common), rule.ScopeFields(common)...),
+		Kind: "foreign", Phase: phase, Reason: rule.Overloaded, Common: common,
 		New: func(c *toyConfig, _ rule.Env) rule.Limiter {
 			f.in("New")
 			f.in("New of " + c.Name)

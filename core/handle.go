@@ -21,9 +21,6 @@ type Resource struct {
 	present atomic.Pointer[resource]
 }
 
-// Name returns the name of the resource.
-func (r *Resource) Name() string { return r.name }
-
 // Entry is [Engine.Entry] for this resource.
 func (r *Resource) Entry(ctx context.Context, opts ...Option) (Guard, error) {
 	return r.engine.enter(ctx, r.current(), r.name, opts)

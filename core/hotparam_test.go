@@ -45,7 +45,7 @@ func enters(t *testing.T, e *core.Engine, resource string, opts ...core.Option) 
 func TestEachValueOfAnAttributeHasItsLimit(t *testing.T) {
 	e, c := newValueEngine(t,
 		hotparam.Rule{Name: "user", Resource: "orders", Param: rule.StringsOf("user"), Limit: 10, Values: rule.NumberMapOf(rule.NumberEntry{
-			Key: rule.Scalar{Type: rule.Text, Text: "vip"}, Value: 30,
+			Key: rule.String("vip"), Value: 30,
 		})},
 		hotparam.Rule{Name: "both", Resource: "orders", Param: rule.StringsOf("tenant", "user"), Limit: 5},
 		hotparam.Rule{Name: "caller", Resource: "orders", Param: rule.StringsOf("origin"), Limit: 50},
@@ -183,8 +183,8 @@ func TestNoCallWithAValueAllocates(t *testing.T) {
 		t.Skip("the race detector allocates")
 	}
 	values := rule.NumberMapOf(
-		rule.NumberEntry{Key: rule.Scalar{Type: rule.Text, Text: "vip"}, Value: 1e6},
-		rule.NumberEntry{Key: rule.Scalar{Type: rule.Text, Text: "v?p-*"}, Value: 1e6},
+		rule.NumberEntry{Key: rule.String("vip"), Value: 1e6},
+		rule.NumberEntry{Key: rule.String("v?p-*"), Value: 1e6},
 	)
 	many := hotparam.Rule{Param: rule.StringsOf("user"), Limit: 1e6, Values: values, Missing: hotparam.MissingShare}
 	few := hotparam.Rule{Param: rule.StringsOf("user"), Limit: 1, Window: time.Hour, Penalty: hotparam.Penalty{After: 50, Within: time.Second, For: time.Hour}}
@@ -223,7 +223,7 @@ func TestNamedValuesKeepAStateOfTheirOwnOverAnyReloads(t *testing.T) {
 	named := func(count int) rule.NumberMap {
 		var entries []rule.NumberEntry
 		for i := range count {
-			entries = append(entries, rule.NumberEntry{Key: rule.Scalar{Type: rule.Text, Text: fmt.Sprint("v", i)}, Value: 4})
+			entries = append(entries, rule.NumberEntry{Key: rule.String(fmt.Sprint("v", i)), Value: 4})
 		}
 		return rule.NumberMapOf(entries...)
 	}

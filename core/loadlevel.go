@@ -88,6 +88,6 @@ func (v ResourceView) Load() (Load, bool) {
 	if m == nil {
 		return Load{}, false
 	}
-	level, utilization, rate := m.Present(v.resource, v.now)
+	level, utilization, rate := m.Present(v.resource, v.At)
 	return Load{level, utilization, rate}, true
 }

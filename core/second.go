@@ -19,12 +19,9 @@ type ResourceSecond struct {
 	stat.Second
 }
 
-// SecondReader reads what happens on the resources of an engine, second by second. Every
-// event is in what one call of Read returns, and in no other: what is counted when its second
-// has been read, as by a goroutine that was delayed, comes with the next second. So the counts
-// of all seconds sum up to those of the engine. [Engine.SecondReader] returns a reader. It keeps
-// a few words for each resource, and is not safe for concurrent use.
-type SecondReader struct {
+// secondReader reads what happens on the resources of an engine, second by second, see [Engine.Seconds]. It keeps
+// a few words for each resource.
+type secondReader struct {
 	engine    *Engine
 	reads     uint64
 	resources map[*registry.Stats]*resourceRead
@@ -37,22 +34,26 @@ type resourceRead struct {
 	read          uint64 // in which the resource was there last
 }
 
-// SecondReader returns a reader of what happens from the calendar second on that has the
-// instant, which is at most a minute ago.
-func (e *Engine) SecondReader(from clock.Instant) *SecondReader {
-	r := &SecondReader{engine: e, resources: make(map[*registry.Stats]*resourceRead)}
-	r.read(lines.SecondOf(from)-1, func(string, stat.Second) {})
-	return r
-}
-
-// Read returns what was counted up to the end of the calendar second that has the instant, and
+// Seconds returns a function that reads what happens on the resources, second by second, from the calendar second on
+// that has the instant, which is at most a minute ago. It is not safe for concurrent use. Every event is in what one call
+// of it returns, and in no other: what is counted when its second has been read, as by a goroutine that was delayed, comes
+// with the next second. So the counts of all seconds sum up to those of the engine.
+//
+// The function returns what was counted up to the end of the calendar second that has the instant, and
 // was not returned before, by resource. Resources without any are left out. MaxInFlight and
 // MaxResponseTime are those of that second alone. Call it with ascending seconds: what happened
 // in one that is skipped comes with the next one. The engine knows for a minute in which second
 // something happened; what is read later comes with the first second that is read. What was
 // counted on resources that the engine has forgotten meanwhile, after they were idle for a
 // minute, comes as [rule.OtherResources].
-func (r *SecondReader) Read(at clock.Instant) (list []ResourceSecond) {
+func (e *Engine) Seconds(from clock.Instant) func(at clock.Instant) []ResourceSecond {
+	r := &secondReader{engine: e, resources: make(map[*registry.Stats]*resourceRead)}
+	r.read(lines.SecondOf(from)-1, func(string, stat.Second) {})
+	return r.list
+}
+
+// list returns what is new on each resource up to the end of a second.
+func (r *secondReader) list(at clock.Instant) (list []ResourceSecond) {
 	r.read(lines.SecondOf(at), func(name string, s stat.Second) {
 		if s.Passed+s.Blocked+s.Completed+s.Failed+s.Waited > 0 {
 			list = append(list, ResourceSecond{name, s})
@@ -63,7 +64,7 @@ func (r *SecondReader) Read(at clock.Instant) (list []ResourceSecond) {
 }
 
 // read calls add with what is new on each resource.
-func (r *SecondReader) read(second int64, add func(name string, of stat.Second)) {
+func (r *secondReader) read(second int64, add func(name string, of stat.Second)) {
 	resources, forgotten := r.engine.resources.AllAndForgotten(r.engine.clock.Now())
 	r.reads++
 	more := make([]stat.Second, len(resources))

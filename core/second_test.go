@@ -20,7 +20,7 @@ import (
 	"github.com/penstock-go/penstock/rules"
 )
 
-func TestSecondReaderReturnsWhatHappenedInASecond(t *testing.T) {
+func TestSecondsReturnWhatHappenedInASecond(t *testing.T) {
 	virtual := clock.NewVirtual(time.Unix(1000, 0))
 	engine := core.New(core.Config{Clock: virtual, Logger: quiet})
 	defer engine.Close()
@@ -32,32 +32,32 @@ func TestSecondReaderReturnsWhatHappenedInASecond(t *testing.T) {
 	}
 	call("before", 0)
 	virtual.Advance(time.Second)
-	reader := engine.SecondReader(virtual.Now())
+	read := engine.Seconds(virtual.Now())
 	call("b", 100*time.Millisecond)
 	call("a", time.Second)
 	at := virtual.Now()
 
 	var names []string
-	for _, s := range reader.Read(at.Add(-time.Second)) {
+	for _, s := range read(at.Add(-time.Second)) {
 		names = append(names, s.Resource)
 		assert.EqualValues(t, 1, s.Passed)
 		assert.EqualValues(t, 1, s.MaxInFlight)
 		assert.Equal(t, virtual.Now().Add(-1100*time.Millisecond), s.Start)
 	}
 	assert.Equal(t, []string{"a", "b"}, names)
-	second := reader.Read(at)
+	second := read(at)
 	require.Len(t, second, 1, "nothing happened on b")
 	assert.Zero(t, second[0].Passed)
 	assert.EqualValues(t, 1, second[0].Completed)
 	assert.Equal(t, time.Second, second[0].MeanResponseTime())
-	assert.Empty(t, reader.Read(at.Add(5*time.Second)))
+	assert.Empty(t, read(at.Add(5*time.Second)))
 }
 
-func TestSecondReaderReturnsLateCountsWithTheNextSecond(t *testing.T) {
+func TestSecondsReturnLateCountsWithTheNextSecond(t *testing.T) {
 	late := &laggingClock{Virtual: clock.NewVirtual(time.Unix(1000, 0))}
 	engine := core.New(core.Config{Clock: late, Logger: quiet})
 	defer engine.Close()
-	reader := engine.SecondReader(late.Now())
+	read := engine.Seconds(late.Now())
 	call := func(lag time.Duration) {
 		late.lag.Store(int64(lag))
 		defer late.lag.Store(0)
@@ -68,16 +68,16 @@ func TestSecondReaderReturnsLateCountsWithTheNextSecond(t *testing.T) {
 	call(0)
 	first := late.Now()
 	late.Advance(2 * time.Second)
-	assert.EqualValues(t, 1, reader.Read(first)[0].Passed)
+	assert.EqualValues(t, 1, read(first)[0].Passed)
 	call(2 * time.Second)
-	second := reader.Read(first.Add(time.Second))
+	second := read(first.Add(time.Second))
 	require.Len(t, second, 1)
 	assert.EqualValues(t, 1, second[0].Passed)
 	assert.EqualValues(t, 1, second[0].Completed)
 	assert.Zero(t, second[0].MaxInFlight, "in that second there was no call")
 }
 
-func TestSecondReaderReturnsWhatItMissedOfForgottenResources(t *testing.T) {
+func TestSecondsReturnWhatItMissedOfForgottenResources(t *testing.T) {
 	virtual := clock.NewVirtual(time.Unix(1000, 0))
 	engine := core.New(core.Config{Clock: virtual, Logger: quiet})
 	defer engine.Close()
@@ -89,14 +89,14 @@ func TestSecondReaderReturnsWhatItMissedOfForgottenResources(t *testing.T) {
 	call("old")
 	virtual.Advance(2 * time.Minute)
 	call("new") // forgets the old one
-	reader := engine.SecondReader(virtual.Now())
+	read := engine.Seconds(virtual.Now())
 	call("read")
-	assert.Len(t, reader.Read(virtual.Now()), 2)
+	assert.Len(t, read(virtual.Now()), 2)
 	call("read")
 	call("missed")
 	virtual.Advance(2 * time.Minute)
 	call("new")
-	seconds := reader.Read(virtual.Now())
+	seconds := read(virtual.Now())
 	require.Len(t, seconds, 2)
 	assert.Equal(t, rule.OtherResources, seconds[0].Resource)
 	assert.EqualValues(t, 2, seconds[0].Passed)
@@ -125,11 +125,11 @@ func TestSecondsSumUpToAllCalls(t *testing.T) {
 		{Name: "all", Match: "r*", Shared: true, Limit: 3}, {Name: "named", Resource: "named", Limit: 1},
 	}}))
 	var want, read [4]atomic.Uint64 // passed, blocked, completed, failed
-	reader := engine.SecondReader(late.Virtual.Now())
+	seconds := engine.Seconds(late.Virtual.Now())
 	next := late.Virtual.Now()
 	readUpTo := func(end clock.Instant) {
 		for ; next < end; next = next.Add(time.Second) {
-			for _, s := range reader.Read(next) {
+			for _, s := range seconds(next) {
 				for i, n := range []uint64{s.Passed, s.Blocked, s.Completed, s.Failed} {
 					read[i].Add(n)
 				}

@@ -36,7 +36,7 @@ func gaugeCommon(g *gauge) rule.Common {
 
 func gaugeKind() *rule.Type[gauge] {
 	return rule.Define(rule.Spec[gauge]{
-		Kind: "gauge", Phase: rule.PhaseOverload, Reason: rule.Overloaded, Common: gaugeCommon, Fields: rule.TargetFields(gaugeCommon),
+		Kind: "gauge", Phase: rule.PhaseOverload, Reason: rule.Overloaded, Common: gaugeCommon,
 		Signals: func(g *gauge) []rule.Signal { return []rule.Signal{g.Signal} },
 		Answer:  func(*gauge) rule.Answer { return rule.Answer{HTTP: 529, GRPC: "ABORTED"} },
 		New: func(g *gauge, env rule.Env) rule.Limiter {
@@ -229,7 +229,7 @@ func TestRuleThatComesWhileItsSignalCannotBeReadIsLogged(t *testing.T) {
 
 func TestRuleMayNameASignalTwice(t *testing.T) {
 	twice := rule.Define(rule.Spec[gauge]{
-		Kind: "twice", Phase: rule.PhaseOverload, Reason: rule.Overloaded, Common: gaugeCommon, Fields: rule.TargetFields(gaugeCommon),
+		Kind: "twice", Phase: rule.PhaseOverload, Reason: rule.Overloaded, Common: gaugeCommon,
 		Signals: func(g *gauge) []rule.Signal { return []rule.Signal{g.Signal, g.Signal} },
 		New:     func(*gauge, rule.Env) rule.Limiter { return &toy{} },
 	})
@@ -260,7 +260,7 @@ func (failingSource) Read(context.Context, rule.Signal) (float64, error) {
 func TestNumberThatComesWithAnErrorIsNeverSeen(t *testing.T) {
 	var reading *rule.Reading
 	kind := rule.Define(rule.Spec[gauge]{
-		Kind: "gauge", Phase: rule.PhaseOverload, Reason: rule.Overloaded, Common: gaugeCommon, Fields: rule.TargetFields(gaugeCommon),
+		Kind: "gauge", Phase: rule.PhaseOverload, Reason: rule.Overloaded, Common: gaugeCommon,
 		Signals: func(g *gauge) []rule.Signal { return []rule.Signal{g.Signal} },
 		New: func(g *gauge, env rule.Env) rule.Limiter {
 			reading = env.Signals.Reading(g.Signal)
@@ -319,7 +319,7 @@ func TestRefusalCarriesTheAnswerOfItsRule(t *testing.T) {
 // hintedKind is a kind of rules that read a signal if it is to be had.
 func hintedKind() *rule.Type[gauge] {
 	return rule.Define(rule.Spec[gauge]{
-		Kind: "hinted", Phase: rule.PhaseOverload, Reason: rule.Overloaded, Common: gaugeCommon, Fields: rule.TargetFields(gaugeCommon),
+		Kind: "hinted", Phase: rule.PhaseOverload, Reason: rule.Overloaded, Common: gaugeCommon,
 		Hints: func(g *gauge) []rule.Signal { return []rule.Signal{g.Signal} },
 		New: func(*gauge, rule.Env) rule.Limiter {
 			return &toy{decide: func(rule.Call) rule.Decision { return rule.Pass }}

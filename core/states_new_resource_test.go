@@ -29,7 +29,7 @@ func (l *lamp) Control(_ clock.Instant, state string) { l.isOff = state == "off"
 func TestStateThatIsReleasedWhileAResourceIsAddedIsReleasedThereToo(t *testing.T) {
 	var meanwhile func() // when a limiter has been made, and its resource is not there yet
 	kind := rule.Define(rule.Spec[gauge]{
-		Kind: "lamp", Phase: rule.PhaseHealth, Reason: rule.Unavailable, Common: gaugeCommon, Fields: rule.TargetFields(gaugeCommon),
+		Kind: "lamp", Phase: rule.PhaseHealth, Reason: rule.Unavailable, Common: gaugeCommon,
 		States: []string{"on", "off"}, Controls: []string{"off"},
 		New: func(_ *gauge, env rule.Env) rule.Limiter {
 			l := &lamp{isOff: env.Forced == "off"}

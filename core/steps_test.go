@@ -609,7 +609,7 @@ func TestGaugesThatALimiterLeavesOutAreNotShown(t *testing.T) {
 		}
 	}
 	kind := rule.Define(rule.Spec[toyConfig]{
-		Kind: "toy", Common: common, Fields: rule.TargetFields(common), Gauges: []rule.Gauge{{Name: "a"}, {Name: "b"}},
+		Kind: "toy", Common: common, Gauges: []rule.Gauge{{Name: "a"}, {Name: "b"}},
 		New: func(*toyConfig, rule.Env) rule.Limiter { return silent{} },
 	})
 	e.Impose("r", core.Imposed{Rule: kind.Of(toyConfig{Resource: "r"}), Limiter: silent{}})

@@ -28,7 +28,7 @@ func toyKind(phase rule.Phase, reason rule.Reason) *rule.Type[toyConfig] {
 		}
 	}
 	return rule.Define(rule.Spec[toyConfig]{
-		Kind: "toy", Phase: phase, Reason: reason, Common: common, Fields: rule.TargetFields(common),
+		Kind: "toy", Phase: phase, Reason: reason, Common: common,
 		Attributes: func(c *toyConfig) []string { return strings.Fields(c.Attributes) },
 		New:        func(*toyConfig, rule.Env) rule.Limiter { return new(toy) },
 	})

@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"time"
 
-	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core/internal/inforce"
 	"github.com/penstock-go/penstock/internal/optional"
 	"github.com/penstock-go/penstock/rule"
@@ -16,8 +16,17 @@ type ValueState struct {
 	// Resource is the one that the limit is for; "" if several share it.
 	Resource string
 
-	At clock.Instant
-	rule.ValueState
+	Value string // for people, perhaps cut or masked
+
+	Quota    *rule.Quota   // what is left of its limit; nil if that is not known, or calls under way are limited
+	Used     float64       // tokens that are missing to be as new; NaN if that is not known
+	InFlight int64         // calls under way, of a rule that limits them
+	Places   int64         // how many may be under way, of such a rule; else 0
+	Penalty  time.Duration // how long the value is refused still; 0 if it is not
+
+	// Instance says that the limit is one of the whole fleet, and that this is what the instance
+	// knows of it.
+	Instance bool
 }
 
 // ValueAction is what an operator does to a value, see [Engine.ControlValue].
@@ -48,7 +57,14 @@ func (e *Engine) ValueStates(key rule.Key, opts ...Option) ([]ValueState, error)
 	}
 	var states []ValueState
 	for _, k := range kept {
-		s := ValueState{k.resource, call.Now, k.limiter.ValueOf(call)}
+		of := k.limiter.ValueOf(call)
+		s := ValueState{
+			Resource: k.resource, Value: of.Value, Quota: of.Quota, Used: of.Used, InFlight: of.InFlight, Places: of.Places,
+			Instance: of.Instance,
+		}
+		if of.Penalty != 0 {
+			s.Penalty = max(0, of.Penalty.Sub(call.Now))
+		}
 		if len(kept) == 1 || s.Used > 0 || s.InFlight > 0 || s.Penalty > 0 || s.Instance && s.Quota != nil || isRecharged(s.Quota) {
 			states = append(states, s)
 		}

@@ -14,9 +14,12 @@ import (
 // all of all resources, which is too much for whoever looks at ten thousand and needs little of each.
 // Its methods are safe for concurrent use.
 type ResourceView struct {
+	Name string
+	ID   ResourceID    // tells the resource from others
+	At   clock.Instant // of the view
+
 	engine   *Engine
 	resource *resource
-	now      clock.Instant
 }
 
 // ResourceID tells a resource from others, also from a later one of the same name. It can be compared.
@@ -32,7 +35,7 @@ func (e *Engine) Views() iter.Seq[ResourceView] {
 			if r == e.resources.Overflow && r.Node.Calls() == 0 {
 				continue
 			}
-			if !yield(ResourceView{e, (*resource)(r), now}) {
+			if !yield(e.viewOf((*resource)(r), now)) {
 				return
 			}
 		}
@@ -48,17 +51,12 @@ func (e *Engine) View(name string) (ResourceView, bool) {
 	if r == nil || r.Evicted.Load() && name != rule.OtherResources {
 		return ResourceView{}, false
 	}
-	return ResourceView{e, (*resource)(r), e.clock.Now()}, true
+	return e.viewOf((*resource)(r), e.clock.Now()), true
 }
 
-// Name returns the name of the resource.
-func (v ResourceView) Name() string { return v.resource.Name }
-
-// ID tells the resource from others.
-func (v ResourceView) ID() ResourceID { return ResourceID{v.resource.Stats} }
-
-// At returns the instant of the view.
-func (v ResourceView) At() clock.Instant { return v.now }
+func (e *Engine) viewOf(r *resource, now clock.Instant) ResourceView {
+	return ResourceView{Name: r.Name, ID: ResourceID{r.Stats}, At: now, engine: e, resource: r}
+}
 
 // Sums returns the sums since the engine knows the resource, and what is under way now, without
 // ResponseTimes.
@@ -66,12 +64,12 @@ func (v ResourceView) Sums() stat.Totals { return v.resource.Node.Sums() }
 
 // Minute returns what happened in the last 60 seconds, oldest first. The last of them is the one of the
 // instant of the view.
-func (v ResourceView) Minute() []stat.Second { return v.resource.Node.Minute(v.now) }
+func (v ResourceView) Minute() []stat.Second { return v.resource.Node.Minute(v.At) }
 
 // CallsOfMinute returns how many calls passed and were refused in these seconds together. It costs
 // less.
 func (v ResourceView) CallsOfMinute() (passed, refused uint64) {
-	return v.resource.Node.CallsOfMinute(v.now)
+	return v.resource.Node.CallsOfMinute(v.At)
 }
 
 // ResponseTimes returns the distribution of response times since the engine knows the resource.
@@ -106,7 +104,7 @@ func (v ResourceView) Rules() []RuleView {
 	for i := range p.Rules {
 		of := &p.Rules[i]
 		views[i] = RuleView{
-			Key: of.Rule.Key(), Shadow: of.Rule.Target().Shadow, Off: of.Off, refusals: &of.State.Refusals.Tally.Refused, now: v.now,
+			Key: of.Rule.Key(), Shadow: of.Rule.Target().Shadow, Off: of.Off, refusals: &of.State.Refusals.Tally.Refused, now: v.At,
 			Refused: of.State.Refusals.Tally.Refused.Total(), WouldRefuse: of.State.Refusals.Tally.WouldRefuse.Load(),
 			Demoted: of.State.Refusals.Tally.Demoted.Load(),
 		}
@@ -123,7 +121,7 @@ func (v ResourceView) Applied() []Applied {
 	}
 	applied := make([]Applied, len(p.Rules))
 	for i := range p.Rules {
-		applied[i] = Applied{RuleSnapshot: snapshotOf(&p.Rules[i], v.now)}
+		applied[i] = Applied{RuleSnapshot: snapshotOf(&p.Rules[i], v.At)}
 	}
 	v.engine.locate(applied)
 	return applied

@@ -90,7 +90,7 @@ func TestInstancesWarnOfValuesByWhatTheFleetHasUsed(t *testing.T) {
 				set := rules.Set{HotParam: []hotparam.Rule{{
 					Name: "r", Resource: "a", Param: rule.StringsOf("user"), Limit: 10, Window: time.Hour, Algorithm: algorithm, WarnAt: 0.8,
 					Scope: rule.ScopeFleet, Fleet: rule.Fleet{Mode: fleet.ModeAsk},
-					Values: rule.NumberMapOf(rule.NumberEntry{Key: rule.Scalar{Type: rule.Text, Text: "vip"}, Value: 20}),
+					Values: rule.NumberMapOf(rule.NumberEntry{Key: rule.String("vip"), Value: 20}),
 				}}}
 				engines := fleetOf(t, 2, store())
 				defer closeAll(engines)

@@ -74,7 +74,7 @@ func TestRuleWarnsOnceOfEachValueInAWindow(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			e, c := newEngineOf(t, rules.Set{HotParam: []hotparam.Rule{{
 				Name: "r", Resource: "a", Param: rule.StringsOf("user"), Limit: 5, Window: time.Hour, Algorithm: algorithm, WarnAt: 0.8,
-				Values: rule.NumberMapOf(rule.NumberEntry{Key: rule.Scalar{Type: rule.Text, Text: "vip"}, Value: 100}),
+				Values: rule.NumberMapOf(rule.NumberEntry{Key: rule.String("vip"), Value: 100}),
 			}}})
 			for n := range 2 {
 				enter(e, "a", 3, core.String("user", "u1"))

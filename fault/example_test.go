@@ -14,7 +14,7 @@ func ExampleRule() {
 	slow := fault.Rule{
 		Resource: "pay:charge", Percent: 5, Delay: 200 * time.Millisecond, Abort: fault.Abort{HTTP: 503}, Until: start.Add(time.Second),
 	}
-	limiter := fault.Kind().Complete(slow).NewLimiter(rule.Env{
+	limiter := fault.Kind().Of(slow).WithDefaults().NewLimiter(rule.Env{
 		Now: clock.Instant(start.UnixNano()), Seed: 1, Changed: func(at clock.Instant, from, to, _ string) {
 			fmt.Println(at.Time().Format(time.TimeOnly), "from", from, "to", to)
 		},

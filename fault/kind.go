@@ -38,7 +38,7 @@ func common(r *Rule) rule.Common {
 }
 
 func fields() []rule.Field[Rule] {
-	list := append(rule.TargetFields(common),
+	return []rule.Field[Rule]{
 		rule.NumberField("percent", func(r *Rule) *float64 { return &r.Percent }).
 			Required("is missing: write how many of 100 calls the fault is for, such as 5").
 			Says("how many of 100 calls are chosen, at random; may be fractional"),
@@ -53,8 +53,7 @@ func fields() []rule.Field[Rule] {
 			Says("… and over gRPC with this code").Otherwise("not refused; UNAVAILABLE if abort.http is given"),
 		rule.TimeField("until", func(r *Rule) *time.Time { return &r.Until }).Required(missingUntil).
 			Says("when the rule ends: from then on it injects nothing"),
-	)
-	return append(list, rule.ScopeFields(common)...)
+	}
 }
 
 func examples() []rule.Example[Rule] {

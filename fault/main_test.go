@@ -67,7 +67,7 @@ func ruleOf(t testing.TB, r fault.Rule) rule.Rule {
 	if r.Until.IsZero() {
 		r.Until = until(time.Hour)
 	}
-	complete := fault.Kind().Complete(r)
+	complete := fault.Kind().Of(r).WithDefaults()
 	require.Empty(t, complete.Faults())
 	return complete
 }

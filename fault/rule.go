@@ -4,6 +4,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/penstock-go/penstock/internal/document"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -111,7 +112,7 @@ func validate(r *Rule) []rule.Fault {
 	if r.Abort.HTTP != 0 && !rule.Within(r.Abort.HTTP, minHTTP, maxHTTP) {
 		f.Add("abort.http", "is %d: must be the status of an error, from %d to %d", r.Abort.HTTP, minHTTP, maxHTTP)
 	}
-	if _, fault := rule.ReadChoice(rule.TextValue(r.Abort.GRPC), codes()); fault != "" {
+	if _, fault := document.ReadChoice(document.TextValue(r.Abort.GRPC), codes()); fault != "" {
 		f.Add("abort.grpc", "%s", fault)
 	}
 	switch {

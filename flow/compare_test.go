@@ -23,13 +23,13 @@ func TestComparedRulesTellTheSameOfThemselves(t *testing.T) {
 		{Resource: "a", Limit: 2, Follow: flow.Follow{Signal: rule.SignalCPU, From: .5, To: .9, Least: 1}},
 		{Resource: "a", Limit: 2, Algorithm: flow.TokenBucket, MaxWait: 1e9, FairBy: rule.StringsOf("tenant")},
 	}
-	present := []rule.Rule{kind.Complete(others[0]), kind.Complete(others[0])}
+	present := []rule.Rule{kind.Of(others[0]).WithDefaults(), kind.Of(others[0]).WithDefaults()}
 	var places []int
 	at := func(place int) rule.Rule { return present[place] }
 	kind.Compare(len(present), at, others, func(place int, from, to rule.Rule) bool {
 		places = append(places, place)
 		assert.Equal(t, place < len(present), from != nil)
-		of := kind.Complete(others[place])
+		of := kind.Of(others[place]).WithDefaults()
 		assert.True(t, of.Equal(to))
 		assert.Equal(t, of.Target(), to.Target())
 		assert.Equal(t, of.Attributes(), to.Attributes())

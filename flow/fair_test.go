@@ -161,7 +161,7 @@ func TestTenantsOfAQueueGetSharesOfWhatTheRuleSays(t *testing.T) {
 func TestWeightsOfTenantsInAQueue(t *testing.T) {
 	t.Parallel()
 	r := fairBucket()
-	r.Weights = rule.NumberMapOf(rule.NumberEntry{Key: rule.Scalar{Type: rule.Text, Text: "g"}, Value: 3})
+	r.Weights = rule.NumberMapOf(rule.NumberEntry{Key: rule.String("g"), Value: 3})
 	s := newSharedQueue(t, r)
 	s.calls("x" + strings.Repeat("gs", 40))
 	passed := s.after(4 * time.Second)
@@ -197,7 +197,7 @@ func TestNobodyIsToldTooShortAWait(t *testing.T) {
 		most := rapid.SampledFrom([]int32{1, 3, 100}).Draw(t, "most")
 		r.Burst *= float64(most)
 		if rapid.Bool().Draw(t, "weights") {
-			r.Weights = rule.NumberMapOf(rule.NumberEntry{Key: rule.Scalar{Type: rule.Text, Text: "a"}, Value: 5})
+			r.Weights = rule.NumberMapOf(rule.NumberEntry{Key: rule.String("a"), Value: 5})
 		}
 		tenants := rapid.SampledFrom([]int{2, 10, 80}).Draw(t, "tenants")
 		s := newSharedQueue(t, r)

@@ -1,6 +1,7 @@
 package flow_test
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -19,7 +20,7 @@ func (s *oneSignal) Reading(rule.Signal) *rule.Reading { return &s.reading }
 
 func (s *oneSignal) Store(shown float64) { s.reading.Store(shown) }
 
-func (s *oneSignal) Fail() { s.reading.Fail() }
+func (s *oneSignal) Fail() { s.reading.Store(math.NaN()) }
 
 // memory makes a rule follow the memory in use: from 70 % of it to 90 %.
 func memory(r flow.Rule, least float64) flow.Rule {
@@ -75,7 +76,7 @@ func TestLimitFallsLinearlyWhileItsSignalRises(t *testing.T) {
 				signal.Store(step.shown)
 				assert.InDelta(t, step.limit, effective(limiter, epoch), 1e-9, "at %v", step.shown)
 			}
-			signal.Fail()
+			signal.Store(math.NaN())
 			assert.InDelta(t, 1000, effective(limiter, epoch), 0, "cannot be read")
 		})
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/penstock-go/penstock/fleet"
 	"github.com/penstock-go/penstock/internal/calendar"
+	"github.com/penstock-go/penstock/internal/document"
 	"github.com/penstock-go/penstock/internal/openwindow"
 	"github.com/penstock-go/penstock/internal/settings"
 	"github.com/penstock-go/penstock/rule"
@@ -19,7 +20,7 @@ func Kind() *rule.Type[Rule] {
 	return rule.Define(rule.Spec[Rule]{
 		Kind: kindName, Phase: rule.PhaseRate, Reason: rule.RateLimited,
 		Common: common, Fields: fields(), Examples: examples(),
-		Former:   []rule.FormerField[Rule]{{Path: "control", Now: "algorithm", Read: readControl}},
+		Former:   []document.FormerField[Rule]{{Path: "control", Now: "algorithm", Read: readControl}},
 		Defaults: defaults, Validate: validate,
 		Signals: signals, Attributes: (*Rule).attributes, Gauges: gauges(),
 		Fleet:   isOfFleet,
@@ -93,7 +94,7 @@ func common(r *Rule) rule.Common {
 // fields are what documents may say. To let them have one more field, add it to
 // [Rule] and to the list here.
 func fields() []rule.Field[Rule] {
-	return slices.Concat(rule.TargetFields(common), []rule.Field[Rule]{
+	return slices.Concat([]rule.Field[Rule]{
 		rule.NumberField("limit", func(r *Rule) *float64 { return &r.Limit }).
 			Required("is missing: write how many tokens may pass in a window, 0 to block all").
 			Says("tokens per window, a call takes one; 0 blocks all, 0.5 is one in two windows"),
@@ -140,16 +141,14 @@ func fields() []rule.Field[Rule] {
 		settings.OnExceedField(func(r *Rule) *rule.OnExceed { return &r.OnExceed }),
 		settings.CountsField(func(r *Rule) *rule.Counts { return &r.Counts }),
 		settings.WarnAtField(func(r *Rule) *float64 { return &r.WarnAt }),
-	}, settings.FleetFields(func(r *Rule) *rule.Scope { return &r.Scope }, func(r *Rule) *rule.Fleet { return &r.Fleet }),
-		slices.Insert(rule.ScopeFields(common), 1, rule.TextField("related", func(r *Rule) *string { return &r.Related }).Given("resource", "algorithm").
-			Says("windows: count the passes of that resource instead").Otherwise("none")))
+	}, settings.FleetFields(func(r *Rule) *rule.Scope { return &r.Scope }, func(r *Rule) *rule.Fleet { return &r.Fleet }))
 }
 
 // readControl reads the field "control" of older documents, where a throttle was
 // "control: throttle" without an algorithm.
-func readControl(r *Rule, v rule.Value) string {
+func readControl(r *Rule, v document.Value) string {
 	const reject, throttle = "reject", string(Throttle)
-	control, fault := rule.ReadChoice(v, []string{reject, throttle})
+	control, fault := document.ReadChoice(v, []string{reject, throttle})
 	algorithm := cmp.Or(r.Algorithm, SlidingWindow)
 	switch {
 	case fault != "":
@@ -181,7 +180,7 @@ func examples() []rule.Example[Rule] {
 			"name resource limit algorithm maxWait fairBy weights weightBy newcomers mask", Rule{
 				Name: "model-tokens", Resource: "model:answer", Limit: 50_000, Algorithm: TokenBucket,
 				MaxWait: 20 * time.Second, FairBy: rule.StringsOf("tenant"),
-				Weights: rule.NumberMapOf(rule.NumberEntry{Key: rule.Scalar{Type: rule.Text, Text: "gold"}, Value: 2}),
+				Weights: rule.NumberMapOf(rule.NumberEntry{Key: rule.String("gold"), Value: 2}),
 				Mask:    rule.MaskHash,
 			}),
 		example("A bucket for each resource of the administration, and for one kind of callers.",

@@ -27,10 +27,10 @@ var (
 )
 
 // ValueOf returns the state of the value of a call.
-func (l *limiter) ValueOf(c rule.Call) rule.ValueState {
+func (l *limiter) ValueOf(c rule.Call) optional.ValueState {
 	s, decision := l.subjectOf(c.Attribute)
 	if decision != limited {
-		return rule.ValueState{Used: math.NaN()}
+		return optional.ValueState{Used: math.NaN()}
 	}
 	state := l.valueState(s, c)
 	if l.rule.Concurrency != 0 {
@@ -43,8 +43,8 @@ func (l *limiter) ValueOf(c rule.Call) rule.ValueState {
 }
 
 // valueState returns what all rules know of a value.
-func (l *limiter) valueState(s subject, c rule.Call) rule.ValueState {
-	state := rule.ValueState{Value: l.shown(s, c.Attribute), Used: math.NaN()}
+func (l *limiter) valueState(s subject, c rule.Call) optional.ValueState {
+	state := optional.ValueState{Value: l.shown(s, c.Attribute), Used: math.NaN()}
 	if l.penalties != nil {
 		if left := l.penalties.left(s.key, c.Now); left > 0 {
 			state.Penalty = c.Now.Add(left)
@@ -124,10 +124,10 @@ func (l *limiter) LiftPenalty(c rule.Call) error {
 }
 
 // ValueOf returns what this instance knows of the value of a call.
-func (l *fleetLimiter) ValueOf(c rule.Call) rule.ValueState {
+func (l *fleetLimiter) ValueOf(c rule.Call) optional.ValueState {
 	s, decision := l.subjectOf(c.Attribute)
 	if decision != limited {
-		return rule.ValueState{Used: math.NaN(), Instance: true}
+		return optional.ValueState{Used: math.NaN(), Instance: true}
 	}
 	state := l.valueState(s, c)
 	state.Quota, state.Instance = l.QuotaOf(c), true

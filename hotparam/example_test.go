@@ -10,7 +10,7 @@ import (
 
 func ExampleRule() {
 	r := hotparam.Rule{Resource: "orders:create", Param: rule.StringsOf("user"), Limit: 2}
-	limiter := hotparam.Kind().Complete(r).NewLimiter(rule.Env{Version: 1})
+	limiter := hotparam.Kind().Of(r).WithDefaults().NewLimiter(rule.Env{Version: 1})
 	for _, user := range []string{"ann", "ann", "ann", "bob"} {
 		call := rule.Call{Tokens: 1, Attribute: rule.String(user)}
 		_, decision := limiter.Acquire(call)

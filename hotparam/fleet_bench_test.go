@@ -120,7 +120,7 @@ func BenchmarkFleet(b *testing.B) {
 func BenchmarkFleetMiss(b *testing.B) {
 	c := clock.NewVirtual(epoch.Time())
 	m := sharing.NewMember(fleet.Config{Manual: true, Instance: "a"}, c, nil, 1)
-	r := hotparam.Kind().Complete(shared(hotparam.Rule{Limit: 10, MaxValues: 1_000_000}))
+	r := hotparam.Kind().Of(shared(hotparam.Rule{Limit: 10, MaxValues: 1_000_000})).WithDefaults()
 	l := r.NewLimiter(rule.Env{Version: 1, Now: epoch, Fleet: m, Seed: 1})
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {

@@ -339,10 +339,10 @@ func (l *placesLimiter) Status(now clock.Instant) rule.Status {
 func (*placesLimiter) QuotaOf(rule.Call) *rule.Quota { return nil }
 
 // ValueOf returns what this instance knows of the value of a call: the calls that are under way here.
-func (l *placesLimiter) ValueOf(c rule.Call) rule.ValueState {
+func (l *placesLimiter) ValueOf(c rule.Call) optional.ValueState {
 	s, decision := l.subjectOf(c.Attribute)
 	if decision != limited {
-		return rule.ValueState{Used: math.NaN(), Instance: true}
+		return optional.ValueState{Used: math.NaN(), Instance: true}
 	}
 	state := l.valueState(s, c)
 	call := l.callOf(s, c.Attribute)

@@ -78,7 +78,7 @@ func shared(r hotparam.Rule) hotparam.Rule {
 func (in *instance) load(r hotparam.Rule) (adopted bool) {
 	require.Empty(in.scene.t, hotparam.Kind().Faults(r))
 	in.version++
-	in.rule = hotparam.Kind().Complete(r)
+	in.rule = hotparam.Kind().Of(r).WithDefaults()
 	env := rule.Env{
 		Version: in.version, Now: in.scene.clock.Now(), Fleet: in.member, Resource: "r", Seed: 1,
 		Changed: func(clock.Instant, string, string, string) {},

@@ -421,9 +421,9 @@ func TestResourcesOfARuleShareTheTable(t *testing.T) {
 	for _, perResource := range []bool{true, false} {
 		c := clock.NewVirtual(epoch.Time())
 		m := sharing.NewMember(fleet.Config{Manual: true, Instance: "a"}, c, slog.New(slog.DiscardHandler), 1)
-		r := hotparam.Kind().Complete(hotparam.Rule{
+		r := hotparam.Kind().Of(hotparam.Rule{
 			Name: "all", Match: "*", Shared: !perResource, Param: rule.StringsOf("user"), Limit: 10, Scope: rule.ScopeFleet,
-		})
+		}).WithDefaults()
 		compiled := rule.Env{Version: 1, Now: epoch, Fleet: m, Seed: 1}
 		limiters := map[string]rule.Limiter{}
 		for _, resource := range []string{"a", "b"} {

@@ -26,7 +26,7 @@ func BenchmarkAcquire(b *testing.B) {
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			c.rule.Resource, c.rule.Param = "r", rule.StringsOf("user")
-			l := hotparam.Kind().Complete(c.rule).NewLimiter(rule.Env{Version: 1, Now: epoch})
+			l := hotparam.Kind().Of(c.rule).WithDefaults().NewLimiter(rule.Env{Version: 1, Now: epoch})
 			calls := make([]rule.Call, c.values)
 			for i := range calls {
 				calls[i] = rule.Call{Now: epoch, Tokens: 1, Attribute: user("user-" + strconv.Itoa(i))}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/internal/document"
 	"github.com/penstock-go/penstock/internal/valuehash"
 	"github.com/penstock-go/penstock/rule"
 )
@@ -209,7 +210,7 @@ func (v *hotValue) write(text string) {
 func (v *hotValue) shown() string {
 	text := strings.ToValidUTF8(string(v.name[:v.length]), "�")
 	text = strings.Map(func(r rune) rune {
-		if rule.IsInvisible(r) {
+		if document.IsInvisible(r) {
 			return '�'
 		}
 		return r

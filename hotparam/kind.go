@@ -7,6 +7,7 @@ import (
 
 	"github.com/penstock-go/penstock/fleet"
 	"github.com/penstock-go/penstock/internal/calendar"
+	"github.com/penstock-go/penstock/internal/document"
 	"github.com/penstock-go/penstock/internal/settings"
 	"github.com/penstock-go/penstock/rule"
 )
@@ -21,7 +22,7 @@ func Kind() *rule.Type[Rule] {
 		Reason:      rule.RateLimited,
 		Common:      common,
 		Fields:      fields(),
-		Former:      []rule.FormerField[Rule]{{Path: "control", Now: "algorithm", Read: readControl}},
+		Former:      []document.FormerField[Rule]{{Path: "control", Now: "algorithm", Read: readControl}},
 		Examples:    examples(),
 		Defaults:    withDefaults,
 		Validate:    validate,
@@ -110,14 +111,14 @@ func fields() []rule.Field[Rule] {
 			Says("hash: status shows a hash in place of each value").Otherwise("values are shown"),
 	}
 	shared := settings.FleetFields(func(r *Rule) *rule.Scope { return &r.Scope }, func(r *Rule) *rule.Fleet { return &r.Fleet })
-	return slices.Concat(rule.TargetFields(common), own, window, rest, shared, rule.ScopeFields(common))
+	return slices.Concat(own, window, rest, shared)
 }
 
 // readControl reads the field "control", as flow rules have it: "control: throttle" means
 // "algorithm: throttle".
-func readControl(r *Rule, v rule.Value) string {
+func readControl(r *Rule, v document.Value) string {
 	const reject, throttle = "reject", string(Throttle)
-	control, fault := rule.ReadChoice(v, []string{reject, throttle})
+	control, fault := document.ReadChoice(v, []string{reject, throttle})
 	switch {
 	case fault != "":
 		return fault
@@ -199,5 +200,5 @@ func example(about, fields string, r Rule) rule.Example[Rule] {
 }
 
 func entry(text string, limit float64) rule.NumberEntry {
-	return rule.NumberEntry{Key: rule.Scalar{Type: rule.Text, Text: text}, Value: limit}
+	return rule.NumberEntry{Key: rule.String(text), Value: limit}
 }

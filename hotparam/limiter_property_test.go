@@ -66,7 +66,7 @@ func (m *model) change(r hotparam.Rule) {
 func limitsOf(r hotparam.Rule) map[string]float64 {
 	limits := map[string]float64{}
 	for e := range r.Values.All() {
-		limits[e.Key.Text] = e.Value
+		limits[e.Key.String()] = e.Value
 	}
 	return limits
 }

@@ -92,7 +92,7 @@ func TestOverridesOfValuesAndPatterns(t *testing.T) {
 	t.Parallel()
 	s := newService(t, perUser(func(r *hotparam.Rule) {
 		r.Values = rule.NumberMapOf(
-			text("v*", 5), text("vip", 30), text("*p", 7), scalar(rule.Number, "7", 3), scalar(rule.Boolean, "true", 2),
+			text("v*", 5), text("vip", 30), text("*p", 7), number(7, 3), rule.NumberEntry{Key: rule.Bool(true), Value: 2},
 			text("banned", 0), text("~^re[0-9]+$", 4), text(`\*`, 6),
 		)
 	}))

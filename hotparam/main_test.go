@@ -46,7 +46,7 @@ func newService(t *testing.T, r hotparam.Rule) *service {
 func (s *service) start(r hotparam.Rule) {
 	require.Empty(s.t, hotparam.Kind().Faults(r))
 	s.version++
-	s.rule, s.present = r, hotparam.Kind().Complete(r)
+	s.rule, s.present = r, hotparam.Kind().Of(r).WithDefaults()
 	s.limiter = s.present.NewLimiter(s.env())
 }
 
@@ -66,7 +66,7 @@ func (s *service) reload(change func(*hotparam.Rule)) (adopted bool) {
 	change(&s.rule)
 	require.Empty(s.t, hotparam.Kind().Faults(s.rule))
 	s.version++
-	s.present = hotparam.Kind().Complete(s.rule)
+	s.present = hotparam.Kind().Of(s.rule).WithDefaults()
 	next := s.present.Adopt(s.limiter, s.env())
 	if adopted = next != nil; !adopted {
 		next = s.present.NewLimiter(s.env())

@@ -20,7 +20,7 @@ func TestPlaceOfAValueIsGivenBackAfterMaxAge(t *testing.T) {
 		Values: rule.NumberMapOf(text("named", 2)),
 	}
 	require.Empty(t, hotparam.Kind().Faults(r))
-	l := hotparam.Kind().Complete(r).NewLimiter(rule.Env{
+	l := hotparam.Kind().Of(r).WithDefaults().NewLimiter(rule.Env{
 		Version: 1, Now: epoch, Seed: 1, Warn: func(m string) { said = append(said, m) }, Changed: func(clock.Instant, string, string, string) {},
 	}).(interface {
 		rule.Limiter
@@ -72,9 +72,9 @@ func TestMaxAgeGoesWithConcurrencyOnly(t *testing.T) {
 }
 
 func TestCallsWithMaxAgeAllocateNothing(t *testing.T) {
-	l := hotparam.Kind().Complete(hotparam.Rule{
+	l := hotparam.Kind().Of(hotparam.Rule{
 		Resource: "r", Param: rule.StringsOf("user"), Concurrency: 2, MaxAge: time.Minute,
-	}).NewLimiter(rule.Env{Version: 1, Now: epoch, Seed: 1}).(interface {
+	}).WithDefaults().NewLimiter(rule.Env{Version: 1, Now: epoch, Seed: 1}).(interface {
 		rule.Limiter
 		rule.Finisher
 	})

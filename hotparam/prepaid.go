@@ -229,10 +229,10 @@ func (l *prepaidLimiter) QuotaOf(c rule.Call) *rule.Quota {
 }
 
 // ValueOf returns the state of the value of a call.
-func (l *prepaidLimiter) ValueOf(c rule.Call) rule.ValueState {
+func (l *prepaidLimiter) ValueOf(c rule.Call) optional.ValueState {
 	s, decision := l.subjectOf(c.Attribute)
 	if decision != limited {
-		return rule.ValueState{Used: math.NaN()}
+		return optional.ValueState{Used: math.NaN()}
 	}
 	state := l.valueState(s, c)
 	state.Quota = l.QuotaOf(c)

@@ -82,7 +82,7 @@ func TestLimiterOfAnOlderVersionIsStaleBeforeAnyValueWasSeen(t *testing.T) {
 
 func TestReloadThatNamesAValueKeepsWhatItHasUsed(t *testing.T) {
 	t.Parallel()
-	name := func(r *hotparam.Rule) { r.Values = rule.NumberMapOf(text("a", 20), scalar(rule.Number, "7", 20)) }
+	name := func(r *hotparam.Rule) { r.Values = rule.NumberMapOf(text("a", 20), number(7, 20)) }
 	unname := func(r *hotparam.Rule) { r.Values = rule.NumberMap{} }
 	for _, algorithm := range []hotparam.Algorithm{hotparam.TokenBucket, hotparam.SlidingWindow} {
 		for _, value := range []rule.Attribute{user("a"), rule.Int(7)} {

@@ -14,11 +14,11 @@ import (
 )
 
 func text(key string, limit float64) rule.NumberEntry {
-	return rule.NumberEntry{Key: rule.Scalar{Type: rule.Text, Text: key}, Value: limit}
+	return rule.NumberEntry{Key: rule.String(key), Value: limit}
 }
 
-func scalar(kind rule.ValueType, key string, limit float64) rule.NumberEntry {
-	return rule.NumberEntry{Key: rule.Scalar{Type: kind, Text: key}, Value: limit}
+func number(key int64, limit float64) rule.NumberEntry {
+	return rule.NumberEntry{Key: rule.Int(key), Value: limit}
 }
 
 func perUser(change func(*hotparam.Rule)) hotparam.Rule {
@@ -88,10 +88,10 @@ func TestValidateSaysWhatIsWrong(t *testing.T) {
 			`values gives "a" the limit -1: must be from 0`, `values gives "b" the limit 1e+10: must be from 0`,
 		}},
 		{"bad pattern", func(r *hotparam.Rule) { r.Values = rule.NumberMapOf(text("a[", 1)) }, []string{`values has a key "a[" that "a[", character 2`}},
-		{"fractional number", func(r *hotparam.Rule) { r.Values = rule.NumberMapOf(scalar(rule.Number, "7.5", 1)) }, []string{"values has a key 7.5 that is no whole number"}},
+		{"a key that is nothing", func(r *hotparam.Rule) { r.Values = rule.NumberMapOf(rule.NumberEntry{Value: 1}) }, []string{"values has a key  that is no value"}},
 		{"a number twice", func(r *hotparam.Rule) {
-			r.Values = rule.NumberMapOf(scalar(rule.Number, "7", 1), scalar(rule.Number, "07", 1))
-		}, []string{"values has a key 07 that stands there twice"}},
+			r.Values = rule.NumberMapOf(number(7, 1), number(7, 2))
+		}, []string{"values has a key 7 that stands there twice"}},
 		{"composite key with one part", func(r *hotparam.Rule) { composite(r); r.Values = rule.NumberMapOf(text("a", 1)) }, []string{`values has a key "a" that must have 2 parts`}},
 		{"composite key with an empty part", func(r *hotparam.Rule) { composite(r); r.Values = rule.NumberMapOf(text("a/", 1)) }, []string{`values has a key "a/" that "" is empty`}},
 		{"too many limits", func(r *hotparam.Rule) {

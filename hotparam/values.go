@@ -137,10 +137,10 @@ func parseValues(r *Rule) (v *values, faults []string) {
 	v = &values{texts: make(map[string]int), numbers: make(map[int64]int), booleans: make(map[bool]int)}
 	for entry := range r.Values.All() {
 		if fault := r.limitFault(entry.Value); fault != "" {
-			faults = append(faults, fmt.Sprintf("gives %v the limit %v: %s", entry.Key, entry.Value, fault))
+			faults = append(faults, fmt.Sprintf("gives %s the limit %v: %s", written(entry.Key), entry.Value, fault))
 		}
 		if fault := v.add(r, entry.Key, entry.Value); fault != "" {
-			faults = append(faults, fmt.Sprintf("has a key %v that %s", entry.Key, fault))
+			faults = append(faults, fmt.Sprintf("has a key %s that %s", written(entry.Key), fault))
 		}
 	}
 	slices.SortStableFunc(v.patterns, func(p, q valuePattern) int { return cmp.Compare(p.globs(), q.globs()) })
@@ -155,32 +155,38 @@ func parseValues(r *Rule) (v *values, faults []string) {
 }
 
 // add adds an entry and returns what is wrong with its key.
-func (v *values) add(r *Rule, key rule.Scalar, limit float64) (fault string) {
+func (v *values) add(r *Rule, key rule.Attribute, limit float64) (fault string) {
 	if r.Param.Len() > 1 {
 		return v.addComposite(r.Param.Len(), key, limit)
 	}
-	switch key.Type {
-	case rule.Text:
-		if match.IsPattern(key.Text) {
-			return v.addPattern([]string{key.Text}, limit)
+	if text, isText := key.Text(); isText {
+		if match.IsPattern(text) {
+			return v.addPattern([]string{text}, limit)
 		}
-		return addExact(v, v.texts, key.Text, limit)
-	case rule.Number:
-		number, err := strconv.ParseInt(key.Text, 10, 64)
-		if err != nil {
-			return "is no whole number: no value equals it; put a text in quotes"
-		}
+		return addExact(v, v.texts, text, limit)
+	}
+	if number, isNumber := key.Number(); isNumber {
 		return addExact(v, v.numbers, number, limit)
-	case rule.Boolean:
-		return addExact(v, v.booleans, strings.EqualFold(key.Text, "true"), limit)
+	}
+	if truth, isBoolean := key.Boolean(); isBoolean {
+		return addExact(v, v.booleans, truth, limit)
 	}
 	return "is no value: write a text, a whole number, true or false"
 }
 
+// written returns a value as documents write it.
+func written(value rule.Attribute) string {
+	if text, isText := value.Text(); isText {
+		return rule.Quote(text)
+	}
+	return value.String()
+}
+
 // addComposite adds an entry for composite values: a pattern for each part.
-func (v *values) addComposite(count int, key rule.Scalar, limit float64) (fault string) {
-	parts := splitParts(key.Text)
-	if key.Type != rule.Text || len(parts) != count {
+func (v *values) addComposite(count int, key rule.Attribute, limit float64) (fault string) {
+	text, isText := key.Text()
+	parts := splitParts(text)
+	if !isText || len(parts) != count {
 		return fmt.Sprintf(`must have %d parts with a / between them, one for each key of param, as in "a/*"`, count)
 	}
 	return v.addPattern(parts, limit)

@@ -101,7 +101,7 @@ func quotasOf(engine *core.Engine, query QuotaQuery) (Quotas, error) {
 			}
 			if s.Quota != nil {
 				found.add(&of, s.Quota, QuotaState{
-					Resource: s.Resource, Value: s.Value, Penalty: s.PenaltyLeft(s.At).Seconds(),
+					Resource: s.Resource, Value: s.Value, Penalty: s.Penalty.Seconds(),
 				})
 			}
 		}

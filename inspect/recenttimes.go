@@ -41,16 +41,16 @@ type shownTimes struct {
 // of returns the distribution of the response times of late, and since when; 0 if the resource was not
 // shown in the last minute or so: the times are then those of all calls.
 func (r *recentTimes) of(view core.ResourceView) (stat.Distribution, clock.Instant) {
-	now, present := view.At(), view.ResponseTimes()
+	now, present := view.At, view.ResponseTimes()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.forget(now)
-	s := r.shown[view.ID()]
+	s := r.shown[view.ID]
 	if s == nil {
 		if r.shown == nil {
 			r.shown = make(map[core.ResourceID]*shownTimes)
 		}
-		r.shown[view.ID()] = &shownTimes{newer: present, newerAt: now, seenAt: now}
+		r.shown[view.ID] = &shownTimes{newer: present, newerAt: now, seenAt: now}
 		return present, 0
 	}
 	s.seenAt = now

@@ -60,7 +60,7 @@ func (h handler) resource(w http.ResponseWriter, r *http.Request, name string) {
 			" was called in the last minute, and no rule names it: a slash in a name is written %2F in the path"})
 		return
 	}
-	detail := ResourceDetail{Time: timeOf(h.engine.Clock(), view.At()), Limiters: []Rule{}}
+	detail := ResourceDetail{Time: timeOf(h.engine.Clock(), view.At), Limiters: []Rule{}}
 	detail.Resource = h.resourceOf(view, true)
 	detail.Rules, detail.MoreRules = nil, 0
 	for _, of := range view.Rules() {

@@ -49,7 +49,7 @@ func (o *resourceOrders) keep(key pageKey, list []selected, total int, from, unt
 	}
 	found := &resourceOrder{total: total, until: keptUntil(from, until)}
 	for i := range list {
-		found.names = append(found.names, list[i].view.Name())
+		found.names = append(found.names, list[i].view.Name)
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()

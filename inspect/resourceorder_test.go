@@ -32,7 +32,7 @@ func TestOrderOfManyResourcesIsKeptForATime(t *testing.T) {
 		list, total := h.orderedResources(&f)
 		assert.Equal(t, leastOrdered, total)
 		require.Len(t, list, 2)
-		return list[0].view.Name()
+		return list[0].view.Name
 	}
 	require.Equal(t, "r7", first())
 	list, total := h.selectResources(&f)

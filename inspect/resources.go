@@ -169,7 +169,7 @@ type selected struct {
 }
 
 func (a *selected) compare(b *selected) int {
-	return cmp.Or(cmp.Compare(b.first, a.first), cmp.Compare(b.then, a.then), strings.Compare(a.view.Name(), b.view.Name()))
+	return cmp.Or(cmp.Compare(b.first, a.first), cmp.Compare(b.then, a.then), strings.Compare(a.view.Name, b.view.Name))
 }
 
 // firstOf are the first resources in an order. It holds at most twice as many as are wanted.
@@ -202,7 +202,7 @@ func (f *firstOf) prune() {
 func (h handler) selectResources(f *resourceFilter) (list []selected, total int) {
 	found := firstOf{most: f.Offset + f.Limit}
 	for view := range h.engine.Views() {
-		if !f.matches(view.Name()) {
+		if !f.matches(view.Name) {
 			continue
 		}
 		s := selected{view: view}
@@ -231,7 +231,7 @@ func (h handler) selectResources(f *resourceFilter) (list []selected, total int)
 func (h handler) resourceOf(view core.ResourceView, withSeconds bool) Resource {
 	minute, sums := view.Minute(), view.Sums()
 	of := Resource{
-		Name: view.Name(), InFlight: max(0, sums.InFlight), Waiting: sums.Waiting,
+		Name: view.Name, InFlight: max(0, sums.InFlight), Waiting: sums.Waiting,
 		Second: callsOf(minute[len(minute)-2:][:1]), Minute: callsOf(minute),
 		ResponseTimes: h.responseTimesOf(view),
 	}

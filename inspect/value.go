@@ -68,7 +68,7 @@ func valuesFor(engine *core.Engine, query ValueQuery) (Values, error) {
 		if s.Places > 0 {
 			state.InFlight = &s.InFlight
 		}
-		state.Penalty = s.PenaltyLeft(s.At).Seconds()
+		state.Penalty = s.Penalty.Seconds()
 		values.States = append(values.States, state)
 	}
 	return values, nil

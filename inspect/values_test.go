@@ -43,7 +43,7 @@ func rationKind() *rule.Type[ration] {
 		}
 	}
 	return rule.Define(rule.Spec[ration]{
-		Kind: "ration", Phase: rule.PhaseValue, Reason: rule.RateLimited, Common: common, Fields: rule.TargetFields(common),
+		Kind: "ration", Phase: rule.PhaseValue, Reason: rule.RateLimited, Common: common,
 		Attributes: func(r *ration) []string { return strings.Split(r.Keys, ",") },
 		New: func(r *ration, _ rule.Env) rule.Limiter {
 			return &rationLimiter{each: uint64(r.Each), values: make(map[string]*rule.ValueStatus)}

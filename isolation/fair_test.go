@@ -166,7 +166,7 @@ func TestSharesAreOfTimeOrOfCalls(t *testing.T) {
 func TestWeightsAreOfValues(t *testing.T) {
 	t.Parallel()
 	r := fairRule(1, 100)
-	r.Weights = rule.NumberMapOf(rule.NumberEntry{Key: rule.Scalar{Type: rule.Text, Text: "g"}, Value: 3})
+	r.Weights = rule.NumberMapOf(rule.NumberEntry{Key: rule.String("g"), Value: 3})
 	s := newShared(t, r)
 	s.calls("x" + strings.Repeat("gs", 40))
 	served := map[string]int{}
@@ -256,7 +256,7 @@ func TestWeightsChangeWhileCallsWait(t *testing.T) {
 	s := newShared(t, fairRule(1, 100))
 	s.calls("x" + strings.Repeat("ab", 20))
 	s.change(func(r *isolation.Rule) {
-		r.Weights = rule.NumberMapOf(rule.NumberEntry{Key: rule.Scalar{Type: rule.Text, Text: "a"}, Value: 3})
+		r.Weights = rule.NumberMapOf(rule.NumberEntry{Key: rule.String("a"), Value: 3})
 	})
 	s.calls("ab")
 	served := ""
@@ -318,7 +318,7 @@ func TestStatusSaysWhoWaits(t *testing.T) {
 func TestFairnessIsValidated(t *testing.T) {
 	t.Parallel()
 	weights := func(text string, weight float64) rule.NumberMap {
-		return rule.NumberMapOf(rule.NumberEntry{Key: rule.Scalar{Type: rule.Text, Text: text}, Value: weight})
+		return rule.NumberMapOf(rule.NumberEntry{Key: rule.String(text), Value: weight})
 	}
 	for name, c := range map[string]struct {
 		change func(*isolation.Rule)
@@ -420,7 +420,7 @@ func TestTenantsWithAWeightAndCallsWithoutATenantAreKnown(t *testing.T) {
 	t.Parallel()
 	r := fairRule(1, 64)
 	r.Newcomers = rule.NewcomersHalf
-	r.Weights = rule.NumberMapOf(rule.NumberEntry{Key: rule.Scalar{Type: rule.Text, Text: "g"}, Value: 1})
+	r.Weights = rule.NumberMapOf(rule.NumberEntry{Key: rule.String("g"), Value: 1})
 	s := newShared(t, r)
 	s.calls("x")
 	for i := range 62 {

@@ -21,7 +21,7 @@ func TestWakeUpThatFailsKeepsNoOtherCallWaiting(t *testing.T) {
 			t.Parallel()
 			kind := isolation.Kind()
 			r := isolation.Rule{Resource: "r", Limit: 1, MaxWait: time.Minute}
-			l := kind.Complete(r).NewLimiter(rule.Env{Version: 1}).(rule.Queue)
+			l := kind.Of(r).WithDefaults().NewLimiter(rule.Env{Version: 1}).(rule.Queue)
 			call := rule.Call{Tokens: 1}
 			_, decision := l.Acquire(call)
 			require.Equal(t, rule.Pass, decision)
@@ -36,7 +36,7 @@ func TestWakeUpThatFailsKeepsNoOtherCallWaiting(t *testing.T) {
 				waiters = append(waiters, w)
 			}
 			r.Limit = 4
-			next := kind.Complete(r).Adopt(l, rule.Env{Version: 2})
+			next := kind.Of(r).WithDefaults().Adopt(l, rule.Env{Version: 2})
 			done := make(chan struct{})
 			go func() {
 				defer close(done)

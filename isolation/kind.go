@@ -36,7 +36,7 @@ func common(r *Rule) rule.Common {
 }
 
 func fields() []rule.Field[Rule] {
-	list := append(rule.TargetFields(common),
+	own := []rule.Field[Rule]{
 		rule.WholeField("limit", func(r *Rule) *int { return &r.Limit }).
 			Required("is missing: write how many calls may be under way at once, 0 to block all").
 			Says("calls under way at once; 0 blocks all"),
@@ -59,9 +59,8 @@ func fields() []rule.Field[Rule] {
 			Says("hash: status shows a hash in place of each tenant; only with fairBy").Otherwise("tenants are shown"),
 		rule.DurationField("maxAge", func(r *Rule) *time.Duration { return &r.MaxAge }).
 			Says("how long a call may hold its place: after it the place counts as given back").Otherwise("until the call ends"),
-	)
-	list = append(list, fleetFields()...)
-	return append(list, rule.ScopeFields(common)...)
+	}
+	return append(own, fleetFields()...)
 }
 
 func examples() []rule.Example[Rule] {
@@ -73,7 +72,7 @@ func examples() []rule.Example[Rule] {
 		About: "Who calls too much waits behind himself, and not in front of all others; gold gets twice as much as another tenant.",
 		Rule: Rule{
 			Name: "search-pool", Resource: "search", Limit: 20, MaxWait: time.Second, FairBy: rule.StringsOf("tenant"),
-			Weights: rule.NumberMapOf(rule.NumberEntry{Key: rule.Scalar{Type: rule.Text, Text: "gold"}, Value: 2}), Mask: rule.MaskHash,
+			Weights: rule.NumberMapOf(rule.NumberEntry{Key: rule.String("gold"), Value: 2}), Mask: rule.MaskHash,
 		},
 		Fields: []string{"name", "resource", "limit", "maxWait", "fairBy", "weights", "weightBy", "newcomers", "mask"},
 	}, {

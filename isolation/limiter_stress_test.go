@@ -4,7 +4,6 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"slices"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -351,7 +350,7 @@ func (d *load) allow(calls int) {
 func shareFairly(r *isolation.Rule, random *rand.Rand) {
 	r.FairBy = rule.StringsOf("tenant")
 	r.WeightBy = []isolation.WeightBy{isolation.ByTime, isolation.ByCalls}[random.IntN(2)]
-	key := rule.Scalar{Type: rule.Number, Text: strconv.Itoa(random.IntN(6))}
+	key := rule.Int(random.Int64N(6))
 	r.Weights = rule.NumberMapOf(rule.NumberEntry{Key: key, Value: float64(1 + random.IntN(3))})
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/penstock-go/penstock/internal/document"
 	"github.com/penstock-go/penstock/isolation"
 	"github.com/penstock-go/penstock/rule"
 )
@@ -113,12 +114,12 @@ func TestKindIsComplete(t *testing.T) {
 func TestRuleIsReadFromADocument(t *testing.T) {
 	t.Parallel()
 	draft := isolation.Kind().Draft()
-	text := func(text string) rule.Value { return rule.Value{Type: rule.Text, Text: text} }
-	number := func(text string) rule.Value { return rule.Value{Type: rule.Number, Text: text} }
-	for field, value := range map[string]rule.Value{
-		"name": text("pool"), "match": text("a:*"), "perResource": {Type: rule.Boolean, Text: "false"}, "limit": number("10"),
+	text := func(text string) document.Value { return document.Value{Type: document.Text, Text: text} }
+	number := func(text string) document.Value { return document.Value{Type: document.Number, Text: text} }
+	for field, value := range map[string]document.Value{
+		"name": text("pool"), "match": text("a:*"), "perResource": {Type: document.Boolean, Text: "false"}, "limit": number("10"),
 		"maxWait": text("2s"), "maxQueue": number("100"), "order": text("lifo"), "origin": text("mobile"),
-		"shadow": {Type: rule.Boolean, Text: "true"},
+		"shadow": {Type: document.Boolean, Text: "true"},
 	} {
 		require.Empty(t, draft.Set(field, value), field)
 		assert.Equal(t, value, draft.Get(field))

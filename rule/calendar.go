@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/penstock-go/penstock/internal/calendar"
+	"github.com/penstock-go/penstock/internal/document"
 )
 
 // Calendar says that the window of a limit is one of the calendar: a day, a week, a month, or
@@ -56,9 +57,9 @@ func CalendarFields[R any](window func(*R) *time.Duration, at func(*R) *Calendar
 	duration := DurationField("window", window)
 	field := Field[R]{
 		Path: "window",
-		read: func(r *R, v Value) (fault string) {
+		read: func(r *R, v document.Value) (fault string) {
 			var ok bool
-			if at(r).Period, ok = calendar.ParsePeriod(v.Text); ok && v.Type == Text {
+			if at(r).Period, ok = calendar.ParsePeriod(v.Text); ok && v.Type == document.Text {
 				return ""
 			}
 			if fault = duration.read(r, v); fault != "" {
@@ -66,9 +67,9 @@ func CalendarFields[R any](window func(*R) *time.Duration, at func(*R) *Calendar
 			}
 			return ""
 		},
-		write: func(r *R) Value {
+		write: func(r *R) document.Value {
 			if at(r).IsSet() {
-				return TextValue(at(r).Period.String())
+				return document.TextValue(at(r).Period.String())
 			}
 			return duration.write(r)
 		},

@@ -5,6 +5,8 @@ import (
 	"iter"
 	"strconv"
 	"strings"
+
+	"github.com/penstock-go/penstock/internal/document"
 )
 
 // Strings is a list of texts in a rule. It never changes, and two lists are equal (==)
@@ -41,14 +43,7 @@ func (l Strings) All() iter.Seq[string] {
 	}
 }
 
-// Scalar is a value of a document that is neither a list nor a mapping: 7, "7" and true
-// are three.
-type Scalar struct {
-	Type ValueType // Text, Number or Boolean
-	Text string    // as written, without quotes
-}
-
-// NumberMap is a mapping in a rule from scalars to numbers, in the order of the document.
+// NumberMap is a mapping in a rule from texts, whole numbers or booleans to numbers, in the order of the document.
 // It never changes, and two are equal (==) when they have the same entries in the same
 // order. The zero value is empty.
 type NumberMap struct{ encoded string }
@@ -57,17 +52,49 @@ type NumberMap struct{ encoded string }
 func NumberMapOf(entries ...NumberEntry) NumberMap {
 	var b strings.Builder
 	for _, e := range entries {
-		b.WriteByte(byte(e.Key.Type))
-		encode(&b, e.Key.Text)
+		b.WriteByte(byte(typeOf(e.Key)))
+		encode(&b, e.Key.String())
 		encode(&b, strconv.FormatFloat(e.Value, 'g', -1, 64))
 	}
 	return NumberMap{b.String()}
 }
 
-// NumberEntry is an entry of a [NumberMap].
+// NumberEntry is an entry of a [NumberMap]: the key is a [String], an [Int] or a [Bool].
 type NumberEntry struct {
-	Key   Scalar
+	Key   Attribute
 	Value float64
+}
+
+// typeOf returns how a document writes an attribute; Null if that is nothing.
+func typeOf(a Attribute) document.Type {
+	_, isNumber := a.Number()
+	_, isBoolean := a.Boolean()
+	switch {
+	case !a.IsSet():
+		return document.Null
+	case isNumber:
+		return document.Number
+	case isBoolean:
+		return document.Boolean
+	}
+	return document.Text
+}
+
+// attributeOf returns what a document writes as a key of a mapping, and what is wrong with it.
+func attributeOf(of document.Type, text string) (a Attribute, fault string) {
+	switch of {
+	case document.Text:
+		return String(text), ""
+	case document.Boolean:
+		return Bool(strings.EqualFold(text, "true")), ""
+	case document.Number:
+		number, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			return Attribute{}, fmt.Sprintf("has a key %s that is no whole number: no value equals it; put a text in quotes", text)
+		}
+		return Int(number), ""
+	}
+	return Attribute{}, fmt.Sprintf("has a key that is %v: must be text, a number, true or false", document.Value{Type: of, Text: text})
 }
 
 // Len returns how many entries the mapping has.
@@ -83,11 +110,13 @@ func (m NumberMap) Len() int {
 func (m NumberMap) All() iter.Seq[NumberEntry] {
 	return func(yield func(NumberEntry) bool) {
 		for rest := m.encoded; rest != ""; {
-			e := NumberEntry{Key: Scalar{Type: ValueType(rest[0])}}
-			var number string
-			e.Key.Text, rest = decode(rest[1:])
+			var e NumberEntry
+			var key, number string
+			of := document.Type(rest[0])
+			key, rest = decode(rest[1:])
 			number, rest = decode(rest)
-			e.Value, _ = strconv.ParseFloat(number, 64) // NumberMapOf wrote it
+			e.Key, _ = attributeOf(of, key) // NumberMapOf wrote them
+			e.Value, _ = strconv.ParseFloat(number, 64)
 			if !yield(e) {
 				return
 			}
@@ -129,7 +158,7 @@ func NumberMapField[R any](path string, at func(*R) *NumberMap) Field[R] {
 	f := newField(path, at, readNumberMap, numberMapValue)
 	f.check = func(rule *R) string {
 		for e := range at(rule).All() {
-			if fault := CheckName(e.Key.Text); fault != "" {
+			if fault := CheckName(e.Key.String()); fault != "" {
 				return "has a key that " + fault
 			}
 		}
@@ -138,14 +167,14 @@ func NumberMapField[R any](path string, at func(*R) *NumberMap) Field[R] {
 	return f
 }
 
-func readStrings(v Value) (Strings, string) {
-	if v.Type != List {
-		text, fault := readText(v)
+func readStrings(v document.Value) (Strings, string) {
+	if v.Type != document.List {
+		text, fault := document.ReadText(v)
 		return StringsOf(text), fault
 	}
 	items := make([]string, len(v.Items))
 	for i, item := range v.Items {
-		text, fault := readText(item)
+		text, fault := document.ReadText(item)
 		if fault != "" {
 			return Strings{}, fmt.Sprintf("has an entry %d that %s", i+1, fault)
 		}
@@ -154,44 +183,47 @@ func readStrings(v Value) (Strings, string) {
 	return StringsOf(items...), ""
 }
 
-func stringsValue(l Strings) Value {
-	v := Value{Type: List}
+func stringsValue(l Strings) document.Value {
+	v := document.Value{Type: document.List}
 	for item := range l.All() {
-		v.Items = append(v.Items, TextValue(item))
+		v.Items = append(v.Items, document.TextValue(item))
 	}
 	return v
 }
 
-func readNumberMap(v Value) (NumberMap, string) {
-	if v.Type != Mapping {
+func readNumberMap(v document.Value) (NumberMap, string) {
+	if v.Type != document.Mapping {
 		return NumberMap{}, fmt.Sprintf("is %v: must be a mapping to numbers, such as {vip: 1000}", v)
 	}
 	entries := make([]NumberEntry, len(v.Entries))
-	given := make(map[Scalar]bool, len(v.Entries))
+	type written struct {
+		of   document.Type
+		text string
+	}
+	given := make(map[written]bool, len(v.Entries))
 	for i, e := range v.Entries {
-		key := Scalar{Type: e.KeyType, Text: e.Key}
-		number, fault := readNumber(e.Value)
-		switch {
-		case key.Type == Null || key.Type == List || key.Type == Mapping:
-			return NumberMap{}, fmt.Sprintf("has a key that is %v: must be text, a number, true or false", Value{Type: key.Type, Text: key.Text})
-		case given[key]:
-			return NumberMap{}, fmt.Sprintf("has the key %s twice: remove one", key)
-		case fault != "":
-			return NumberMap{}, fmt.Sprintf("has an entry %s that %s", key, fault)
+		key, fault := attributeOf(e.KeyType, e.Key)
+		if fault != "" {
+			return NumberMap{}, fault
 		}
-		given[key] = true
+		name := written{e.KeyType, key.String()}
+		number, fault := document.ReadNumber(e.Value)
+		switch shown := (document.Value{Type: name.of, Text: name.text}); {
+		case given[name]:
+			return NumberMap{}, fmt.Sprintf("has the key %v twice: remove one", shown)
+		case fault != "":
+			return NumberMap{}, fmt.Sprintf("has an entry %v that %s", shown, fault)
+		}
+		given[name] = true
 		entries[i] = NumberEntry{Key: key, Value: number}
 	}
 	return NumberMapOf(entries...), ""
 }
 
-func numberMapValue(m NumberMap) Value {
-	v := Value{Type: Mapping}
+func numberMapValue(m NumberMap) document.Value {
+	v := document.Value{Type: document.Mapping}
 	for e := range m.All() {
-		v.Entries = append(v.Entries, Entry{Key: e.Key.Text, KeyType: e.Key.Type, Value: numberValue(e.Value)})
+		v.Entries = append(v.Entries, document.Entry{Key: e.Key.String(), KeyType: typeOf(e.Key), Value: document.NumberValue(e.Value)})
 	}
 	return v
 }
-
-// String returns the scalar as a document writes it.
-func (s Scalar) String() string { return Value{Type: s.Type, Text: s.Text}.String() }

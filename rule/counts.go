@@ -15,14 +15,3 @@ const (
 	// see [Exit.Ignored].
 	CountsSuccesses Counts = "successes"
 )
-
-// Includes says whether a call that has ended so is one that takes tokens.
-func (c Counts) Includes(e *Exit) bool {
-	switch c {
-	case CountsFailures:
-		return e.Failed
-	case CountsSuccesses:
-		return !e.Failed && !e.Ignored
-	}
-	return true
-}

@@ -1,5 +1,7 @@
 package rule
 
+import "github.com/penstock-go/penstock/internal/document"
+
 // Definition is what there is to know of a kind of rule without the type of its rules: what a [Spec] says,
 // for code that handles rules of all kinds.
 type Definition interface {
@@ -9,8 +11,8 @@ type Definition interface {
 	Reason() Reason
 
 	// Fields returns what documents may say, and Former what older ones may.
-	Fields() []FieldInfo
-	Former() []FormerInfo
+	Fields() []document.Field
+	Former() []document.Former
 
 	// Gauges returns the numbers that limiters of the kind show, and LimitMoves says that these find
 	// their limit themselves.
@@ -31,7 +33,7 @@ type Definition interface {
 	Draft() Rule
 
 	// Examples returns rules, not completed, that show all fields between them.
-	Examples() []ExampleRule
+	Examples() []Example[Rule]
 }
 
 // definition is the Definition of a [Type].
@@ -39,8 +41,8 @@ type definition struct {
 	kind     Kind
 	phase    Phase
 	reason   Reason
-	fields   []FieldInfo
-	former   []FormerInfo
+	fields   []document.Field
+	former   []document.Former
 	gauges   []Gauge
 	states   []string
 	controls []string
@@ -48,19 +50,19 @@ type definition struct {
 	limitMoves, canShare, canDemote bool
 
 	draft    func() Rule
-	examples func() []ExampleRule
+	examples func() []Example[Rule]
 }
 
-func (d *definition) Kind() Kind              { return d.kind }
-func (d *definition) Phase() Phase            { return d.phase }
-func (d *definition) Reason() Reason          { return d.reason }
-func (d *definition) Fields() []FieldInfo     { return d.fields }
-func (d *definition) Former() []FormerInfo    { return d.former }
-func (d *definition) Gauges() []Gauge         { return d.gauges }
-func (d *definition) LimitMoves() bool        { return d.limitMoves }
-func (d *definition) CanShare() bool          { return d.canShare }
-func (d *definition) CanDemote() bool         { return d.canDemote }
-func (d *definition) States() []string        { return d.states }
-func (d *definition) Controls() []string      { return d.controls }
-func (d *definition) Draft() Rule             { return d.draft() }
-func (d *definition) Examples() []ExampleRule { return d.examples() }
+func (d *definition) Kind() Kind                { return d.kind }
+func (d *definition) Phase() Phase              { return d.phase }
+func (d *definition) Reason() Reason            { return d.reason }
+func (d *definition) Fields() []document.Field  { return d.fields }
+func (d *definition) Former() []document.Former { return d.former }
+func (d *definition) Gauges() []Gauge           { return d.gauges }
+func (d *definition) LimitMoves() bool          { return d.limitMoves }
+func (d *definition) CanShare() bool            { return d.canShare }
+func (d *definition) CanDemote() bool           { return d.canDemote }
+func (d *definition) States() []string          { return d.states }
+func (d *definition) Controls() []string        { return d.controls }
+func (d *definition) Draft() Rule               { return d.draft() }
+func (d *definition) Examples() []Example[Rule] { return d.examples() }

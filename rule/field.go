@@ -3,6 +3,8 @@ package rule
 import (
 	"fmt"
 	"time"
+
+	"github.com/penstock-go/penstock/internal/document"
 )
 
 // Field is one field of the rules of type R: how a document spells it and where a rule
@@ -24,8 +26,8 @@ type Field[R any] struct {
 	// range is not checked.
 	Needs []string
 
-	read  func(*R, Value) (fault string)
-	write func(*R) Value
+	read  func(*R, document.Value) (fault string)
+	write func(*R) document.Value
 	check func(*R) (fault string) // judges what the rule itself leaves open; nil when that is nothing
 	reset func(*R)                // as if it had been left out
 	equal func(a, b *R) bool
@@ -35,66 +37,66 @@ type Field[R any] struct {
 
 // TextField is a field of text that is written to logs and metrics, such as a name.
 func TextField[R any](path string, at func(*R) *string) Field[R] {
-	f := newField(path, at, readText, TextValue[string])
+	f := newField(path, at, document.ReadText, document.TextValue[string])
 	f.check = func(rule *R) string { return CheckName(*at(rule)) }
 	return f
 }
 
 // ChoiceField is a field of text that is one of the given values.
 func ChoiceField[R any, V ~string](path string, at func(*R) *V, values ...V) Field[R] {
-	return newField(path, at, func(v Value) (V, string) { return ReadChoice(v, values) }, TextValue[V])
+	return newField(path, at, func(v document.Value) (V, string) { return document.ReadChoice(v, values) }, document.TextValue[V])
 }
 
 // NumberField is a field with a number, whole or not.
 func NumberField[R any](path string, at func(*R) *float64) Field[R] {
-	return newField(path, at, readNumber, numberValue)
+	return newField(path, at, document.ReadNumber, document.NumberValue)
 }
 
 // WholeField is a field with a whole number.
 func WholeField[R any](path string, at func(*R) *int) Field[R] {
-	return newField(path, at, readWhole, wholeValue)
+	return newField(path, at, document.ReadWhole, document.WholeValue)
 }
 
 // BooleanField is a field that is true or false.
 func BooleanField[R any](path string, at func(*R) *bool) Field[R] {
-	return newField(path, at, readBoolean, booleanValue)
+	return newField(path, at, document.ReadBoolean, document.BooleanValue)
 }
 
 // invertedField is a BooleanField that documents spell the other way round: what
 // the rule keeps as false, its default, is true there.
 func invertedField[R any](path string, at func(*R) *bool) Field[R] {
 	return newField(path, at,
-		func(v Value) (bool, string) {
-			value, fault := readBoolean(v)
+		func(v document.Value) (bool, string) {
+			value, fault := document.ReadBoolean(v)
 			return !value && fault == "", fault
 		},
-		func(v bool) Value { return booleanValue(!v) })
+		func(v bool) document.Value { return document.BooleanValue(!v) })
 }
 
 // DurationField is a field with a duration and its unit.
 func DurationField[R any](path string, at func(*R) *time.Duration) Field[R] {
-	return newField(path, at, readDuration, durationValue)
+	return newField(path, at, document.ReadDuration, document.DurationValue)
 }
 
 // TimeField is a field with an instant, in RFC 3339: "2030-06-01T00:00:00Z". The rule has
 // it in UTC.
 func TimeField[R any](path string, at func(*R) *time.Time) Field[R] {
-	return newField(path, at, readTime, timeValue)
+	return newField(path, at, document.ReadTime, document.TimeValue)
 }
 
 // newField makes a field of a place in the rule and a way to read and to write
 // what stands there.
 func newField[R any, V comparable](
-	path string, at func(*R) *V, read func(Value) (V, string), write func(V) Value,
+	path string, at func(*R) *V, read func(document.Value) (V, string), write func(V) document.Value,
 ) Field[R] {
 	return Field[R]{
 		Path: path,
-		read: func(rule *R, v Value) string {
+		read: func(rule *R, v document.Value) string {
 			value, fault := read(v)
 			*at(rule) = value
 			return fault
 		},
-		write: func(rule *R) Value { return write(*at(rule)) },
+		write: func(rule *R) document.Value { return write(*at(rule)) },
 		reset: func(rule *R) {
 			var zero V
 			*at(rule) = zero
@@ -107,8 +109,8 @@ func newField[R any, V comparable](
 // value.
 func (f Field[R]) Accepts(other, value string) Field[R] {
 	read := f.read
-	f.read = func(rule *R, v Value) string {
-		if v.Type == Text && v.Text == other {
+	f.read = func(rule *R, v document.Value) string {
+		if v.Type == document.Text && v.Text == other {
 			v.Text = value
 		}
 		return read(rule, v)
@@ -134,7 +136,7 @@ func (f Field[R]) Unless(instead string) Field[R] {
 // be the same as leaving it out. The advice says what to write: "must be from 1 …".
 func (f Field[R]) NotZero(advice string) Field[R] {
 	read := f.read
-	f.read = func(rule *R, v Value) string {
+	f.read = func(rule *R, v document.Value) string {
 		fault := read(rule, v)
 		var zero R
 		if fault == "" && f.equal(rule, &zero) {
@@ -163,49 +165,36 @@ func (f Field[R]) Otherwise(byDefault string) Field[R] {
 	return f
 }
 
-// TargetFields returns the fields name, resource, match, except and perResource, with which
-// the list of a kind begins; except only if the kind has exceptions.
-func TargetFields[R any](at func(*R) Common) []Field[R] {
+// allFields returns the fields of documents: name, resource, match, except and perResource, those of the kind, then
+// origin, related and shadow. A kind has except and related only if its [Common] has.
+func (s *Spec[R]) allFields() []Field[R] {
+	common := func(f Field[R]) Field[R] {
+		f.isCommon = true
+		return f
+	}
+	at, has := s.Common, s.Common(new(R))
 	list := []Field[R]{
-		TextField("name", func(r *R) *string { return at(r).Name }).
-			Says("identifies the rule in errors, logs and metrics, and over reloads").Otherwise("the resource, or the pattern"),
-		TextField("resource", func(r *R) *string { return at(r).Resource }).Given("match").
-			Says("the exact name of the guarded resource").Otherwise("match instead"),
-		TextField("match", func(r *R) *string { return at(r).Match }).
-			Says("instead of a resource: a pattern of names, a glob or ~ and a regular expression").Otherwise("resource instead"),
+		common(TextField("name", func(r *R) *string { return at(r).Name }).
+			Says("identifies the rule in errors, logs and metrics, and over reloads").Otherwise("the resource, or the pattern")),
+		common(TextField("resource", func(r *R) *string { return at(r).Resource }).Given("match").
+			Says("the exact name of the guarded resource").Otherwise("match instead")),
+		common(TextField("match", func(r *R) *string { return at(r).Match }).
+			Says("instead of a resource: a pattern of names, a glob or ~ and a regular expression").Otherwise("resource instead")),
 	}
-	if none := new(R); at(none).Except != nil {
-		list = append(list, StringsField("except", func(r *R) *Strings { return at(r).Except }).Given("match").
+	if has.Except != nil {
+		list = append(list, common(StringsField("except", func(r *R) *Strings { return at(r).Except }).Given("match").
 			NotZero("name what the rule is not for, or remove the field").
-			Says("names or patterns of resources that match, but that the rule is not for").Otherwise("none"))
+			Says("names or patterns of resources that match, but that the rule is not for").Otherwise("none")))
 	}
-	for i := range list {
-		list[i].isCommon = true
-	}
-	return append(list, invertedField("perResource", func(r *R) *bool { return at(r).Shared }).Given("match").
+	list = append(list, invertedField("perResource", func(r *R) *bool { return at(r).Shared }).Given("match").
 		Says("false: all resources that match share one limit"))
-}
-
-// ScopeFields returns the fields origin and shadow, with which the list of a kind
-// ends.
-func ScopeFields[R any](at func(*R) Common) []Field[R] {
-	origin := TextField("origin", func(r *R) *string { return at(r).Origin }).
-		Says("only calls of this caller; other: of callers that no rule names").Otherwise("all calls")
-	origin.isCommon = true
-	return []Field[R]{
-		origin,
-		BooleanField("shadow", func(r *R) *bool { return at(r).Shadow }).
-			Says("decide and count, but let every call through"),
+	list = append(list, s.Fields...)
+	list = append(list, common(TextField("origin", func(r *R) *string { return at(r).Origin }).
+		Says("only calls of this caller; other: of callers that no rule names").Otherwise("all calls")))
+	if has.Related != nil {
+		list = append(list, TextField("related", func(r *R) *string { return at(r).Related }).Given("resource", "algorithm").
+			Says("windows: count the passes of that resource instead").Otherwise("none"))
 	}
-}
-
-// FormerField is a field that older documents have and that is never written: another
-// field says now what it said.
-type FormerField[R any] struct {
-	Path string // without a dot
-	Now  string // the field that says it now
-
-	// Read sets the field that says it now, after all other fields have been read. The
-	// fault may be that the two contradict each other.
-	Read func(*R, Value) (fault string)
+	return append(list, BooleanField("shadow", func(r *R) *bool { return at(r).Shadow }).
+		Says("decide and count, but let every call through"))
 }

@@ -3,6 +3,8 @@ package rule
 import (
 	"sync/atomic"
 	"time"
+
+	"github.com/penstock-go/penstock/internal/document"
 )
 
 // Rule is a rule of any kind, made by [Type.Of]. Set, SetFormer and Reset change it, which
@@ -77,13 +79,13 @@ type Rule interface {
 	Faults() []Fault
 
 	// Get returns what a field holds, as documents write it.
-	Get(path string) Value
+	Get(path string) document.Value
 
 	// Set reads a field from a document and returns what is wrong with the value.
-	Set(path string, value Value) (fault string)
+	Set(path string, value document.Value) (fault string)
 
 	// SetFormer reads a field of older documents, after all others were read.
-	SetFormer(path string, value Value) (fault string)
+	SetFormer(path string, value document.Value) (fault string)
 
 	// Reset makes a field as if it had been left out.
 	Reset(path string)
@@ -213,7 +215,7 @@ func (r *typedRule[R]) Counts() Counts {
 
 func (r *typedRule[R]) Phase() Phase {
 	if r.Demotes() {
-		return PhaseDemotion
+		return phaseDemotion
 	}
 	return r.of.spec.Phase
 }
@@ -246,7 +248,7 @@ func (r *typedRule[R]) Equal(other Rule) bool {
 	return ok && (same.of == r.of || same.of.spec.Kind == r.of.spec.Kind) && same.rule == r.rule
 }
 
-func (r *typedRule[R]) WithDefaults() Rule { return r.of.Complete(r.rule) }
+func (r *typedRule[R]) WithDefaults() Rule { return r.of.complete(&r.rule) }
 
 func (r *typedRule[R]) Clone() Rule {
 	return &typedRule[R]{of: r.of, rule: r.rule, traits: r.traits}
@@ -262,18 +264,18 @@ func (r *typedRule[R]) Uncompiled() Rule {
 func (r *typedRule[R]) Faults() []Fault {
 	complete := r
 	if !r.complete {
-		complete = r.of.Complete(r.rule).(*typedRule[R])
+		complete = r.of.complete(&r.rule)
 	}
 	return r.of.faults(&r.rule, &complete.rule)
 }
 
-func (r *typedRule[R]) Get(path string) Value { return r.of.field(path).write(&r.rule) }
+func (r *typedRule[R]) Get(path string) document.Value { return r.of.field(path).write(&r.rule) }
 
-func (r *typedRule[R]) Set(path string, value Value) (fault string) {
+func (r *typedRule[R]) Set(path string, value document.Value) (fault string) {
 	return r.of.field(path).read(r.edit(), value)
 }
 
-func (r *typedRule[R]) SetFormer(path string, value Value) (fault string) {
+func (r *typedRule[R]) SetFormer(path string, value document.Value) (fault string) {
 	for _, f := range r.of.spec.Former {
 		if f.Path == path {
 			return f.Read(r.edit(), value)

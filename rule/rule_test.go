@@ -1,6 +1,7 @@
 package rule_test
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -8,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/internal/document"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -29,9 +31,9 @@ func common(p *pool) rule.Common {
 func spec() rule.Spec[pool] {
 	return rule.Spec[pool]{
 		Kind: "pool", Common: common,
-		Fields: slices.Concat(rule.TargetFields(common), []rule.Field[pool]{
+		Fields: []rule.Field[pool]{
 			rule.WholeField("size", func(p *pool) *int { return &p.Size }).Says("how large it is"),
-		}, rule.ScopeFields(common)),
+		},
 		Defaults: func(p *pool) { rule.SetDefault(&p.Size, 10) },
 		Validate: func(p *pool) (faults []rule.Fault) {
 			if !rule.Within(p.Size, 1, 100) {
@@ -47,7 +49,6 @@ func TestDefineRefusesIncompleteKinds(t *testing.T) {
 	for name, spoil := range map[string]func(*rule.Spec[pool]){
 		"no name":   func(s *rule.Spec[pool]) { s.Kind = "" },
 		"no common": func(s *rule.Spec[pool]) { s.Common = nil },
-		"no fields": func(s *rule.Spec[pool]) { s.Fields = nil },
 		"no New":    func(s *rule.Spec[pool]) { s.New = nil },
 		"no origin": func(s *rule.Spec[pool]) {
 			s.Common = func(p *pool) rule.Common {
@@ -90,12 +91,12 @@ func TestRuleIsCompletedJudgedAndCompared(t *testing.T) {
 func TestFieldsAreReadAndWrittenAsDocumentsHaveThem(t *testing.T) {
 	kind := rule.Define(spec())
 	draft := kind.Draft()
-	assert.Empty(t, draft.Set("size", rule.Value{Type: rule.Number, Text: "7"}))
-	assert.Empty(t, draft.Set("perResource", rule.Value{Type: rule.Boolean, Text: "false"}))
+	assert.Empty(t, draft.Set("size", document.Value{Type: document.Number, Text: "7"}))
+	assert.Empty(t, draft.Set("perResource", document.Value{Type: document.Boolean, Text: "false"}))
 	assert.Equal(t, pool{Shared: true, Size: 7}, draft.Value())
-	assert.Equal(t, rule.Value{Type: rule.Number, Text: "7"}, draft.Get("size"))
+	assert.Equal(t, document.Value{Type: document.Number, Text: "7"}, draft.Get("size"))
 	assert.Equal(t, `is "7": must be a number, such as 100 or 2.5; remove the quotes`,
-		draft.Set("size", rule.Value{Type: rule.Text, Text: "7"}))
+		draft.Set("size", document.Value{Type: document.Text, Text: "7"}))
 	copied := draft.Clone()
 	draft.Reset("perResource")
 	assert.False(t, draft.SameField("perResource", copied))
@@ -151,12 +152,12 @@ func TestCollectionsKeepTheirEntries(t *testing.T) {
 	assert.NotEqual(t, rule.StringsOf("ab"), rule.StringsOf("a", "b"))
 
 	entries := []rule.NumberEntry{
-		{Key: rule.Scalar{Type: rule.Text, Text: "7"}, Value: 1.5},
-		{Key: rule.Scalar{Type: rule.Number, Text: "7"}, Value: 1e-9},
-		{Key: rule.Scalar{Type: rule.Boolean, Text: "true"}, Value: 0},
+		{Key: rule.String("7"), Value: 1.5},
+		{Key: rule.Int(7), Value: 1e-9},
+		{Key: rule.Bool(true), Value: 0},
 	}
 	m := rule.NumberMapOf(entries...)
-	assert.Equal(t, entries, slices.Collect(m.All()))
+	assert.Equal(t, fmt.Sprintf("%#v", entries), fmt.Sprintf("%#v", slices.Collect(m.All())))
 	assert.Equal(t, 3, m.Len())
 	assert.Zero(t, rule.NumberMap{})
 }
@@ -172,8 +173,8 @@ type loud struct {
 }
 
 func TestCollectionsInDocuments(t *testing.T) {
-	text := func(s string) rule.Value { return rule.Value{Type: rule.Text, Text: s} }
-	number := func(s string) rule.Value { return rule.Value{Type: rule.Number, Text: s} }
+	text := func(s string) document.Value { return document.Value{Type: document.Text, Text: s} }
+	number := func(s string) document.Value { return document.Value{Type: document.Number, Text: s} }
 	draft := rule.Define(rule.Spec[loud]{
 		Kind: "loud",
 		Common: func(r *loud) rule.Common {
@@ -188,23 +189,23 @@ func TestCollectionsInDocuments(t *testing.T) {
 		New: func(*loud, rule.Env) rule.Limiter { return nil },
 	}).Draft()
 	assert.Empty(t, draft.Set("list", text("one")))
-	assert.Equal(t, rule.Value{Type: rule.List, Items: []rule.Value{text("one")}}, draft.Get("list"))
-	two := rule.Value{Type: rule.List, Items: []rule.Value{text("a"), text("b")}}
+	assert.Equal(t, document.Value{Type: document.List, Items: []document.Value{text("one")}}, draft.Get("list"))
+	two := document.Value{Type: document.List, Items: []document.Value{text("a"), text("b")}}
 	assert.Empty(t, draft.Set("list", two))
 	assert.Equal(t, two, draft.Get("list"))
 	assert.Equal(t, `has an entry 2 that is 7: must be text; put it in quotes, "7"`,
-		draft.Set("list", rule.Value{Type: rule.List, Items: []rule.Value{text("a"), number("7")}}))
+		draft.Set("list", document.Value{Type: document.List, Items: []document.Value{text("a"), number("7")}}))
 
-	values := rule.Value{Type: rule.Mapping, Entries: []rule.Entry{
-		{Key: "7", KeyType: rule.Text, Value: number("10")},
-		{Key: "7", KeyType: rule.Number, Value: number("0.5")},
+	values := document.Value{Type: document.Mapping, Entries: []document.Entry{
+		{Key: "7", KeyType: document.Text, Value: number("10")},
+		{Key: "7", KeyType: document.Number, Value: number("0.5")},
 	}}
 	assert.Empty(t, draft.Set("values", values))
 	assert.Equal(t, values, draft.Get("values"))
 	values.Entries = append(values.Entries, values.Entries[0])
 	assert.Equal(t, `has the key "7" twice: remove one`, draft.Set("values", values))
 	assert.Equal(t, `has an entry 7 that is "x": must be a number, such as 100 or 2.5`,
-		draft.Set("values", rule.Value{Type: rule.Mapping, Entries: []rule.Entry{{Key: "7", KeyType: rule.Number, Value: text("x")}}}))
+		draft.Set("values", document.Value{Type: document.Mapping, Entries: []document.Entry{{Key: "7", KeyType: document.Number, Value: text("x")}}}))
 	assert.Equal(t, `is "x": must be a mapping to numbers, such as {vip: 1000}`, draft.Set("values", text("x")))
 }
 
@@ -217,7 +218,7 @@ func TestUncompiledRuleIsACopyOnceItWasCompiled(t *testing.T) {
 	compiled := 0
 	of := spec()
 	of.Compile = func(*pool, uint64) any { compiled++; return compiled }
-	r := rule.Define(of).Complete(pool{Resource: "r", Size: 1})
+	r := rule.Define(of).Of(pool{Resource: "r", Size: 1}).WithDefaults()
 	assert.Same(t, r, r.Uncompiled())
 	r.NewLimiter(rule.Env{Version: 1})
 	r.NewLimiter(rule.Env{Version: 2})

@@ -65,14 +65,11 @@ func (r *Reading) Load() (value float64, ok bool) {
 	return math.Float64frombits(word - unknown), true
 }
 
-// Store sets the number. A number that is not finite is one that is not known.
+// Store sets the number. A number that is not finite says that the signal cannot be read.
 func (r *Reading) Store(value float64) {
 	if math.IsNaN(value) || math.IsInf(value, 0) {
-		r.Fail()
+		r.word.Store(0)
 		return
 	}
 	r.word.Store(math.Float64bits(value) + unknown)
 }
-
-// Fail notes that the signal cannot be read.
-func (r *Reading) Fail() { r.word.Store(0) }

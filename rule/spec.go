@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/penstock-go/penstock/internal/document"
 )
 
-// Spec describes a kind of rule. Kind, Common, Fields and New are required. R is a plain
+// Spec describes a kind of rule. Kind, Common and New are required. R is a plain
 // value: copies share nothing, and two rules are the same rule when they are equal. Of the functions that get
 // a pointer to a rule only Common and Defaults may write to it, or have others write; it never changes once
 // the rule is in force, so that limiters may keep it.
@@ -18,12 +20,12 @@ type Spec[R comparable] struct {
 	// Common returns pointers to the fields that every kind has.
 	Common func(*R) Common
 
-	// Fields are the fields of documents, in the order in which they are written:
-	// [TargetFields], the fields of the kind, [ScopeFields].
+	// Fields are the kind's own fields of documents, in the order in which they are written, after those that say
+	// what a rule is for, such as resource, and before origin and shadow: these come from Common.
 	Fields []Field[R]
 
 	// Former are fields that only older documents have.
-	Former []FormerField[R]
+	Former []document.FormerField[R]
 
 	// Examples are rules that together show every field. "penstock example" prints them.
 	Examples []Example[R]
@@ -144,14 +146,15 @@ func Define[R comparable](spec Spec[R]) *Type[R] {
 	switch {
 	case spec.Kind == "":
 		panic("rule: Define of a kind without a name")
-	case spec.Common == nil || spec.New == nil || len(spec.Fields) == 0:
-		panic(fmt.Sprintf("rule: Define of kind %q: Common, Fields and New are required", spec.Kind))
+	case spec.Common == nil || spec.New == nil:
+		panic(fmt.Sprintf("rule: Define of kind %q: Common and New are required", spec.Kind))
 	}
 	var none R
 	if c := spec.Common(&none); c.Name == nil || c.Resource == nil || c.Match == nil || c.Shared == nil ||
 		c.Origin == nil || c.Shadow == nil {
 		panic(fmt.Sprintf("rule: Define of kind %q: Common lacks a pointer: only Related may be nil", spec.Kind))
 	}
+	spec.Fields = spec.allFields()
 	t := &Type[R]{spec: spec}
 	d := &definition{
 		kind: spec.Kind, phase: spec.Phase, reason: spec.Reason, gauges: spec.Gauges, limitMoves: spec.LimitMoves,
@@ -166,35 +169,21 @@ func Define[R comparable](spec Spec[R]) *Type[R] {
 				t.own = append(t.own, &spec.Fields[i])
 			}
 		}
-		d.fields = append(d.fields, FieldInfo{f.Path, f.About, f.Default, f.Missing, f.Instead, f.Needs})
+		d.fields = append(d.fields, document.Field{
+			Path: f.Path, About: f.About, Default: f.Default, Missing: f.Missing, Instead: f.Instead, Needs: f.Needs,
+		})
 	}
 	for _, f := range spec.Former {
-		d.former = append(d.former, FormerInfo{f.Path, f.Now})
+		d.former = append(d.former, document.Former{Path: f.Path, Now: f.Now})
 	}
 	return t
 }
 
-// FieldInfo is a [Field] without its type parameter.
-type FieldInfo struct {
-	Path, About, Default, Missing, Instead string
-	Needs                                  []string
-}
-
-// FormerInfo is a [FormerField] without its type parameter.
-type FormerInfo struct{ Path, Now string }
-
-// ExampleRule is an [Example] without its type parameter.
-type ExampleRule struct {
-	About  string
-	Rule   Rule
-	Fields []string
-}
-
 // examples returns rules that show all fields between them.
-func (t *Type[R]) examples() []ExampleRule {
-	var examples []ExampleRule
+func (t *Type[R]) examples() []Example[Rule] {
+	var examples []Example[Rule]
 	for _, e := range t.spec.Examples {
-		examples = append(examples, ExampleRule{e.About, t.Of(e.Rule), e.Fields})
+		examples = append(examples, Example[Rule]{e.About, t.Of(e.Rule), e.Fields})
 	}
 	return examples
 }
@@ -202,17 +191,17 @@ func (t *Type[R]) examples() []ExampleRule {
 // Of returns a rule as a [Rule], as it is.
 func (t *Type[R]) Of(rule R) Rule { return &typedRule[R]{of: t, rule: rule} }
 
-// Complete returns a rule as a [Rule], with its defaults filled in.
-func (t *Type[R]) Complete(rule R) Rule {
+// complete returns a rule as a [Rule], with its defaults filled in.
+func (t *Type[R]) complete(rule *R) *typedRule[R] {
 	r := new(typedRule[R])
-	t.completeTo(r, &rule)
+	t.completeTo(r, rule)
 	return r
 }
 
 // completeTo makes a rule, of which nothing was compiled, that of the kind with its defaults filled in.
 func (t *Type[R]) completeTo(r *typedRule[R], rule *R) {
 	r.of, r.traits, r.rule = t, traits{complete: true}, *rule
-	t.spec.Common(&r.rule).SetName()
+	t.spec.Common(&r.rule).setName()
 	if t.spec.Defaults != nil {
 		t.spec.Defaults(&r.rule)
 	}
@@ -262,7 +251,7 @@ func (t *Type[R]) NameOf(rule *R) string {
 }
 
 // WithDefaults returns the rule with its defaults filled in.
-func (t *Type[R]) WithDefaults(rule R) R { return t.Complete(rule).(*typedRule[R]).rule }
+func (t *Type[R]) WithDefaults(rule R) R { return t.complete(&rule).rule }
 
 // Faults returns every mistake in a rule, none when it is sound. It judges the rule as
 // WithDefaults completes it.

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"unicode"
 	"unicode/utf8"
 
+	"github.com/penstock-go/penstock/internal/document"
 	"github.com/penstock-go/penstock/match"
 )
 
@@ -100,8 +100,8 @@ func (c *Common) isVisible() bool {
 	return c.Except == nil || *c.Except == Strings{}
 }
 
-// SetName fills in the name of a rule that leaves it out: the resource or the pattern.
-func (c Common) SetName() {
+// setName fills in the name of a rule that leaves it out: the resource or the pattern.
+func (c Common) setName() {
 	if *c.Name == "" {
 		*c.Name = c.fullName()
 	}
@@ -187,7 +187,7 @@ func CheckName(name string) string {
 		switch {
 		case r == utf8.RuneError:
 			return fmt.Sprintf("is %s: it is not UTF-8 or lost a character on its way; write it anew", Quote(name))
-		case IsInvisible(r):
+		case document.IsInvisible(r):
 			return fmt.Sprintf("is %s: it has a character %U, which cannot be seen; remove it", Quote(name), r)
 		}
 	}
@@ -204,21 +204,9 @@ func isVisible(name string) bool {
 	return true
 }
 
-// IsInvisible tells characters that can hide in a text or break its lines: controls,
-// separators of lines and paragraphs, byte order marks.
-func IsInvisible(r rune) bool {
-	switch r {
-	case '\u2028', '\u2029', '\ufeff', '\ufffe', '\uffff':
-		return true
-	}
-	return unicode.IsControl(r)
-}
-
 // Quote returns text in quotes, cut after 60 characters.
-func Quote(text string) string {
-	const most = 60
-	if runes := []rune(text); len(runes) > most {
-		text = string(runes[:most]) + "…"
-	}
-	return fmt.Sprintf("%q", text)
-}
+func Quote(text string) string { return document.Quote(text) }
+
+// Nearest returns the known name that a misspelled one seems to mean, "" when none is near: one letter in three
+// may differ, or the end be left off.
+func Nearest(name string, known []string) string { return document.Nearest(name, known) }

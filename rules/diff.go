@@ -7,6 +7,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
+	"github.com/penstock-go/penstock/internal/document"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -78,12 +79,12 @@ func diffFields(from, to rule.Rule) []FieldDifference {
 }
 
 // fieldText returns what a complete rule has in the field, "" when it has nothing.
-func fieldText(f rule.FieldInfo, r rule.Rule) string {
+func fieldText(f document.Field, r rule.Rule) string {
 	if r == nil {
 		return ""
 	}
 	written := r.Get(f.Path)
-	if f.Missing == "" && written.Type != rule.Boolean && r.SameField(f.Path, r.Type().Draft()) {
+	if f.Missing == "" && written.Type != document.Boolean && r.SameField(f.Path, r.Type().Draft()) {
 		return ""
 	}
 	return textOf(written)
@@ -91,8 +92,8 @@ func fieldText(f rule.FieldInfo, r rule.Rule) string {
 
 // textOf returns a value as a document writes it on one line, less quotes if it is a
 // scalar.
-func textOf(v rule.Value) string {
-	if v.Type != rule.List && v.Type != rule.Mapping {
+func textOf(v document.Value) string {
+	if v.Type != document.List && v.Type != document.Mapping {
 		return v.Text
 	}
 	y := toYAML(v)

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/penstock-go/penstock/internal/document"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -136,28 +137,28 @@ func (d *Domain) Sees(key string) bool {
 }
 
 // written returns the domain, which is complete, as documents write it.
-func (d Domain) written() rule.Value {
-	v := rule.Value{Type: rule.Mapping, Entries: []rule.Entry{{Key: "domain", Value: rule.TextValue(d.Name)}}}
+func (d Domain) written() document.Value {
+	v := document.Value{Type: document.Mapping, Entries: []document.Entry{{Key: "domain", Value: document.TextValue(d.Name)}}}
 	if d.Resource != defaultDomainResource {
-		v.Entries = append(v.Entries, rule.Entry{Key: "resource", Value: rule.TextValue(d.Resource)})
+		v.Entries = append(v.Entries, document.Entry{Key: "resource", Value: document.TextValue(d.Resource)})
 	}
 	if d.Attributes.Len() > 0 {
-		v.Entries = append(v.Entries, rule.Entry{Key: "attributes", Value: d.seen()})
+		v.Entries = append(v.Entries, document.Entry{Key: "attributes", Value: d.seen()})
 	}
 	if d.Overdraw {
-		v.Entries = append(v.Entries, rule.Entry{Key: "overdraw", Value: rule.Value{Type: rule.Boolean, Text: "true"}})
+		v.Entries = append(v.Entries, document.Entry{Key: "overdraw", Value: document.Value{Type: document.Boolean, Text: "true"}})
 	}
 	return v
 }
 
 // seen returns the attributes as documents write them.
-func (d Domain) seen() rule.Value {
+func (d Domain) seen() document.Value {
 	if d.Attributes.Len() == 0 {
-		return rule.TextValue("all")
+		return document.TextValue("all")
 	}
-	keys := rule.Value{Type: rule.List}
+	keys := document.Value{Type: document.List}
 	for key := range d.Attributes.All() {
-		keys.Items = append(keys.Items, rule.TextValue(key))
+		keys.Items = append(keys.Items, document.TextValue(key))
 	}
 	return keys
 }

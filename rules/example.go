@@ -9,6 +9,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
+	"github.com/penstock-go/penstock/internal/document"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -21,19 +22,19 @@ func (t *Table) Example(kinds ...rule.Kind) ([]byte, error) {
 			return nil, fmt.Errorf("rules: there is no kind %s of rules: there are %s", rule.Quote(string(kind)), joined(t.Kinds()))
 		}
 	}
-	var document bytes.Buffer
-	fmt.Fprintln(&document, "# A document of rules with every field that they may have. One that is left out")
-	fmt.Fprintln(&document, "# has its default. A document that has no rules says so: \"flow: []\".")
+	var text bytes.Buffer
+	fmt.Fprintln(&text, "# A document of rules with every field that they may have. One that is left out")
+	fmt.Fprintln(&text, "# has its default. A document that has no rules says so: \"flow: []\".")
 	for _, kind := range t.Definitions() {
 		if len(kinds) > 0 && !slices.Contains(kinds, kind.Kind()) {
 			continue
 		}
-		fmt.Fprintf(&document, "\n%s:\n", kind.Kind())
-		if err := showKind(&document, kind); err != nil {
+		fmt.Fprintf(&text, "\n%s:\n", kind.Kind())
+		if err := showKind(&text, kind); err != nil {
 			return nil, err
 		}
 	}
-	return document.Bytes(), nil
+	return text.Bytes(), nil
 }
 
 func joined(kinds []rule.Kind) string {
@@ -60,7 +61,7 @@ func showKind(to *bytes.Buffer, kind rule.Definition) error {
 }
 
 // showRule writes a rule, with comments on the fields that are not explained yet.
-func showRule(to *bytes.Buffer, e rule.ExampleRule, explained map[string]bool) error {
+func showRule(to *bytes.Buffer, e rule.Example[rule.Rule], explained map[string]bool) error {
 	complete := e.Rule.WithDefaults()
 	indent, within := "  - ", ""
 	for _, path := range e.Fields {
@@ -91,7 +92,7 @@ func showRule(to *bytes.Buffer, e rule.ExampleRule, explained map[string]bool) e
 }
 
 // without says what it means to leave a field out.
-func without(f *rule.FieldInfo, r rule.Rule) string {
+func without(f *document.Field, r rule.Rule) string {
 	switch {
 	case f.Missing != "" && f.Instead != "":
 		return "required, or " + f.Instead

@@ -30,15 +30,15 @@ func TestParseReadsLimitsForEachValue(t *testing.T) {
 	set, err := rules.Parse("", []byte(hotParamDocument))
 	require.NoError(t, err)
 	require.Len(t, set.HotParam, 3)
-	entry := func(kind rule.ValueType, key string, limit float64) rule.NumberEntry {
-		return rule.NumberEntry{Key: rule.Scalar{Type: kind, Text: key}, Value: limit}
+	entry := func(key rule.Attribute, limit float64) rule.NumberEntry {
+		return rule.NumberEntry{Key: key, Value: limit}
 	}
 	assert.Equal(t, hotparam.Rule{
 		Name: "per-user", Resource: "orders", Param: rule.StringsOf("user"), Limit: 10, Window: time.Second,
 		Algorithm: hotparam.TokenBucket, Burst: 20, MaxValues: 100_000, Missing: hotparam.MissingPass,
 		Values: rule.NumberMapOf(
-			entry(rule.Text, "vip", 1000), entry(rule.Text, "7", 5), entry(rule.Number, "7", 6), entry(rule.Boolean, "true", 7),
-			entry(rule.Text, "v-*", 8),
+			entry(rule.String("vip"), 1000), entry(rule.String("7"), 5), entry(rule.Int(7), 6), entry(rule.Bool(true), 7),
+			entry(rule.String("v-*"), 8),
 		),
 		Penalty: hotparam.Penalty{After: 100, Within: time.Minute, For: 10 * time.Minute},
 	}, set.HotParam[0])
@@ -63,7 +63,7 @@ func TestDiffShowsLimitsOfValues(t *testing.T) {
 	one := rules.Set{HotParam: []hotparam.Rule{{Resource: "r", Param: rule.StringsOf("user"), Limit: 1}}}
 	two := rules.Set{HotParam: []hotparam.Rule{{
 		Resource: "r", Param: rule.StringsOf("user"), Limit: 1,
-		Values: rule.NumberMapOf(rule.NumberEntry{Key: rule.Scalar{Type: rule.Text, Text: "vip"}, Value: 5}),
+		Values: rule.NumberMapOf(rule.NumberEntry{Key: rule.String("vip"), Value: 5}),
 	}}}
 	differences := rules.Diff(one.WithDefaults(), two.WithDefaults())
 	require.Len(t, differences, 1)

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"strconv"
 
-	"github.com/penstock-go/penstock/rule"
+	"github.com/penstock-go/penstock/internal/document"
 )
 
 // checkJSON returns what is wrong with the syntax of a JSON document.
@@ -61,19 +61,19 @@ func (r *jsonReader) value(depth int) (node, error) {
 		}
 		return r.mapping(n, depth)
 	case string:
-		n.kind, n.text = rule.Text, token
+		n.kind, n.text = document.Text, token
 	case json.Number:
-		n.kind, n.text = rule.Number, token.String()
+		n.kind, n.text = document.Number, token.String()
 	case bool:
-		n.kind, n.text = rule.Boolean, strconv.FormatBool(token)
+		n.kind, n.text = document.Boolean, strconv.FormatBool(token)
 	case nil:
-		n.kind = rule.Null
+		n.kind = document.Null
 	}
 	return n, nil
 }
 
 func (r *jsonReader) list(n node, depth int) (node, error) {
-	n.kind = rule.List
+	n.kind = document.List
 	for r.decoder.More() {
 		item, err := r.value(depth)
 		if err != nil {
@@ -86,7 +86,7 @@ func (r *jsonReader) list(n node, depth int) (node, error) {
 }
 
 func (r *jsonReader) mapping(n node, depth int) (node, error) {
-	n.kind = rule.Mapping
+	n.kind = document.Mapping
 	for r.decoder.More() {
 		key, err := r.value(depth)
 		if err != nil {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/penstock-go/penstock/internal/document"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -29,7 +30,7 @@ func judgeKeys(m node, path string, known []string, former ...string) keyed {
 		case key.fault != "":
 			k.hidden = true
 			k.fail(key, "", "the field's name "+key.fault)
-		case key.kind == rule.List || key.kind == rule.Mapping:
+		case key.kind == document.List || key.kind == document.Mapping:
 			k.hidden = true
 			k.fail(key, "", fmt.Sprintf("the field's name is %v: the fields here are %s", key, strings.Join(known, ", ")))
 		case !slices.Contains(known, key.text) && !slices.Contains(former, key.text):

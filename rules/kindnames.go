@@ -37,11 +37,11 @@ func nameFault(kinds []rule.Definition) string {
 		if kind.Kind() == last.Kind() {
 			return fmt.Sprintf("there are two kinds of rules %q", name)
 		}
-		for _, metric := range rule.MetricNames(kind) {
+		for _, metric := range metricNames(kind) {
 			owners[metric] = string(kind.Kind())
 		}
 	}
-	for _, metric := range rule.MetricNames(last) {
+	for _, metric := range metricNames(last) {
 		owner, taken := owners[metric]
 		switch {
 		case taken && owner == name:

@@ -35,7 +35,7 @@ func labelledKind(name rule.Kind, gauges ...rule.Gauge) rule.Definition {
 		}
 	}
 	spec := rule.Spec[plain]{
-		Kind: name, Common: common, Fields: rule.TargetFields(common),
+		Kind: name, Common: common,
 		New:    func(*plain, rule.Env) rule.Limiter { return nil },
 		Gauges: gauges,
 	}

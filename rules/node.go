@@ -4,13 +4,13 @@ import (
 	"cmp"
 	"fmt"
 
-	"github.com/penstock-go/penstock/rule"
+	"github.com/penstock-go/penstock/internal/document"
 )
 
 // node is one value of a document, free of the syntax it was written in.
 type node struct {
 	place
-	kind    rule.ValueType
+	kind    document.Type
 	text    string  // of a scalar: as written, without quotes and escapes
 	items   []node  // of a list
 	entries []entry // of a mapping, in order, keys given twice included
@@ -24,7 +24,7 @@ type node struct {
 type entry struct{ key, value node }
 
 // kindUnread is the kind of a node that has a fault in place of a value.
-const kindUnread rule.ValueType = 255
+const kindUnread document.Type = 255
 
 // maxDepth bounds how deep values may nest. Rules need four levels.
 const maxDepth = 32
@@ -46,9 +46,9 @@ func (n node) String() string { return n.value().String() }
 // of another kind may have secrets, so nothing of its content is shown.
 func (n node) shape() string {
 	switch n.kind {
-	case rule.Text:
+	case document.Text:
 		return "text"
-	case rule.Number:
+	case document.Number:
 		return "a number"
 	default:
 		return n.String()
@@ -56,13 +56,13 @@ func (n node) shape() string {
 }
 
 // value returns the value without its places.
-func (n node) value() rule.Value {
-	v := rule.Value{Type: n.kind, Text: n.text}
+func (n node) value() document.Value {
+	v := document.Value{Type: n.kind, Text: n.text}
 	for _, item := range n.items {
 		v.Items = append(v.Items, item.value())
 	}
 	for _, e := range n.entries {
-		v.Entries = append(v.Entries, rule.Entry{Key: e.key.text, KeyType: e.key.kind, Value: e.value.value()})
+		v.Entries = append(v.Entries, document.Entry{Key: e.key.text, KeyType: e.key.kind, Value: e.value.value()})
 	}
 	return v
 }

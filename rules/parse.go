@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/penstock-go/penstock/internal/document"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -19,11 +20,11 @@ const MaxDocumentSize = 1 << 20
 // The rules returned are complete: what the document leaves out has its
 // default. On error the set is empty and the error is [Problems]: every mistake
 // of the document, or the first one of its syntax.
-func Parse(document string, data []byte) (Set, error) { return NewTable().Parse(document, data) }
+func Parse(name string, data []byte) (Set, error) { return NewTable().Parse(name, data) }
 
 // Parse is [Parse] for the kinds of the table.
-func (t *Table) Parse(document string, data []byte) (Set, error) {
-	set, unknown, problems := t.parse(document, data)
+func (t *Table) Parse(name string, data []byte) (Set, error) {
+	set, unknown, problems := t.parse(name, data)
 	for _, u := range unknown {
 		problems = append(problems, u.Problem)
 	}
@@ -35,24 +36,24 @@ func (t *Table) Parse(document string, data []byte) (Set, error) {
 
 // parse reads and judges a document. Lists of kinds that the table lacks are not among the
 // problems.
-func (t *Table) parse(document string, data []byte) (Set, []UnknownKind, Problems) {
+func (t *Table) parse(name string, data []byte) (Set, []UnknownKind, Problems) {
 	set := Set{positions: make(map[rule.Key]Position)}
 	var unknown []UnknownKind
-	root, problems := readTree(document, data)
+	root, problems := readTree(name, data)
 	if problems == nil {
-		unknown, problems = t.readLists(document, root, &set)
+		unknown, problems = t.readLists(name, root, &set)
 	}
 	for i := range problems {
-		problems[i].Document = document
+		problems[i].Document = name
 	}
 	for i := range unknown {
-		unknown[i].Problem.Document = document
+		unknown[i].Problem.Document = name
 	}
 	return set, unknown, problems
 }
 
 // readTree returns what the document says, be it YAML or JSON.
-func readTree(document string, data []byte) (node, Problems) {
+func readTree(name string, data []byte) (node, Problems) {
 	if len(data) > MaxDocumentSize {
 		return node{}, Problems{place{1, 1}.problem("", fmt.Sprintf(
 			"the document is %d bytes long: the most is %d; make several of it", len(data), MaxDocumentSize))}
@@ -61,7 +62,7 @@ func readTree(document string, data []byte) (node, Problems) {
 	if problems := checkText(data); problems != nil {
 		return node{}, problems
 	}
-	if begin := bytes.TrimLeft(data, blank); isJSON(document) && len(begin) > 0 && (begin[0] == '{' || begin[0] == '[') {
+	if begin := bytes.TrimLeft(data, blank); isJSON(name) && len(begin) > 0 && (begin[0] == '{' || begin[0] == '[') {
 		if problems := checkJSON(data); problems != nil {
 			return node{}, problems
 		}
@@ -83,17 +84,17 @@ func readTree(document string, data []byte) (node, Problems) {
 }
 
 // isJSON reports whether a document has the name of a JSON file.
-func isJSON(document string) bool { return strings.ToLower(path.Ext(document)) == ".json" }
+func isJSON(name string) bool { return strings.ToLower(path.Ext(name)) == ".json" }
 
 // blank is the white space of JSON.
 const blank = " \t\r\n"
 
 // readLists reads the top of a document: kinds of rules and their lists.
-func (t *Table) readLists(document string, root node, to *Set) ([]UnknownKind, Problems) {
+func (t *Table) readLists(name string, root node, to *Set) ([]UnknownKind, Problems) {
 	top, unknown, problems := t.readTop(root)
 	switch root.kind {
-	case rule.Mapping:
-	case rule.Null:
+	case document.Mapping:
+	case document.Null:
 		return nil, append(problems, root.problem("", fmt.Sprintf(
 			`the document is empty: write "%s: []" for a document without rules`, KindFlow)))
 	default:
@@ -107,9 +108,9 @@ func (t *Table) readLists(document string, root node, to *Set) ([]UnknownKind, P
 		switch {
 		case e.value.kind == kindUnread:
 		case e.key.text == string(KindServe):
-			problems = append(problems, readServe(document, e.value, to)...)
+			problems = append(problems, readServe(name, e.value, to)...)
 		default:
-			problems = append(problems, readList(t.find(rule.Kind(e.key.text)), document, e.value, to)...)
+			problems = append(problems, readList(t.find(rule.Kind(e.key.text)), name, e.value, to)...)
 		}
 	}
 	return unknown, problems

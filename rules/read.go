@@ -5,13 +5,14 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/penstock-go/penstock/internal/document"
 	"github.com/penstock-go/penstock/rule"
 )
 
 // readList adds the rules of a document's list to the set, complete.
-func readList(l list, document string, value node, to *Set) Problems {
+func readList(l list, file string, value node, to *Set) Problems {
 	kind := l.kind().Kind()
-	if value.kind != rule.List {
+	if value.kind != document.List {
 		return Problems{value.problem(string(kind), fmt.Sprintf(
 			`is %v: must be a list of rules; write "%s: []" for none`, value.shape(), kind))}
 	}
@@ -25,7 +26,7 @@ func readList(l list, document string, value node, to *Set) Problems {
 				fault := nameTaken("the rule at " + other.String())
 				r.judged(fault.Field, fault.Message)
 			} else {
-				to.positions[key] = Position{document, item.line, item.column}
+				to.positions[key] = Position{file, item.line, item.column}
 			}
 		}
 		l.add(to, r.rule)
@@ -38,7 +39,7 @@ func readList(l list, document string, value node, to *Set) Problems {
 }
 
 // fields is what a rule has, in the order of writing.
-type fields []rule.FieldInfo
+type fields []document.Field
 
 // names returns what may stand in the mapping that the prefix leads to: "" is
 // the rule itself, "warmUp." the mapping below it.
@@ -55,7 +56,7 @@ func (fs fields) names(prefix string) []string {
 }
 
 // find returns the field of the path, nil when that leads to a mapping.
-func (fs fields) find(path string) *rule.FieldInfo {
+func (fs fields) find(path string) *document.Field {
 	for i := range fs {
 		if fs[i].Path == path {
 			return &fs[i]
@@ -67,7 +68,7 @@ func (fs fields) find(path string) *rule.FieldInfo {
 // reader reads one rule.
 type reader struct {
 	fields   fields
-	former   []rule.FormerInfo
+	former   []document.Former
 	rule     rule.Rule        // as far as it has been read, complete at the end
 	start    place            // where it begins
 	places   map[string]place // of the values given, by their paths
@@ -88,7 +89,7 @@ func (r *reader) read(item node) (name string) {
 	switch item.kind {
 	case kindUnread:
 		return ""
-	case rule.Mapping:
+	case document.Mapping:
 		r.readMapping("", item)
 	default:
 		r.report(item.place, "", fmt.Sprintf(
@@ -125,7 +126,7 @@ func (r *reader) readField(path string, value node) {
 	f := r.fields.find(path)
 	switch {
 	case value.kind == kindUnread:
-	case value.kind == rule.Null:
+	case value.kind == document.Null:
 		r.fail(path, "is left empty: write a value or remove the field")
 	case f != nil && value.nestedFault() != "":
 		r.fail(path, "has an entry that "+value.nestedFault())
@@ -135,7 +136,7 @@ func (r *reader) readField(path string, value node) {
 		}
 	case slices.Contains(r.formerNames(""), path):
 		r.given[path] = value
-	case value.kind != rule.Mapping || len(value.entries) == 0:
+	case value.kind != document.Mapping || len(value.entries) == 0:
 		r.fail(path, fmt.Sprintf("is %v: must be a mapping with some of the fields %s",
 			value, strings.Join(r.fields.names(path+"."), ", ")))
 	default:

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/penstock-go/penstock/internal/document"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -11,12 +12,12 @@ import (
 const serveAdvice = "must be a mapping such as {domain: shop}, or a list of such"
 
 // readServe adds the domains that a document says are served to the set, complete.
-func readServe(document string, value node, to *Set) Problems {
+func readServe(file string, value node, to *Set) Problems {
 	items := []node{value}
 	switch {
-	case value.kind == rule.List && len(value.items) > 0:
+	case value.kind == document.List && len(value.items) > 0:
 		items = value.items
-	case value.kind == rule.List:
+	case value.kind == document.List:
 		return Problems{value.problem(string(KindServe), "is an empty list: "+serveAdvice+"; or remove the field")}
 	}
 	var problems Problems
@@ -28,7 +29,7 @@ func readServe(document string, value node, to *Set) Problems {
 			r.fail(r.places["domain"], "domain", fmt.Sprintf("is %s, as at %v: remove one", rule.Quote(r.domain.Name), other))
 		}
 		if problems = append(problems, r.problems...); len(r.problems) == 0 {
-			to.positions[key] = Position{document, item.line, item.column}
+			to.positions[key] = Position{file, item.line, item.column}
 			to.Serve = append(to.Serve, r.domain)
 		}
 	}
@@ -50,7 +51,7 @@ func (r *domainReader) read(item node) {
 	switch item.kind {
 	case kindUnread:
 		return
-	case rule.Mapping:
+	case document.Mapping:
 	default:
 		r.problems = append(r.problems, item.problem(string(KindServe), fmt.Sprintf("is %v: %s", item.shape(), serveAdvice)))
 		return
@@ -83,20 +84,20 @@ func (r *domainReader) set(field string, value node) string {
 		return value.fault
 	case value.nestedFault() != "":
 		return "has an entry that " + value.nestedFault()
-	case value.kind == rule.Null:
+	case value.kind == document.Null:
 		return "is left empty: write a value or remove the field"
 	case field == "domain":
 		return readTextOf(value, &r.domain.Name)
 	case field == "resource":
 		return readTextOf(value, &r.domain.Resource)
-	case field == "overdraw" && value.kind != rule.Boolean:
+	case field == "overdraw" && value.kind != document.Boolean:
 		return fmt.Sprintf("is %v: must be true or false", value)
 	case field == "overdraw":
 		r.domain.Overdraw = strings.EqualFold(value.text, "true")
 		return ""
-	case value.kind == rule.Text && value.text == "all":
+	case value.kind == document.Text && value.text == "all":
 		return ""
-	case value.kind != rule.List || len(value.items) == 0:
+	case value.kind != document.List || len(value.items) == 0:
 		return fmt.Sprintf("is %v: must be all, or a list of the keys of entries that rules can see", value)
 	}
 	var keys []string
@@ -114,9 +115,9 @@ func (r *domainReader) set(field string, value node) string {
 // readTextOf reads text that is not empty.
 func readTextOf(value node, to *string) string {
 	switch {
-	case value.kind == rule.Number || value.kind == rule.Boolean:
+	case value.kind == document.Number || value.kind == document.Boolean:
 		return fmt.Sprintf("is %v: must be text; put it in quotes, %q", value, value.text)
-	case value.kind != rule.Text:
+	case value.kind != document.Text:
 		return fmt.Sprintf("is %v: must be text; if it begins with a brace, put it in quotes", value)
 	case value.text == "":
 		return `is "": write something or remove the field`

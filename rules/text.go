@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"unicode/utf8"
 
-	"github.com/penstock-go/penstock/rule"
+	"github.com/penstock-go/penstock/internal/document"
 )
 
 // checkText finds the first character that no document may have. What is left
@@ -16,7 +16,7 @@ func checkText(data []byte) Problems {
 		case r == utf8.RuneError && size == 1:
 			return Problems{placeOf(data, i).problem("", fmt.Sprintf(
 				"the document is not UTF-8: there is a byte 0x%02x here; save it as UTF-8", data[i]))}
-		case rule.IsInvisible(r) && r != '\t' && r != '\n' && r != '\r':
+		case document.IsInvisible(r) && r != '\t' && r != '\n' && r != '\r':
 			return Problems{placeOf(data, i).problem("", fmt.Sprintf(
 				"the document has a character %U here, which cannot be seen: remove it", r))}
 		}

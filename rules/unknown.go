@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/penstock-go/penstock/internal/document"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -22,8 +23,8 @@ type UnknownKind struct {
 // ParseKnown is [Table.Parse] for documents that may have rules of kinds that the table lacks.
 // Those rules are left out, and unknown says which kinds they are of, in the order of the
 // document; on error, too. Nothing of them is judged but that they can be read.
-func (t *Table) ParseKnown(document string, data []byte) (set Set, unknown []UnknownKind, err error) {
-	set, unknown, problems := t.parse(document, data)
+func (t *Table) ParseKnown(name string, data []byte) (set Set, unknown []UnknownKind, err error) {
+	set, unknown, problems := t.parse(name, data)
 	if err := problems.Err(); err != nil {
 		return Set{}, unknown, err
 	}
@@ -34,12 +35,12 @@ func (t *Table) ParseKnown(document string, data []byte) (set Set, unknown []Unk
 // list of a kind which the table lacks; false if it does not look like one.
 func (t *Table) unknownKind(e entry, kinds []string) (UnknownKind, bool) {
 	name := e.key.text
-	if e.key.fault != "" || !isCamelCase(name) || slices.Contains(kinds, name) || e.value.kind != rule.List {
+	if e.key.fault != "" || !isCamelCase(name) || slices.Contains(kinds, name) || e.value.kind != document.List {
 		return UnknownKind{}, false
 	}
 	shown := len(e.value.items) == 0
 	for _, item := range e.value.items {
-		if item.kind != rule.Mapping {
+		if item.kind != document.Mapping {
 			return UnknownKind{}, false
 		}
 		shown = shown || slices.ContainsFunc(item.entries, func(e entry) bool { return isTarget(e.key.text) })
@@ -49,7 +50,7 @@ func (t *Table) unknownKind(e entry, kinds []string) (UnknownKind, bool) {
 	}
 	u := UnknownKind{Kind: rule.Kind(name), Meant: rule.Kind(rule.Nearest(name, kinds))}
 	message, advice := "unknown kind", "the kinds here are "+joined(t.Kinds())
-	if shown || u.Meant != "" { // else the document may be of another kind
+	if shown || u.Meant != "" { // else the name may be of another kind
 		message += " " + rule.Quote(name)
 	}
 	if u.Meant != "" {

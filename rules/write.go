@@ -7,6 +7,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
+	"github.com/penstock-go/penstock/internal/document"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -17,16 +18,16 @@ func (s Set) YAML() ([]byte, error) {
 	if err := s.Validate(); err != nil {
 		return nil, err
 	}
-	document, err := writeDomains(s.Serve)
+	text, err := writeDomains(s.Serve)
 	if err != nil {
 		return nil, err
 	}
 	for _, l := range NewTable().of(s).lists {
 		count := l.count(s)
-		if count == 0 && s.Len() == 0 && len(document) == 0 {
+		if count == 0 && s.Len() == 0 && len(text) == 0 {
 			return []byte(string(l.kind().Kind()) + ": []\n"), nil
 		}
-		batch := rule.Value{Type: rule.List}
+		batch := document.Value{Type: document.List}
 		for i, r := range l.all(s) {
 			batch.Items = append(batch.Items, writeRule(r.WithDefaults()))
 			if len(batch.Items) < writtenAtOnce && i+1 < count {
@@ -39,14 +40,14 @@ func (s Set) YAML() ([]byte, error) {
 			if i >= writtenAtOnce { // the name of the list is there already
 				_, lines, _ = bytes.Cut(lines, []byte("\n"))
 			}
-			if document = append(document, lines...); len(document) > MaxDocumentSize {
+			if text = append(text, lines...); len(text) > MaxDocumentSize {
 				return nil, fmt.Errorf("rules: the document would be too long, %d of its %d %s rules have %d bytes: the most is %d; make several sets of it",
-					i+1, count, l.kind().Kind(), len(document), MaxDocumentSize)
+					i+1, count, l.kind().Kind(), len(text), MaxDocumentSize)
 			}
 			batch.Items = nil
 		}
 	}
-	return document, nil
+	return text, nil
 }
 
 // writeDomains returns the field that says which domains are served; nothing if none are.
@@ -54,7 +55,7 @@ func writeDomains(domains []Domain) ([]byte, error) {
 	if len(domains) == 0 {
 		return nil, nil
 	}
-	written := rule.Value{Type: rule.List}
+	written := document.Value{Type: document.List}
 	for _, d := range domains {
 		written.Items = append(written.Items, d.WithDefaults().written())
 	}
@@ -69,8 +70,8 @@ func writeDomains(domains []Domain) ([]byte, error) {
 const writtenAtOnce = 200
 
 // dump returns a list of rules as YAML.
-func dump(name rule.Kind, rules rule.Value) ([]byte, error) {
-	root := &yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{toYAML(rule.TextValue(name)), toYAML(rules)}}
+func dump(name rule.Kind, rules document.Value) ([]byte, error) {
+	root := &yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{toYAML(document.TextValue(name)), toYAML(rules)}}
 	data, err := yaml.Dump(root, yaml.WithCompactSeqIndent(false), yaml.WithLineWidth(-1))
 	if err != nil {
 		return nil, fmt.Errorf("rules: writing YAML: %w", err)
@@ -79,8 +80,8 @@ func dump(name rule.Kind, rules rule.Value) ([]byte, error) {
 }
 
 // writeRule returns a complete rule without what is there by default.
-func writeRule(r rule.Rule) rule.Value {
-	written := rule.Value{Type: rule.Mapping}
+func writeRule(r rule.Rule) document.Value {
+	written := document.Value{Type: document.Mapping}
 	for _, f := range r.Type().Fields() {
 		if says(f, r) {
 			put(&written, f.Path, r.Get(f.Path))
@@ -92,7 +93,7 @@ func writeRule(r rule.Rule) rule.Value {
 // says tells whether the document of a complete rule has to have the field: it is
 // required and the rule has no other in its place, or it is not what it would be by
 // default. nil is no rule.
-func says(f rule.FieldInfo, r rule.Rule) bool {
+func says(f document.Field, r rule.Rule) bool {
 	if r == nil {
 		return false
 	}
@@ -105,15 +106,15 @@ func says(f rule.FieldInfo, r rule.Rule) bool {
 }
 
 // put adds a value to a mapping, below mappings of its own if its path has dots.
-func put(to *rule.Value, path string, value rule.Value) {
+func put(to *document.Value, path string, value document.Value) {
 	name, rest, below := strings.Cut(path, ".")
 	if !below {
-		to.Entries = append(to.Entries, rule.Entry{Key: name, Value: value})
+		to.Entries = append(to.Entries, document.Entry{Key: name, Value: value})
 		return
 	}
 	last := len(to.Entries) - 1
 	if last < 0 || to.Entries[last].Key != name {
-		to.Entries = append(to.Entries, rule.Entry{Key: name, Value: rule.Value{Type: rule.Mapping}})
+		to.Entries = append(to.Entries, document.Entry{Key: name, Value: document.Value{Type: document.Mapping}})
 		last++
 	}
 	put(&to.Entries[last].Value, rest, value)
@@ -121,22 +122,22 @@ func put(to *rule.Value, path string, value rule.Value) {
 
 // toYAML returns a value that the YAML writer takes, with quotes where text
 // would be read as something else without.
-func toYAML(v rule.Value) *yaml.Node {
+func toYAML(v document.Value) *yaml.Node {
 	y := &yaml.Node{Kind: yaml.ScalarNode, Value: v.Text}
 	switch v.Type {
-	case rule.Mapping:
+	case document.Mapping:
 		y.Kind = yaml.MappingNode
 		for _, e := range v.Entries {
 			y.Content = append(y.Content, toYAML(keyOf(e)), toYAML(e.Value))
 		}
-	case rule.List:
+	case document.List:
 		y.Kind = yaml.SequenceNode
 		for _, item := range v.Items {
 			y.Content = append(y.Content, toYAML(item))
 		}
-	case rule.Text:
+	case document.Text:
 		y.Tag = "!!str"
-		if rule.PlainType(v.Text) != rule.Text {
+		if document.PlainType(v.Text) != document.Text {
 			y.Style = yaml.DoubleQuotedStyle
 		}
 	}
@@ -144,9 +145,9 @@ func toYAML(v rule.Value) *yaml.Node {
 }
 
 // keyOf returns the key of an entry. Fields have keys without a type, which are text.
-func keyOf(e rule.Entry) rule.Value {
-	if e.KeyType == rule.Null {
-		return rule.TextValue(e.Key)
+func keyOf(e document.Entry) document.Value {
+	if e.KeyType == document.Null {
+		return document.TextValue(e.Key)
 	}
-	return rule.Value{Type: e.KeyType, Text: e.Key}
+	return document.Value{Type: e.KeyType, Text: e.Key}
 }

@@ -9,6 +9,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
+	"github.com/penstock-go/penstock/internal/document"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -19,9 +20,9 @@ func readYAML(data []byte) (node, Problems) {
 	if err != nil {
 		return node{}, r.fail(err)
 	}
-	var document, another yaml.Node
-	if err := loader.Load(&document); errors.Is(err, io.EOF) {
-		return node{place: place{1, 1}, kind: rule.Null}, nil
+	var root, another yaml.Node
+	if err := loader.Load(&root); errors.Is(err, io.EOF) {
+		return node{place: place{1, 1}, kind: document.Null}, nil
 	} else if err != nil {
 		return node{}, r.fail(err)
 	}
@@ -31,7 +32,7 @@ func readYAML(data []byte) (node, Problems) {
 	} else if !errors.Is(err, io.EOF) {
 		return node{}, r.fail(err)
 	}
-	return r.node(document.Content[0]), nil
+	return r.node(root.Content[0]), nil
 }
 
 type yamlReader struct {
@@ -54,19 +55,19 @@ func (r yamlReader) node(y *yaml.Node) node {
 	n := node{place: r.place(y.Line, y.Column), text: y.Value, fault: unsupported(y)}
 	switch y.Kind {
 	case yaml.MappingNode:
-		n.kind = rule.Mapping
+		n.kind = document.Mapping
 		for i := 0; i < len(y.Content); i += 2 {
 			n.entries = append(n.entries, entry{r.key(y.Content[i]), r.node(y.Content[i+1])})
 		}
 	case yaml.SequenceNode:
-		n.kind = rule.List
+		n.kind = document.List
 		for _, item := range y.Content {
 			n.items = append(n.items, r.node(item))
 		}
 	case yaml.ScalarNode:
-		n.kind = rule.Text
+		n.kind = document.Text
 		if isPlain(y) {
-			n.kind = rule.PlainType(y.Value)
+			n.kind = document.PlainType(y.Value)
 		}
 	default:
 		n.kind = kindUnread

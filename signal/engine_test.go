@@ -45,7 +45,7 @@ func busyKind() *rule.Type[busy] {
 		}
 	}
 	return rule.Define(rule.Spec[busy]{
-		Kind: "busy", Phase: rule.PhaseOverload, Reason: rule.Overloaded, Common: common, Fields: rule.TargetFields(common),
+		Kind: "busy", Phase: rule.PhaseOverload, Reason: rule.Overloaded, Common: common,
 		Signals: func(*busy) []rule.Signal { return []rule.Signal{rule.SignalCPU} },
 		New:     func(_ *busy, env rule.Env) rule.Limiter { return busyLimiter{env.Signals.Reading(rule.SignalCPU)} },
 	})

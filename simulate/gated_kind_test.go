@@ -28,7 +28,7 @@ func gatedKind() *rule.Type[gated] {
 		gauges = append(gauges, rule.Gauge{Name: "shed", Counter: true, Label: "priority", LabelValue: p.String()})
 	}
 	return rule.Define(rule.Spec[gated]{
-		Kind: "gated", Phase: rule.PhaseOverload, Reason: rule.Overloaded, Common: common, Fields: rule.TargetFields(common),
+		Kind: "gated", Phase: rule.PhaseOverload, Reason: rule.Overloaded, Common: common,
 		Signals:    func(g *gated) []rule.Signal { return []rule.Signal{g.Signal} },
 		Gauges:     gauges,
 		LimitMoves: true,

@@ -108,12 +108,13 @@ func (o *valueOracle) limitOf(r *hotparam.Rule, c *valueCall) (key string, limit
 	}
 	text, isText := parts[0].(string)
 	for e := range r.Values.All() { // exact entries first
-		if e.Key.Text == fmt.Sprint(parts[0]) && (e.Key.Type == rule.Text) == isText {
+		if _, wantsText := e.Key.Text(); e.Key.String() == fmt.Sprint(parts[0]) && wantsText == isText {
 			return key, e.Value, true
 		}
 	}
 	for e := range r.Values.All() {
-		if pattern, err := match.Compile(e.Key.Text); isText && e.Key.Type == rule.Text && err == nil && pattern.Matches(text) {
+		glob, wantsText := e.Key.Text()
+		if pattern, err := match.Compile(glob); isText && wantsText && err == nil && pattern.Matches(text) {
 			return key, e.Value, true
 		}
 	}
@@ -340,10 +341,10 @@ func drawValueRule(t *rapid.T, name string) hotparam.Rule {
 	}
 	if rapid.Bool().Draw(t, "overrides") && r.Param.Len() == 1 {
 		text := func(key string, value float64) rule.NumberEntry {
-			return rule.NumberEntry{Key: rule.Scalar{Type: rule.Text, Text: key}, Value: value}
+			return rule.NumberEntry{Key: rule.String(key), Value: value}
 		}
 		r.Values = rule.NumberMapOf(text("vip-1", 3), text("banned", 0), text("v*", 2),
-			rule.NumberEntry{Key: rule.Scalar{Type: rule.Number, Text: "7"}, Value: 4})
+			rule.NumberEntry{Key: rule.Int(7), Value: 4})
 	}
 	if rapid.IntRange(0, 3).Draw(t, "penalty") == 0 {
 		r.Penalty = hotparam.Penalty{

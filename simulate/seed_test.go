@@ -29,7 +29,6 @@ func lotteryKind(saw func(seed uint64, attribute string)) *rule.Type[lottery] {
 	}
 	return rule.Define(rule.Spec[lottery]{
 		Kind: "lottery", Phase: rule.PhaseAccess, Reason: rule.Denied, Common: common,
-		Fields:     rule.TargetFields(common),
 		Attributes: func(*lottery) []string { return []string{"tenant", "paid"} },
 		New: func(_ *lottery, env rule.Env) rule.Limiter {
 			return &lotteryLimiter{env.Seed, rand.New(rand.NewPCG(env.Seed, 0)), saw}

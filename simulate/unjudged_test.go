@@ -102,7 +102,7 @@ func TestRulesThatNameHashedValuesRefuseOnlyWhomTheyRefused(t *testing.T) {
 
 func TestLimitsOfNamedValuesAreNotJudgedByHashes(t *testing.T) {
 	set := rules.Set{HotParam: []hotparam.Rule{{
-		Name: "users", Resource: "orders", Param: rule.StringsOf("user"), Limit: 0, Values: rule.NumberMapOf(rule.NumberEntry{Key: rule.Scalar{Type: rule.Text, Text: "alice"}, Value: 10}),
+		Name: "users", Resource: "orders", Param: rule.StringsOf("user"), Limit: 0, Values: rule.NumberMapOf(rule.NumberEntry{Key: rule.String("alice"), Value: 10}),
 	}}}
 	for _, values := range []bool{false, true} {
 		of := recordUsers(t, set, values)
@@ -113,7 +113,7 @@ func TestLimitsOfNamedValuesAreNotJudgedByHashes(t *testing.T) {
 		by, report = refusers(t, of, set, nil)
 		assert.Equal(t, []string{"users", "users", "users", "users", "users", "users"}, by, "which names no value")
 		assert.Empty(t, report.Unjudged)
-		set.HotParam[0].Values = rule.NumberMapOf(rule.NumberEntry{Key: rule.Scalar{Type: rule.Text, Text: "alice"}, Value: 10})
+		set.HotParam[0].Values = rule.NumberMapOf(rule.NumberEntry{Key: rule.String("alice"), Value: 10})
 	}
 }
 

@@ -26,7 +26,7 @@ func change(r hotparam.Rule, names bool, random *rand.Rand) hotparam.Rule {
 		r.Limit = limit
 	}
 	r.MaxValues = 100 * (1 + random.IntN(3))
-	entry := rule.NumberEntry{Value: limit, Key: rule.Scalar{Type: rule.Text, Text: []string{"mallory", "mal*", "alice"}[random.IntN(3)]}}
+	entry := rule.NumberEntry{Value: limit, Key: rule.String([]string{"mallory", "mal*", "alice"}[random.IntN(3)])}
 	if names && random.IntN(4) > 0 {
 		r.Values = rule.NumberMapOf(entry)
 	}

@@ -73,7 +73,7 @@ func (s *stress) load(random *rand.Rand) {
 			r.Penalty = hotparam.Penalty{After: 50, Within: time.Second, For: time.Duration(1+random.IntN(50)) * time.Millisecond}
 		}
 		if i == 0 && r.Concurrency == 0 {
-			r.Values = rule.NumberMapOf(rule.NumberEntry{Key: rule.Scalar{Type: rule.Text, Text: fmt.Sprint("user-", random.IntN(6))}, Value: 300})
+			r.Values = rule.NumberMapOf(rule.NumberEntry{Key: rule.String(fmt.Sprint("user-", random.IntN(6))), Value: 300})
 		}
 		set = append(set, r)
 	}

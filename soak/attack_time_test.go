@@ -38,7 +38,7 @@ func TestValuesGetNoMoreWhenTheClockStandsStillOrJumps(t *testing.T) {
 		"window of a day":     {hotparam.Rule{Limit: 4, Window: 24 * time.Hour, Algorithm: hotparam.SlidingWindow}, 4},
 		"penalty of a day":    {hotparam.Rule{Limit: 1, Penalty: hotparam.Penalty{After: 9, Within: 24 * time.Hour, For: 24 * time.Hour}}, 1},
 		"blocked":             {hotparam.Rule{Limit: 0}, 0},
-		"some larger, by far": {hotparam.Rule{Limit: 2, Values: rule.NumberMapOf(rule.NumberEntry{Key: rule.Scalar{Type: rule.Text, Text: "x*"}, Value: 2e6})}, 2},
+		"some larger, by far": {hotparam.Rule{Limit: 2, Values: rule.NumberMapOf(rule.NumberEntry{Key: rule.String("x*"), Value: 2e6})}, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

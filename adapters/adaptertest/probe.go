@@ -76,7 +76,7 @@ func probeEngine(
 		}
 	}
 	kind := rule.Define(rule.Spec[probeRule]{
-		Kind: "probe", Reason: reason, Common: common, Fields: rule.TargetFields(common),
+		Kind: "probe", Reason: reason, Common: common,
 		Attributes: func(*probeRule) []string { return []string{attribute} },
 		New:        func(*probeRule, rule.Env) rule.Limiter { return limiter },
 	})

@@ -86,7 +86,7 @@ export function stacked(s, { width, height = 210, limit, events = [], label }) {
   const hatched = h("path", { d: refused.getAttribute("d"), fill: "url(#hatch)" });
   const now = (ys) => number(ys[ys.length - 1]);
   return h("svg", { viewBox: `0 0 ${width} ${height + 20}`, height: height + 20, role: "img", "aria-label": `${label}: now ${now(passed)} passed and ${now(s.refused)} refused, ${number(Math.max(...all))} at the most` },
-    hatching(), axes(width, height, axis), area(s.passed, box, "pass"), area(s.waited, { ...box, base: s.passed }, "wait"), refused, hatched,
+    hatching(), area(s.passed, box, "pass"), area(s.waited, { ...box, base: s.passed }, "wait"), refused, hatched, axes(width, height, axis),
     line(passed, box, "pass"), known.length ? line(limit.map((v) => (v === null ? null : Math.min(v, axis.most))), box, "limit") : null,
     pins(events, s.start, width, height));
 }

@@ -68,7 +68,7 @@ function resourceRow(r) {
   return h("tr", { "data-key": r.name.slice(0, 300) }, h("td", { class: "name" }, linkTo(r.name, 80), (r.states ?? []).map((state) => tag(plain(state), toneOf(state))), r.off && tag("rules off", "wait")),
     h("td", null, spark(r.seconds)), h("td", { class: "num n" }, number(passed)), h("td", { class: `num n ${refused ? "bad" : "dim"}` }, number(refused)),
     h("td", { class: "num n narrow-off" }, duration(r.p99)), h("td", { class: "num n narrow-off" }, number(r.inFlight), r.waiting ? tag(`${number(r.waiting)} wait`, "wait") : ""),
-    h("td", { class: "name narrow-off" }, r.refuser ? [name(r.refuser.rule, 40), " ", h("span", { class: "dim" }, plain(r.refuser.kind))] : h("span", { class: "dim" }, "—")));
+    h("td", { class: "wrap narrow-off" }, r.refuser ? [name(r.refuser.rule, 40), " ", h("span", { class: "dim" }, plain(r.refuser.kind))] : h("span", { class: "dim" }, "—")));
 }
 
 function refusers(list) {

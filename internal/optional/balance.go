@@ -34,7 +34,7 @@ type ValueKeeper interface {
 	rule.Limiter
 
 	// ValueOf returns the state of the value of a call. It changes nothing.
-	ValueOf(rule.Call) rule.ValueState
+	ValueOf(rule.Call) ValueState
 
 	// ResetValue makes the value as new: it has used nothing and has no penalty. Calls under way
 	// stay under way. The error says why that is not possible, and nothing has changed then.
@@ -43,4 +43,19 @@ type ValueKeeper interface {
 	// LiftPenalty ends the penalty of the value, whose refusals are counted anew. What the value
 	// has used stays used.
 	LiftPenalty(rule.Call) error
+}
+
+// ValueState is the state of a value at an instant.
+type ValueState struct {
+	Value string // for people, perhaps cut or masked
+
+	Quota    *rule.Quota   // what is left of its limit; nil if that is not known, or calls under way are limited
+	Used     float64       // tokens that are missing to be as new; NaN if that is not known
+	InFlight int64         // calls under way, of a rule that limits them
+	Places   int64         // how many may be under way, of such a rule; else 0
+	Penalty  clock.Instant // when its penalty ends; 0 if it has none
+
+	// Instance says that the limit is one of the whole fleet, and that this is what the instance
+	// knows of it.
+	Instance bool
 }

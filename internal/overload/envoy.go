@@ -35,7 +35,7 @@ func envoyKind() *rule.Type[envoyRule] {
 		return rule.Common{Name: &r.Name, Resource: &r.Resource, Match: &r.Match, Shared: &r.Shared, Origin: &r.Origin, Shadow: &r.Shadow}
 	}
 	return rule.Define(rule.Spec[envoyRule]{
-		Kind: "envoy", Phase: rule.PhaseOverload, Reason: rule.Overloaded, Common: common, Fields: rule.TargetFields(common),
+		Kind: "envoy", Phase: rule.PhaseOverload, Reason: rule.Overloaded, Common: common,
 		Gauges:     []rule.Gauge{{Name: "limit"}, {Name: "in_flight"}},
 		LimitMoves: true,
 		New:        func(*envoyRule, rule.Env) rule.Limiter { return &envoy{limit: envoyLeast, measuring: true} },

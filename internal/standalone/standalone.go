@@ -36,7 +36,7 @@ func Check[R comparable](kind *rule.Type[R], r *R, common rule.Common, others ..
 	if *common.Resource == "" {
 		*common.Resource = *common.Name
 	}
-	complete = kind.Complete(*r)
+	complete = kind.Of(*r).WithDefaults()
 	*r = kind.WithDefaults(*r)
 	for _, fault := range complete.Faults() {
 		if !slices.ContainsFunc(faults, func(other rule.Fault) bool { return other.Field == fault.Field }) {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/internal/document"
 	"github.com/penstock-go/penstock/internal/valuehash"
 	"github.com/penstock-go/penstock/internal/waitqueue"
 	"github.com/penstock-go/penstock/rule"
@@ -68,7 +69,7 @@ func (r Fields) Name(value rule.Attribute, hasher *valuehash.Hasher) string {
 	isCut := len(text) > maxName
 	text = strings.ToValidUTF8(text[:min(len(text), maxName)], "�")
 	text = strings.Map(func(r rune) rune {
-		if rule.IsInvisible(r) {
+		if document.IsInvisible(r) {
 			return '�'
 		}
 		return r

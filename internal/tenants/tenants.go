@@ -5,7 +5,6 @@ package tenants
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/penstock-go/penstock/rule"
@@ -53,10 +52,10 @@ func (r Fields) validateWeights(f *rule.Faults) {
 		different[e.Value] = true
 		switch {
 		case !rule.Within(e.Value, MinWeight, MaxWeight):
-			f.Add("weights", "has an entry %v that is %v: must be from %v to %v", e.Key, e.Value, MinWeight, MaxWeight)
+			f.Add("weights", "has an entry %s that is %v: must be from %v to %v", written(e.Key), e.Value, MinWeight, MaxWeight)
 			return
-		case parts > 1 && strings.Count(e.Key.Text, "/") < parts-1:
-			f.Add("weights", "has a key %v: fairBy has %d attributes, so write %d values with slashes between them", e.Key, parts, parts)
+		case parts > 1 && strings.Count(e.Key.String(), "/") < parts-1:
+			f.Add("weights", "has a key %s: fairBy has %d attributes, so write %d values with slashes between them", written(e.Key), parts, parts)
 			return
 		}
 	}
@@ -66,9 +65,28 @@ func (r Fields) validateWeights(f *rule.Faults) {
 	}
 }
 
-// Weights are those of tenants, by their values as documents write them; the others have 1. They never
-// change.
-type Weights map[rule.Scalar]float64
+// written returns a value as documents write it.
+func written(value rule.Attribute) string {
+	if text, isText := value.Text(); isText {
+		return rule.Quote(text)
+	}
+	return value.String()
+}
+
+// Weights are those of tenants, by their values; the others have 1. They never change.
+type Weights map[key]float64
+
+// key is the value of an attribute, in a form that maps can have as a key.
+type key struct {
+	isNumber, isBoolean bool
+	text                string
+}
+
+func keyOf(value rule.Attribute) key {
+	_, isNumber := value.Number()
+	_, isBoolean := value.Boolean()
+	return key{isNumber, isBoolean, value.String()}
+}
 
 // CompileWeights returns the weights of a rule; nil if it has none.
 func CompileWeights(r Fields) Weights {
@@ -77,10 +95,10 @@ func CompileWeights(r Fields) Weights {
 	}
 	w := make(Weights, r.Weights.Len())
 	for e := range r.Weights.All() {
-		if r.FairBy.Len() > 1 {
-			e.Key.Type = rule.Text
+		if r.FairBy.Len() > 1 { // as composite values are texts
+			e.Key = rule.String(e.Key.String())
 		}
-		w[e.Key] = e.Value
+		w[keyOf(e.Key)] = e.Value
 	}
 	return w
 }
@@ -90,20 +108,10 @@ func (w Weights) Of(value rule.Attribute) (weight float64, ok bool) {
 	if w == nil || !value.IsSet() {
 		return 1, false
 	}
-	if weight, ok := w[scalarOf(value)]; ok {
+	if weight, ok := w[keyOf(value)]; ok {
 		return weight, true
 	}
 	return 1, false
-}
-
-func scalarOf(value rule.Attribute) rule.Scalar {
-	if number, ok := value.Number(); ok {
-		return rule.Scalar{Type: rule.Number, Text: strconv.FormatInt(number, 10)}
-	}
-	if truth, ok := value.Boolean(); ok {
-		return rule.Scalar{Type: rule.Boolean, Text: strconv.FormatBool(truth)}
-	}
-	return rule.Scalar{Type: rule.Text, Text: value.String()}
 }
 
 // Kept returns a value as it may be kept: a composite one is valid only while the limiter is asked.

@@ -27,7 +27,7 @@ func Run(ctx context.Context, engine *core.Engine, options Options) error {
 	}
 	r := &run{clock: engine.Clock(), writer: writer{options: options}, log: options.Logger}
 	r.next = wholeSecond(r.clock.Now())
-	r.reader = engine.SecondReader(r.next)
+	r.seconds = engine.Seconds(r.next)
 	timer := r.clock.NewTimer(time.Second)
 	defer timer.Stop()
 	for {
@@ -44,13 +44,13 @@ func Run(ctx context.Context, engine *core.Engine, options Options) error {
 }
 
 type run struct {
-	clock  clock.Clock
-	reader *core.SecondReader
-	writer writer
-	log    *slog.Logger
-	next   clock.Instant // the second to be read next
-	lines  []Line        // that were read and could not be written yet, of one second
-	tidied file          // after which there are no more files than there may be
+	clock   clock.Clock
+	seconds func(at clock.Instant) []core.ResourceSecond
+	writer  writer
+	log     *slog.Logger
+	next    clock.Instant // the second to be read next
+	lines   []Line        // that were read and could not be written yet, of one second
+	tidied  file          // after which there are no more files than there may be
 
 	fault     error // of the last second that was written
 	isFailing bool  // and the log says so
@@ -73,7 +73,7 @@ func (r *run) read() {
 		r.joined += int(oldest.Sub(r.next) / time.Second)
 		r.next = oldest
 	}
-	seconds := r.reader.Read(r.next)
+	seconds := r.seconds(r.next)
 	r.lines = make([]Line, len(seconds))
 	at := clock.TimeOf(r.clock, r.next) // of all lines, also if the wall clock is set meanwhile
 	for i := range seconds {

@@ -227,25 +227,25 @@ func (m *familyMaker) kind(kind rule.Definition) kindFamilies {
 	name := string(kind.Kind())
 	metric := func(name string) string { return rule.MetricName(kind.Kind(), name) }
 	if kind.Phase() == rule.PhaseRate {
-		f.effectiveLimit = m.make(metric(rule.MetricEffectiveLimit), "Effective limit of a "+name+
+		f.effectiveLimit = m.make(metric("ceiling_tokens_per_second"), "Effective limit of a "+name+
 			" rule: lower than its limit during warm-up, or while a signal that it follows is high.", "resource", "rule")
-		f.used = m.make(metric(rule.MetricUsed), "Which part of the limit of a "+name+
+		f.used = m.make(metric("used_ratio"), "Which part of the limit of a "+name+
 			" rule is used: of a window, a bucket or a balance; of a limit of the whole fleet by all instances.", "resource", "rule")
-		f.remaining = m.make(metric(rule.MetricRemaining), "Tokens that are left of the limit of a "+name+
+		f.remaining = m.make(metric("remaining_tokens"), "Tokens that are left of the limit of a "+name+
 			" rule: of a window, a bucket or a balance.", "resource", "rule")
 	}
 	if kind.CanShare() {
-		f.fleetGranted = m.make(metric(rule.MetricFleetGranted),
+		f.fleetGranted = m.make(metric("fleet_granted_tokens_per_second"),
 			"What a "+name+" rule of the whole fleet grants to this instance, of late.", "resource", "rule")
-		f.fleetDemand = m.make(metric(rule.MetricFleetDemand),
+		f.fleetDemand = m.make(metric("fleet_demand_tokens_per_second"),
 			"What calls of this instance ask of a "+name+" rule of the whole fleet, of late.", "resource", "rule")
-		f.fleetOutage = m.make(metric(rule.MetricFleetOutage),
+		f.fleetOutage = m.make(metric("fleet_outage"),
 			"Whether a "+name+" rule of the whole fleet goes on without the backend.", "resource", "rule")
 	}
 	if len(kind.States()) > 0 {
-		f.state = m.make(metric(rule.MetricState),
+		f.state = m.make(metric("state"),
 			"State of a "+name+" rule: 1 for the present one, 0 for the others.", "resource", "rule", "state")
-		f.transitions = m.make(metric(rule.MetricTransitions),
+		f.transitions = m.make(metric("transitions_total"),
 			"Changes of the state of a "+name+" rule.", "resource", "rule", "from", "to")
 	}
 	for _, gauge := range kind.Gauges() {

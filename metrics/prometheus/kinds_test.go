@@ -1,12 +1,14 @@
 package penstockprom_test
 
 import (
+	"log/slog"
 	"maps"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -37,9 +39,9 @@ func valveKind() *rule.Type[valve] {
 	}
 	return rule.Define(rule.Spec[valve]{
 		Kind: "safetyValve", Phase: rule.PhaseHealth, Reason: rule.Unavailable, Common: common,
-		Fields: slices.Concat(rule.TargetFields(common), []rule.Field[valve]{
+		Fields: []rule.Field[valve]{
 			rule.WholeField("shutsAfter", func(v *valve) *int { return &v.ShutsAfter }).Says("calls that pass"),
-		}, rule.ScopeFields(common)),
+		},
 		New: func(v *valve, env rule.Env) rule.Limiter { return &valveLimiter{rule: v, env: env} },
 		Adopt: func(present rule.Limiter, v *valve, env rule.Env) rule.Limiter {
 			return &valveLimiter{rule: v, env: env, passed: present.(*valveLimiter).passed}
@@ -166,4 +168,42 @@ func TestBreakersAndIsolationAreExposed(t *testing.T) {
 	transitions := slices.Collect(maps.Keys(onlyOf(all, "penstock_breaker_transitions_total")))
 	assert.Len(t, transitions, 3)
 	assert.InDelta(t, 3, all.sum("penstock_breaker_transitions_total"), 0)
+}
+
+// The metrics that rules of every kind have are not for gauges: package rules knows them.
+func TestGaugesCannotHaveTheNamesOfMetricsOfAllKinds(t *testing.T) {
+	e := core.New(core.Config{Logger: slog.New(slog.DiscardHandler)})
+	defer e.Close()
+	descriptions := make(chan *prometheus.Desc, 1000)
+	penstockprom.NewCollector(e, penstockprom.Options{}).Describe(descriptions)
+	close(descriptions)
+	refused := 0
+	for description := range descriptions {
+		_, name, _ := strings.Cut(description.String(), `fqName: "`)
+		name, _, _ = strings.Cut(name, `"`)
+		for _, kind := range e.Kinds() {
+			short, isOfKind := strings.CutPrefix(name, rule.MetricName(kind.Kind(), ""))
+			isGauge := slices.ContainsFunc(kind.Gauges(), func(g rule.Gauge) bool { return g.MetricName(kind.Kind()) == name })
+			if isOfKind && !isGauge {
+				refused++
+				assert.Panics(t, func() { rules.NewTable(probeKind(short)) }, name)
+			}
+		}
+	}
+	assert.Greater(t, refused, 10)
+}
+
+// probeKind is a kind of which all limits can be for a fleet, with a gauge of a name.
+func probeKind(gauge string) *rule.Type[valve] {
+	return rule.Define(rule.Spec[valve]{
+		Kind: "probe",
+		Common: func(v *valve) rule.Common {
+			return rule.Common{
+				Name: &v.Name, Resource: &v.Resource, Match: &v.Match, Shared: &v.Shared, Origin: &v.Origin, Shadow: &v.Shadow,
+			}
+		},
+		New:    func(v *valve, env rule.Env) rule.Limiter { return &valveLimiter{rule: v, env: env} },
+		Fleet:  func(*valve) bool { return true },
+		Gauges: []rule.Gauge{{Name: gauge, Help: "Whatever."}},
+	})
 }

@@ -35,7 +35,7 @@ func censusKind() *rule.Type[census] {
 		}
 	}
 	return rule.Define(rule.Spec[census]{
-		Kind: "census", Phase: rule.PhaseValue, Common: common, Fields: rule.TargetFields(common),
+		Kind: "census", Phase: rule.PhaseValue, Common: common,
 		Attributes: func(*census) []string { return []string{"user"} },
 		New:        func(*census, rule.Env) rule.Limiter { return &censusLimiter{calls: make(map[string]uint64)} },
 		Gauges:     []rule.Gauge{{Name: "users", Help: "Users that were seen."}},

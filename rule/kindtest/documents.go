@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/penstock-go/penstock/internal/document"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -94,22 +95,22 @@ func (f *fixture) checkValidation(r rule.Rule) {
 	}
 }
 
-func badValues() []rule.Value {
-	return []rule.Value{
-		{Type: rule.Number, Text: "-1"},
-		{Type: rule.Number, Text: "0"},
-		{Type: rule.Number, Text: "1e308"},
-		{Type: rule.Number, Text: ".nan"},
-		{Type: rule.Number, Text: "2147483647"},
-		{Type: rule.Text, Text: "-1ns"},
-		{Type: rule.Text, Text: "2562047h"},
-		{Type: rule.Text, Text: "x"},
-		{Type: rule.Text, Text: "\x00\xff"},
+func badValues() []document.Value {
+	return []document.Value{
+		{Type: document.Number, Text: "-1"},
+		{Type: document.Number, Text: "0"},
+		{Type: document.Number, Text: "1e308"},
+		{Type: document.Number, Text: ".nan"},
+		{Type: document.Number, Text: "2147483647"},
+		{Type: document.Text, Text: "-1ns"},
+		{Type: document.Text, Text: "2562047h"},
+		{Type: document.Text, Text: "x"},
+		{Type: document.Text, Text: "\x00\xff"},
 		{},
-		{Type: rule.Boolean, Text: "true"},
-		{Type: rule.List},
-		{Type: rule.Mapping},
-		{Type: rule.List, Items: []rule.Value{{}}},
+		{Type: document.Boolean, Text: "true"},
+		{Type: document.List},
+		{Type: document.Mapping},
+		{Type: document.List, Items: []document.Value{{}}},
 	}
 }
 
@@ -187,19 +188,19 @@ func (f *fixture) document(r rule.Rule) []byte {
 }
 
 // plain returns a value as package json writes it.
-func plain(v rule.Value) any {
+func plain(v document.Value) any {
 	switch v.Type {
-	case rule.Number:
+	case document.Number:
 		return json.Number(v.Text)
-	case rule.Boolean:
+	case document.Boolean:
 		return v.Text == "true"
-	case rule.List:
+	case document.List:
 		items := []any{}
 		for _, item := range v.Items {
 			items = append(items, plain(item))
 		}
 		return items
-	case rule.Mapping:
+	case document.Mapping:
 		entries := make(map[string]any)
 		for _, e := range v.Entries {
 			entries[e.Key] = plain(e.Value)

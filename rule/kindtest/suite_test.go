@@ -69,7 +69,7 @@ func finds(p promise, o Options) []string {
 func flaws() map[string][]flaw {
 	return map[string][]flaw{
 		"ExamplesShowEveryField":            {"an example lacks a field"},
-		"MistakesAreFoundAtOnce":            {"documents cannot say the pattern", "only the first mistake is reported"},
+		"MistakesAreFoundAtOnce":            {"only the first mistake is reported"},
 		"BadValuesPanicNowhere":             {"validation panics"},
 		"DocumentSaysWhatTheRuleIs":         {"defaults change"},
 		"SoManyPass":                        {"one more passes"},

@@ -29,21 +29,17 @@ func toyKind(of flaw) *rule.Type[toyRule] {
 			Name: &r.Name, Resource: &r.Resource, Match: &r.Match, Shared: &r.Shared, Origin: &r.Origin, Shadow: &r.Shadow,
 		}
 	}
-	target := rule.TargetFields(common)
-	if of == "documents cannot say the pattern" {
-		target = target[:2]
-	}
 	shown := []string{"resource", "limit", "maxWait"}
 	if of == "an example lacks a field" {
 		shown = shown[:2]
 	}
 	spec := rule.Spec[toyRule]{
 		Kind: "toy", Phase: rule.PhaseValue, Reason: rule.Overloaded, Common: common,
-		Fields: slices.Concat(target, []rule.Field[toyRule]{
+		Fields: []rule.Field[toyRule]{
 			rule.WholeField("limit", func(r *toyRule) *int { return &r.Limit }).
 				Required("is missing: write how many calls").Says("calls under way"),
 			rule.DurationField("maxWait", func(r *toyRule) *time.Duration { return &r.MaxWait }).Says("how long calls wait"),
-		}, rule.ScopeFields(common)),
+		},
 		Examples:   []rule.Example[toyRule]{{About: "two calls", Rule: toyRule{Resource: "r", Limit: 2, MaxWait: 1}, Fields: shown}},
 		Attributes: func(*toyRule) []string { return []string{"user"} },
 		Validate: func(r *toyRule) (faults []rule.Fault) {

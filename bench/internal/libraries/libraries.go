@@ -31,7 +31,7 @@ func kind(name rule.Kind, create func(cpu *rule.Reading) limiter) rule.Definitio
 		return rule.Common{Name: &r.Name, Resource: &r.Resource, Match: &r.Match, Shared: &r.Shared, Origin: &r.Origin, Shadow: &r.Shadow}
 	}
 	return rule.Define(rule.Spec[limiterRule]{
-		Kind: name, Phase: rule.PhaseOverload, Reason: rule.Overloaded, Common: common, Fields: rule.TargetFields(common),
+		Kind: name, Phase: rule.PhaseOverload, Reason: rule.Overloaded, Common: common,
 		Hints: func(*limiterRule) []rule.Signal { return []rule.Signal{rule.SignalCPU} },
 		New: func(_ *limiterRule, env rule.Env) rule.Limiter {
 			reach(env.Now)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -32,10 +31,10 @@ func denyKind() rule.Definition {
 	}
 	return rule.Define(rule.Spec[deny]{
 		Kind: "deny", Phase: rule.PhaseAccess, Reason: rule.Denied, Common: common, States: []string{"calm", "angry"},
-		Fields: slices.Concat(rule.TargetFields(common), []rule.Field[deny]{
+		Fields: []rule.Field[deny]{
 			rule.TextField("user", func(d *deny) *string { return &d.User }).
 				Required("is missing: write who may not call").Says("who may not call"),
-		}, rule.ScopeFields(common)),
+		},
 		Examples: []rule.Example[deny]{{
 			About: "nothing for eve", Rule: deny{Resource: "orders", User: "eve"}, Fields: []string{"resource", "user"},
 		}},

@@ -60,7 +60,13 @@ func countedCallsOf(of rule.Counts) countedCalls {
 
 // includes says whether a call that has ended so is one of them.
 func (c countedCalls) includes(exit *rule.Exit) bool {
-	return [...]rule.Counts{rule.CountsCalls, rule.CountsFailures, rule.CountsSuccesses}[c].Includes(exit)
+	switch c {
+	case countsFailures:
+		return exit.Failed
+	case countsSuccesses:
+		return !exit.Failed && !exit.Ignored
+	}
+	return true
 }
 
 // add adds the rule of a step, or a shadow rule once all steps were added.

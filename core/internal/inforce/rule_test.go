@@ -12,7 +12,7 @@ import (
 	"github.com/penstock-go/penstock/rule"
 )
 
-func complete(of flow.Rule) rule.Rule { return flow.Kind().Complete(of) }
+func complete(of flow.Rule) rule.Rule { return flow.Kind().Of(of).WithDefaults() }
 
 func TestARuleCountsLikeItsTargetDoes(t *testing.T) {
 	all := []flow.Rule{

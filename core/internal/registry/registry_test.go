@@ -40,7 +40,7 @@ func newFound(most int, all ...flow.Rule) *found {
 	var states []*inforce.State
 	var patterns []match.Pattern
 	for _, of := range all {
-		r := flow.Kind().Complete(of)
+		r := flow.Kind().Of(of).WithDefaults()
 		a := inforce.NewRule(r, new(inforce.ForcedState), nil)
 		states = append(states, plans{}.NewState(a, r, "beyond", &g.Overflow.Node, 0, g.clock.Now()))
 		patterns = append(patterns, a.Pattern.Pattern)
@@ -165,7 +165,7 @@ func TestResourcesThatRulesNameStay(t *testing.T) {
 	t.Parallel()
 	g := newFound(1)
 	g.call("only one")
-	r := flow.Kind().Complete(flow.Rule{Resource: "named", Limit: 5})
+	r := flow.Kind().Of(flow.Rule{Resource: "named", Limit: 5}).WithDefaults()
 	a := inforce.NewRule(r, new(inforce.ForcedState), nil)
 	g.Attach(a, g.clock.Now())
 	named := g.call("named")

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -166,7 +167,7 @@ func (s *Set) inUse() bool {
 // caller holds s.mu.
 func (s *Set) forgetOld(of *signal, now clock.Instant) {
 	if now.Sub(of.at) > 4*s.Interval.Abs() {
-		of.reading.Fail()
+		of.reading.Store(math.NaN())
 		of.at, of.err = 0, errNotSampled
 	}
 }
@@ -207,7 +208,7 @@ func (of *signal) set(value float64, err error) (changes []Change) {
 	if err == nil {
 		of.reading.Store(value)
 	} else {
-		of.reading.Fail()
+		of.reading.Store(math.NaN())
 	}
 	of.err = err
 	if !of.isNeeded() {

@@ -12,7 +12,6 @@ package quota
 
 import (
 	"math"
-	"slices"
 
 	"github.com/penstock-go/penstock/rule"
 )
@@ -50,13 +49,13 @@ const DefaultParam = "user"
 func Kind() *rule.Type[Rule] {
 	return rule.Define(rule.Spec[Rule]{
 		Kind: "quota", Phase: rule.PhaseValue, Reason: rule.RateLimited, Common: common,
-		Fields: slices.Concat(rule.TargetFields(common), []rule.Field[Rule]{
+		Fields: []rule.Field[Rule]{
 			rule.TextField("param", func(r *Rule) *string { return &r.Param }).
 				Says("the attribute whose values have a quota each").Otherwise(DefaultParam),
 			rule.WholeField("perDay", func(r *Rule) *int { return &r.PerDay }).
 				Required("is missing: write how many tokens each value has a day").
 				Says("tokens from midnight to midnight, UTC; 0 blocks all"),
-		}, rule.ScopeFields(common)),
+		},
 		Examples: []rule.Example[Rule]{
 			{
 				About: "at most 500 orders a day for each user", Fields: []string{"name", "resource", "param", "perDay"},

@@ -169,7 +169,7 @@ func tollKind() *rule.Type[toll] {
 		return rule.Common{Name: &r.Name, Resource: &r.Resource, Match: &r.Match, Origin: &r.Origin, Shared: &r.Shared, Shadow: &r.Shadow}
 	}
 	return rule.Define(rule.Spec[toll]{
-		Kind: "toll", Phase: rule.PhaseAccess, Reason: rule.Denied, Common: common, Fields: rule.TargetFields(common),
+		Kind: "toll", Phase: rule.PhaseAccess, Reason: rule.Denied, Common: common,
 		Attributes: func(*toll) []string { return []string{"user", "origin", "paid", rule.KeyIPPrefix} },
 		New:        func(*toll, rule.Env) rule.Limiter { return tollLimiter{} },
 	})

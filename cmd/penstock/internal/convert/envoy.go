@@ -236,7 +236,7 @@ func (l envoyLimit) wild() (count int) {
 }
 
 // value returns the values that a limit is for, as a key of values.
-func (l envoyLimit) value() rule.Scalar {
+func (l envoyLimit) value() rule.Attribute {
 	var parts []string
 	for _, key := range l.path {
 		part := "**"
@@ -252,5 +252,5 @@ func (l envoyLimit) value() rule.Scalar {
 		}
 		parts = append(parts, part)
 	}
-	return rule.Scalar{Type: rule.Text, Text: strings.Join(parts, "/")}
+	return rule.String(strings.Join(parts, "/"))
 }

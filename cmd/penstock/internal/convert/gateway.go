@@ -103,12 +103,12 @@ func (r *hotRule) readParamItem(o, item *object) {
 
 // restrict makes the rule one for the values that match.
 func (r *hotRule) restrict(item *object, pattern string) {
-	var key rule.Scalar
+	var key rule.Attribute
 	switch item.whole("matchStrategy", 0) {
 	case 0:
 		key = textKey(pattern)
 	case 1:
-		key = rule.Scalar{Type: rule.Text, Text: literal(pattern) + "*"}
+		key = rule.String(literal(pattern) + "*")
 		item.differ(item.at("matchStrategy"), "Sentinel ignores a pattern with matchStrategy 1 (prefix) and limits every value; here only "+
 			"values that begin with %s have the limit. To limit every value, set limit and remove values", wording.Quote(pattern))
 	case 2:
@@ -116,9 +116,9 @@ func (r *hotRule) restrict(item *object, pattern string) {
 		if _, err := regexp.Compile(expression); err != nil {
 			item.drop(item.at("pattern"), "the pattern %s is no regular expression of Go: write another one", wording.Quote(pattern))
 		}
-		key = rule.Scalar{Type: rule.Text, Text: match}
+		key = rule.String(match)
 	case 3:
-		key = rule.Scalar{Type: rule.Text, Text: "*" + literal(pattern) + "*"}
+		key = rule.String("*" + literal(pattern) + "*")
 	default:
 		item.unknown("matchStrategy")
 		return

@@ -45,7 +45,7 @@ type hotRule struct {
 
 // hotItem is a value with a threshold of its own, or a pattern of values.
 type hotItem struct {
-	key       rule.Scalar
+	key       rule.Attribute
 	threshold float64
 }
 
@@ -159,9 +159,9 @@ func attributeNote(of, name string) string {
 
 // addItem adds a value with a threshold of its own. Of a value that is given twice the
 // last one counts.
-func (r *hotRule) addItem(key rule.Scalar, threshold float64) {
+func (r *hotRule) addItem(key rule.Attribute, threshold float64) {
 	for i := range r.items {
-		if r.items[i].key == key {
+		if r.items[i].key.Equal(key) {
 			r.items[i].threshold = threshold
 			return
 		}
@@ -169,14 +169,14 @@ func (r *hotRule) addItem(key rule.Scalar, threshold float64) {
 	r.items = append(r.items, hotItem{key, threshold})
 }
 
-func textKey(text string) rule.Scalar { return rule.Scalar{Type: rule.Text, Text: literal(text)} }
+func textKey(text string) rule.Attribute { return rule.String(literal(text)) }
 
-func numberKey(v int64) rule.Scalar {
-	return rule.Scalar{Type: rule.Number, Text: strconv.FormatInt(v, 10)}
+func numberKey(v int64) rule.Attribute {
+	return rule.Int(v)
 }
 
-func booleanKey(v bool) rule.Scalar {
-	return rule.Scalar{Type: rule.Boolean, Text: strconv.FormatBool(v)}
+func booleanKey(v bool) rule.Attribute {
+	return rule.Bool(v)
 }
 
 // literal returns a pattern that matches only the text.

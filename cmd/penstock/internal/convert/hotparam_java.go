@@ -62,19 +62,19 @@ func (r *hotRule) addJavaItem(o, item *object) {
 		o.leaveOut(value.node.offset, "%s", fault)
 		return
 	}
-	if key.Type == rule.Number {
+	if _, isNumber := key.Number(); isNumber {
 		o.note(noteNumbers)
 	}
 	r.addItem(key, threshold)
 }
 
 // javaValue returns the value that a text of a class stands for, or why there is none.
-func javaValue(text, class string) (key rule.Scalar, fault string) {
+func javaValue(text, class string) (key rule.Attribute, fault string) {
 	const integer, long = 32, 64
-	whole := func(bits int) (rule.Scalar, string) {
+	whole := func(bits int) (rule.Attribute, string) {
 		number, err := strconv.ParseInt(text, 10, bits)
 		if err != nil {
-			return rule.Scalar{}, "object is " + wording.Quote(text) + ": Sentinel ignores a value that is no " + class + "; remove it"
+			return rule.Attribute{}, "object is " + wording.Quote(text) + ": Sentinel ignores a value that is no " + class + "; remove it"
 		}
 		return numberKey(number), ""
 	}
@@ -90,12 +90,12 @@ func javaValue(text, class string) (key rule.Scalar, fault string) {
 	case "boolean", "Boolean":
 		return booleanKey(strings.EqualFold(text, "true")), ""
 	case "double", "Double", "float", "Float":
-		return rule.Scalar{}, strings.Replace(noFractions, "%s", wording.Quote(text), 1)
+		return rule.Attribute{}, strings.Replace(noFractions, "%s", wording.Quote(text), 1)
 	case "char":
 		if first := []rune(text); len(first) > 0 {
 			return textKey(string(first[:1])), ""
 		}
-		return rule.Scalar{}, "object is \"\": Sentinel ignores a value that is no char; remove it"
+		return rule.Attribute{}, "object is \"\": Sentinel ignores a value that is no char; remove it"
 	}
 	return textKey(text), "" // Sentinel takes everything else for a text
 }

@@ -17,8 +17,7 @@ import (
 func values(pairs ...any) rule.NumberMap {
 	var entries []rule.NumberEntry
 	for i := 0; i < len(pairs); i += 2 {
-		key := rule.Scalar{Type: rule.PlainType(pairs[i].(string)), Text: pairs[i].(string)}
-		entries = append(entries, rule.NumberEntry{Key: key, Value: float64(pairs[i+1].(int))})
+		entries = append(entries, rule.NumberEntry{Key: rule.ParseAttribute(pairs[i].(string)), Value: float64(pairs[i+1].(int))})
 	}
 	return rule.NumberMapOf(entries...)
 }
@@ -63,8 +62,8 @@ func TestConvertedHotParamRulesDoTheSame(t *testing.T) {
 		`"metricType": 0, "threshold": 3, "paramIndex": 0, "controlBehavior": 1, "burstCount": 9`:              atOnce(3), // without effect
 		items(`{"valKind": 0, "valStr": "7", "threshold": 1}, {"valKind": 1, "valStr": "7", "threshold": 2}`): with(func(r *hotparam.Rule) {
 			r.Values = rule.NumberMapOf(
-				rule.NumberEntry{Key: rule.Scalar{Type: rule.Number, Text: "7"}, Value: 1},
-				rule.NumberEntry{Key: rule.Scalar{Type: rule.Text, Text: "7"}, Value: 2})
+				rule.NumberEntry{Key: rule.Int(7), Value: 1},
+				rule.NumberEntry{Key: rule.String("7"), Value: 2})
 		}),
 		items(`{"valKind": 2, "valStr": "T", "threshold": 0}, {"valKind": 0, "valStr": "-03", "threshold": 5}, {"valKind": 1, "valStr": "u"}`): with(
 			func(r *hotparam.Rule) { r.Values = values("true", 0, "-3", 5, "u", 0) }),

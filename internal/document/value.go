@@ -1,4 +1,6 @@
-package rule
+// Package document has the values of rule documents, free of the syntax that they were written in: package rules
+// parses and writes documents, and the fields of kinds read values and write them.
+package document
 
 import (
 	"errors"
@@ -13,7 +15,7 @@ import (
 
 // Value is a value of a document, free of the syntax that it was written in.
 type Value struct {
-	Type    ValueType
+	Type    Type
 	Text    string  // of a scalar: as written, without quotes and escapes
 	Items   []Value // of a list
 	Entries []Entry // of a mapping, in order
@@ -22,16 +24,16 @@ type Value struct {
 // Entry is one entry of a mapping.
 type Entry struct {
 	Key     string
-	KeyType ValueType // how the key is written: "7" is Text, 7 is Number
+	KeyType Type // how the key is written: "7" is Text, 7 is Number
 	Value   Value
 }
 
-// ValueType is what a value looks like.
-type ValueType uint8
+// Type is what a value looks like.
+type Type uint8
 
 // The types of values.
 const (
-	Null ValueType = iota
+	Null Type = iota
 	Boolean
 	Number
 	Text
@@ -67,7 +69,7 @@ var numeral = regexp.MustCompile(`^([-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[
 	`|0o[0-7]+|0x[0-9a-fA-F]+|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN))$`)
 
 // PlainType returns the type of text that stands in YAML without quotes.
-func PlainType(plain string) ValueType {
+func PlainType(plain string) Type {
 	switch plain {
 	case "", "~", "null", "Null", "NULL":
 		return Null
@@ -83,7 +85,8 @@ func PlainType(plain string) ValueType {
 // The functions below read a value, or return what is wrong with it, and write one.
 // What they write they read back as the same value.
 
-func readText(v Value) (string, string) {
+// ReadText reads text that is not empty.
+func ReadText(v Value) (string, string) {
 	switch v.Type {
 	case Text:
 		if v.Text == "" {
@@ -120,14 +123,16 @@ func ReadChoice[V ~string](v Value, values []V) (V, string) {
 	return "", fmt.Sprintf("is %v: must be %s or %s", v, strings.Join(quoted[:last], ", "), quoted[last])
 }
 
-func readBoolean(v Value) (bool, string) {
+// ReadBoolean reads true or false.
+func ReadBoolean(v Value) (bool, string) {
 	if v.Type != Boolean {
 		return false, fmt.Sprintf("is %v: must be true or false%s", v, unquoted(v, Boolean))
 	}
 	return strings.EqualFold(v.Text, "true"), ""
 }
 
-func booleanValue(v bool) Value { return Value{Type: Boolean, Text: strconv.FormatBool(v)} }
+// BooleanValue returns a boolean as a value.
+func BooleanValue(v bool) Value { return Value{Type: Boolean, Text: strconv.FormatBool(v)} }
 
 // leadingZero matches what YAML 1.1 takes for octal and YAML 1.2 for decimal.
 var leadingZero = regexp.MustCompile(`^[-+]?0[0-9]`)
@@ -135,7 +140,8 @@ var leadingZero = regexp.MustCompile(`^[-+]?0[0-9]`)
 // nonzero matches a decimal number that is not zero.
 var nonzero = regexp.MustCompile(`^[-+.0]*[1-9]`)
 
-func readNumber(v Value) (float64, string) {
+// ReadNumber reads a number, whole or not.
+func ReadNumber(v Value) (float64, string) {
 	if v.Type != Number {
 		return 0, fmt.Sprintf("is %v: must be a number, such as 100 or 2.5%s", v, unquoted(v, Number))
 	}
@@ -152,7 +158,8 @@ func readNumber(v Value) (float64, string) {
 	return number, "" // infinite when beyond float64: no range allows that
 }
 
-func numberValue(v float64) Value {
+// NumberValue returns a number as a value.
+func NumberValue(v float64) Value {
 	format := byte('f')
 	if size := math.Abs(v); size != 0 && size < 1e-6 || size >= 1e21 {
 		format = 'e'
@@ -160,8 +167,9 @@ func numberValue(v float64) Value {
 	return Value{Type: Number, Text: strconv.FormatFloat(v, format, -1, 64)}
 }
 
-func readWhole(v Value) (int, string) {
-	number, fault := readNumber(v)
+// ReadWhole reads a whole number.
+func ReadWhole(v Value) (int, string) {
+	number, fault := ReadNumber(v)
 	switch {
 	case fault != "":
 		return 0, fault
@@ -174,9 +182,11 @@ func readWhole(v Value) (int, string) {
 	}
 }
 
-func wholeValue(v int) Value { return Value{Type: Number, Text: strconv.Itoa(v)} }
+// WholeValue returns a whole number as a value.
+func WholeValue(v int) Value { return Value{Type: Number, Text: strconv.Itoa(v)} }
 
-func readDuration(v Value) (time.Duration, string) {
+// ReadDuration reads a duration with its unit.
+func ReadDuration(v Value) (time.Duration, string) {
 	duration, err := time.ParseDuration(v.Text)
 	if v.Type != Text || err != nil || numeral.MatchString(v.Text) {
 		return 0, fmt.Sprintf(`is %v: write a duration with a unit, such as "500ms" or "1s"`, v)
@@ -184,7 +194,8 @@ func readDuration(v Value) (time.Duration, string) {
 	return duration, ""
 }
 
-func durationValue(v time.Duration) Value {
+// DurationValue returns a duration as a value.
+func DurationValue(v time.Duration) Value {
 	s := v.String()
 	for _, idle := range []string{"m0s", "h0m"} { // 1h0m0s says no more than 1h
 		if strings.HasSuffix(s, idle) {
@@ -194,7 +205,8 @@ func durationValue(v time.Duration) Value {
 	return Value{Type: Text, Text: s}
 }
 
-func readTime(v Value) (time.Time, string) {
+// ReadTime reads an instant, in RFC 3339.
+func ReadTime(v Value) (time.Time, string) {
 	at, err := time.Parse(time.RFC3339, v.Text)
 	switch {
 	case v.Type != Text || err != nil:
@@ -205,13 +217,14 @@ func readTime(v Value) (time.Time, string) {
 	return at.UTC(), ""
 }
 
-func timeValue(v time.Time) Value {
+// TimeValue returns an instant as a value.
+func TimeValue(v time.Time) Value {
 	return Value{Type: Text, Text: v.UTC().Format(time.RFC3339Nano)}
 }
 
 // unquoted advises to remove the quotes of a text that would be of the type
 // without them.
-func unquoted(v Value, of ValueType) string {
+func unquoted(v Value, of Type) string {
 	if v.Type == Text && PlainType(v.Text) == of {
 		return "; remove the quotes"
 	}
