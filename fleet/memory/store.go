@@ -48,7 +48,8 @@ const (
 type value struct {
 	expires int64 // microsecond from which on there is no value
 
-	full    int64   // the time at which a bucket is full
+	full    int64 // the time at which a bucket is full
+	burst   burstOfAll
 	windows []*ring // the one written last first
 	fixed   fixedCount
 	log     passLog

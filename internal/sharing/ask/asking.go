@@ -32,12 +32,8 @@ type asking struct {
 	n     int32
 	asked clock.Instant
 	limit float64      // by which it asked
-	burst float64      // the same of buckets
 	done  func(Answer) // nil when it was called
 }
-
-// almost is what is as good as the present burst: a bucket of which others take is never as full as it was before.
-const almost = 0.9
 
 // Answered takes the reply to one call.
 func (q *asking) Answered(now clock.Instant, reply *fleet.Reply) {
@@ -73,7 +69,7 @@ func (q *asking) Answered(now clock.Instant, reply *fleet.Reply) {
 		answer.Retry = reply.Retry
 		denied := a.deniedBy(reply)
 		end := now.Add(min(denied, packed.Forever) + packed.Unit)
-		if by := a.crowd.Terms(now, a.terms); denied > 0 && q.limit >= by.Limit && q.burst >= by.Burst*almost {
+		if denied > 0 && q.limit >= a.crowd.Terms(now, a.terms).Limit {
 			a.denied.Store(uint64(packed.Pack(end, false, int64(q.n))))
 		}
 	}
@@ -104,7 +100,7 @@ func (q *asking) answer(answer Answer) {
 
 func (q *asking) request(now clock.Instant) fleet.Request {
 	terms := q.asker.crowd.Terms(now, q.asker.terms)
-	q.limit, q.burst = terms.Limit, terms.Burst
+	q.limit = terms.Limit
 	return fleet.Request{Operation: q.asker.operation, Terms: terms, Want: int64(q.n), Keep: exchange.MaxLife}
 }
 

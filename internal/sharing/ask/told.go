@@ -14,9 +14,6 @@ func (a *Asker) seeCrowd(now clock.Instant, reply *fleet.Reply) {
 	if !a.passes.IsOff() && a.owed == 0 && len(a.charges) == 0 {
 		a.crowd.See(now, &a.terms, float64(reply.Limit-reply.Remaining), 0)
 	}
-	if a.passes.IsOff() && a.operation != fleet.AskBalance {
-		a.crowd.SeeBucket(now, &a.terms, reply.Reset)
-	}
 }
 
 // waitForPart is how long a call has to wait while others have a greater limit, 0 if it may ask.
@@ -29,9 +26,6 @@ func (a *Asker) waitForPart(now clock.Instant, n int64) time.Duration {
 
 // quota is what the reply to a call says of the limit, by the terms of this instance.
 func (a *Asker) quota(now clock.Instant, reply *fleet.Reply) (limit, remaining int64) {
-	if a.crowd.IsDeeper(now) {
-		return int64(max(1, a.terms.Burst)), 0
-	}
 	if !a.crowd.Is(now) {
 		return reply.Limit, max(0, reply.Remaining)
 	}

@@ -1,8 +1,6 @@
 package usage
 
 import (
-	"time"
-
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/fleet"
 )
@@ -14,7 +12,6 @@ import (
 // The zero value knows of none. It is guarded by its owner.
 type Crowd struct {
 	limit float64 // of the others: the most that was seen to be used, 0 if there are none
-	burst float64 // of a bucket, what the others have taken of it; 0 if that is no more than the burst of this instance
 	until clock.Instant
 }
 
@@ -29,33 +26,13 @@ func (c *Crowd) See(now clock.Instant, terms *fleet.Terms, used, slack float64) 
 	}
 }
 
-// SeeBucket takes in what time a bucket will be full, of which tokens are asked for call by call. That is longer than
-// the terms of this instance allow if others have a deeper bucket, as the same burst is at a lower limit. They would
-// leave this instance nothing, so it takes tokens as they flow in, as the others do: what they have taken already is
-// no burst of its own. What passed in outages is charged by the terms of each instance, so that nobody follows that.
-func (c *Crowd) SeeBucket(now clock.Instant, terms *fleet.Terms, full time.Duration) {
-	c.burst = 0
-	if rate := terms.PerSecond(); rate > 0 {
-		const slack = time.Millisecond
-		if deeper := full - terms.MaxWait; deeper > Seconds(max(1, terms.Burst)/rate)+slack {
-			c.burst, c.until = deeper.Seconds()*rate, now.Add(full)
-		}
-	}
-}
-
-// IsDeeper says whether others have a bucket that is deeper.
-func (c *Crowd) IsDeeper(now clock.Instant) bool { return c.burst > 0 && now < c.until }
-
 // Is says whether others have a greater limit.
-func (c *Crowd) Is(now clock.Instant) bool { return c.limit > 0 && now < c.until }
+func (c *Crowd) Is(now clock.Instant) bool { return now < c.until }
 
 // Terms are what this instance counts by.
 func (c *Crowd) Terms(now clock.Instant, own fleet.Terms) fleet.Terms {
 	if c.Is(now) {
 		own.Limit = max(own.Limit, c.limit)
-	}
-	if c.IsDeeper(now) {
-		own.Burst = max(own.Burst, c.burst)
 	}
 	return own
 }
