@@ -170,7 +170,7 @@ type Request struct {
 	// own clock, which should differ by less than a window.
 	At time.Time
 
-	// Age is how long ago Owed passed; of AskSlidingLog.
+	// Age is how long ago Owed passed; of AskSlidingLog. A store may count it for up to a 64th of the window longer.
 	Age time.Duration
 
 	// Quantum is the least number of tokens that is worth a grant: if less are there, they

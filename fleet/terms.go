@@ -44,7 +44,8 @@ const (
 )
 
 // Terms are what a limit promises. All instances should have the same terms of a limit: while
-// they differ, as during a reload, each instance counts by its own.
+// they differ, as during a reload, each instance counts by its own; but of a bucket the least burst counts for
+// all, as the time in which it fills, of those by which instances have asked within the last second.
 type Terms struct {
 	// Key names the limit in the fleet: the kind and the name of the rule, and the resource
 	// if the rule has a limit for each.

@@ -55,19 +55,48 @@ func (r rate) fits(remaining int64) int64 {
 
 // fullAt returns when a bucket is full, at least now. A time too far ahead is cut off, so
 // that nothing is refused for long after the clock has jumped back.
-func (s *Store) fullAt(now int64, k key, seen string, ahead, slack int64) (stored, full int64) {
+func (s *Store) fullAt(now int64, k key, seen string, ahead, slack int64) (stored value, full int64) {
 	if v := s.value(now, k); v != nil {
-		stored = v.full
+		stored = *v
 	}
 	mark, _ := strconv.ParseInt(seen, 10, 64) // none, or one of another mode, tells nothing
-	return stored, max(now, min(max(stored, mark), now+ahead+slack))
+	return stored, max(now, min(max(stored.full, mark), now+ahead+slack))
 }
 
-func (s *Store) putBucket(now int64, k key, stored, full int64, keep time.Duration) {
+// burstOfAll is the burst, as time, that counts for all instances: the least of those by which they have asked
+// of late. A longer one, as the same burst is at a lower limit, would leave the others nothing.
+type burstOfAll struct {
+	length int64 // in microseconds
+	until  int64 // in milliseconds
+}
+
+// For how many milliseconds a burst counts, when that is renewed, and the longest that is kept, in microseconds:
+// three years.
+const (
+	burstLife    = 1000
+	burstRenewal = 500
+	longestBurst = 1e14 - 1
+)
+
+// take takes the burst by which an instance asks, and returns that by which it is answered: at least what the
+// request needs if it is within its own.
+func (b *burstOfAll) take(now, own, needed int64) int64 {
+	now /= 1000
+	kept := min(own, longestBurst)
 	switch {
-	case full == stored:
-	case full > now:
-		s.put(now, k, &value{full: full}, full-now, keep)
+	case b.until > now && b.until <= now+burstLife && b.length < kept: // or the clock has jumped back
+		return max(b.length, min(own, needed))
+	case b.length != kept || b.until < now+burstRenewal:
+		*b = burstOfAll{kept, now + burstLife}
+	}
+	return own
+}
+
+func (s *Store) putBucket(now int64, k key, stored, present value, keep time.Duration) {
+	switch {
+	case present.full == stored.full && present.burst == stored.burst:
+	case present.full > now:
+		s.put(now, k, &present, present.full-now, keep)
 	default:
 		delete(s.values, k)
 	}
@@ -85,8 +114,9 @@ func (s *Store) leaseBucket(now int64, r *fleet.Request) fleet.Reply {
 	full += rate.cost(float64(r.Owed))
 
 	var reply fleet.Reply
+	need, own, of := min(r.Want, max(1, r.Quantum), max(1, rate.fits(burst+queue))), burst, stored.burst
+	burst = of.take(now, own, rate.cost(float64(need))-queue)
 	remaining := burst + now - full // as a time
-	need := min(r.Want, max(1, r.Quantum), max(1, rate.fits(burst+queue)))
 	delay := max(0, rate.cost(float64(need))-remaining)
 	switch {
 	case r.Want == 0:
@@ -94,7 +124,7 @@ func (s *Store) leaseBucket(now int64, r *fleet.Request) fleet.Reply {
 		reply.Granted = min(r.Want, rate.fits(remaining))
 	case delay <= queue:
 		reply.Granted, reply.Delay = need, micros(delay)
-	case rate.cost(float64(need)) > burst+queue:
+	case rate.cost(float64(need)) > own+queue:
 		reply.Retry = fleet.Never
 	default:
 		reply.Retry = micros(delay - queue)
@@ -102,7 +132,7 @@ func (s *Store) leaseBucket(now int64, r *fleet.Request) fleet.Reply {
 	if reply.Granted > 0 {
 		full += rate.cost(float64(reply.Granted))
 	}
-	s.putBucket(now, k, stored, full, r.Keep)
+	s.putBucket(now, k, stored, value{full: full, burst: of}, r.Keep)
 	reply.State = strconv.FormatInt(full, 10)
 	return reply
 }
@@ -124,12 +154,13 @@ func (s *Store) askBucket(now int64, r *fleet.Request) fleet.Reply {
 	if r.Owed > 0 {
 		full += rate.cost(float64(min(r.Owed, rate.fits(burst+wait+now-full))))
 	}
-	reply := fleet.Reply{Limit: rate.fits(burst)}
+	reply, of := fleet.Reply{Limit: rate.fits(burst)}, stored.burst
+	upTo := of.take(now, max(0, burst-rate.cost(1)), 0) // so that calls come in turn, whatever each costs
 	if r.Want < 0 {
 		full = max(now, full-rate.refund(float64(-r.Want)))
 	} else {
 		cost := rate.cost(float64(r.Want))
-		delay := max(0, cost-(burst+now-full))
+		delay := max(0, cost-(min(burst, upTo+cost)+now-full))
 		switch {
 		case delay <= wait:
 			reply.Granted, reply.Delay = r.Want, micros(delay)
@@ -140,8 +171,8 @@ func (s *Store) askBucket(now int64, r *fleet.Request) fleet.Reply {
 			reply.Retry = micros(delay - wait)
 		}
 	}
-	s.putBucket(now, k, stored, full, r.Keep)
-	reply.Remaining = rate.fits(burst + now - full)
+	s.putBucket(now, k, stored, value{full: full, burst: of}, r.Keep)
+	reply.Remaining = rate.fits(min(burst, upTo+rate.cost(1)) + now - full)
 	reply.Reset = micros(full - now)
 	return reply
 }

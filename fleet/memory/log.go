@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -13,8 +14,18 @@ type pass struct {
 	n  int64 // tokens
 }
 
+// passLog is what passed in the last window.
+type passLog struct {
+	calls   []pass // by time
+	charges []pass // what passed before the store was told of it, by time: one for each part of a window
+}
+
+// chargeParts is how many parts a window has of which charges are kept apart: so a charge takes a bounded time,
+// however many calls have passed since.
+const chargeParts = 64
+
 // askSlidingLog takes all tokens or none by a log of all that passed in the last window. A
-// pass counts for exactly one window.
+// pass counts for exactly one window, a charge for up to a part of the window longer.
 func (s *Store) askSlidingLog(now int64, r *fleet.Request) fleet.Reply {
 	limit := int64(math.Floor(r.Terms.Limit))
 	if limit == 0 {
@@ -26,84 +37,107 @@ func (s *Store) askSlidingLog(now int64, r *fleet.Request) fleet.Reply {
 	if v == nil {
 		v = &value{}
 	}
-	if n := len(v.log); n > 0 && v.log[n-1].at > now { // the clock has jumped back
+	if v.log.advance(now, window) {
 		s.put(now, k, v, window, r.Keep)
 	}
-	v.log = recent(v.log, now, window)
-	used := sum(v.log)
+	used := v.log.sum()
 	if owed := min(r.Owed, limit-used); owed > 0 {
-		if v.log = insert(v.log, pass{at: now - min(r.Age.Microseconds(), window-1), n: owed}, now-window); sum(v.log) > used {
-			s.put(now, k, v, window, r.Keep)
-		}
-		used = sum(v.log)
+		v.log.charge(now, window, r.Age.Microseconds(), owed)
+		s.put(now, k, v, window, r.Keep)
+		used += owed
 	}
 
 	reply := fleet.Reply{Limit: limit}
 	switch {
 	case r.Want < 0:
-		v.log = takeBack(v.log, -r.Want)
+		rest := min(-r.Want, used)
+		v.log.calls, rest = takeBack(v.log.calls, rest)
+		v.log.charges, _ = takeBack(v.log.charges, rest)
 	case r.Want == 0:
 	case used+r.Want <= limit:
-		v.log = append(v.log, pass{at: now, n: r.Want})
+		v.log.calls = append(v.log.calls, pass{at: now, n: r.Want})
 		s.put(now, k, v, window, r.Keep)
 		reply.Granted = r.Want
 	case r.Want > limit:
 		reply.Retry = fleet.Never
 	default:
-		reply.Retry = micros(enoughLeftAt(v.log, used+r.Want-limit) + window - now)
+		reply.Retry = micros(v.log.enoughLeftAt(used+r.Want-limit) + window - now)
 	}
-	reply.Remaining = limit - sum(v.log)
-	if len(v.log) == 0 {
+	reply.Remaining = limit - v.log.sum()
+	if last := v.log.last(); last == 0 {
 		delete(s.values, k)
 	} else {
-		reply.Reset = micros(v.log[len(v.log)-1].at + window - now)
+		reply.Reset = micros(last + window - now)
 	}
 	return reply
 }
 
-// recent returns the passes of the last window. Those that are later than now, because the
-// clock has jumped back, count as of now.
-func recent(log []pass, now, window int64) []pass {
-	for len(log) > 0 && log[0].at <= now-window {
-		log = log[1:]
+// advance forgets what passed before the last window. What is later than now, because the clock has
+// jumped back, counts as of now; it says whether there was any.
+func (l *passLog) advance(now, window int64) (jumped bool) {
+	l.calls, l.charges = recent(l.calls, now-window), recent(l.charges, now-window)
+	if l.last() <= now {
+		return false
 	}
-	for i := range log {
-		log[i].at = min(log[i].at, now)
+	for i := range l.calls {
+		l.calls[i].at = min(l.calls[i].at, now)
+	}
+	var later int64
+	for n := len(l.charges); n > 0 && l.charges[n-1].at > now; n-- {
+		later += l.charges[n-1].n
+		l.charges = l.charges[:n-1]
+	}
+	if later > 0 {
+		l.calls = append(l.calls, pass{at: now, n: later})
+	}
+	return true
+}
+
+// recent returns the passes after a time.
+func recent(log []pass, gone int64) []pass {
+	for len(log) > 0 && log[0].at <= gone {
+		log = log[1:]
 	}
 	return log
 }
 
-func sum(log []pass) (tokens int64) {
-	for _, p := range log {
-		tokens += p.n
+// last is when the last tokens passed, 0 if none did.
+func (l *passLog) last() (at int64) {
+	for _, log := range [][]pass{l.calls, l.charges} {
+		if len(log) > 0 {
+			at = max(at, log[len(log)-1].at)
+		}
+	}
+	return at
+}
+
+func (l *passLog) sum() (tokens int64) {
+	for _, log := range [][]pass{l.calls, l.charges} {
+		for _, p := range log {
+			tokens += p.n
+		}
 	}
 	return tokens
 }
 
-// maxMoved is how many passes a pass may be put before that is older.
-const maxMoved = 100
-
-// insert adds a pass by its time, but not before more than maxMoved others: then it counts for
-// longer, and as many tokens less. What was at gone does not count any more.
-func insert(log []pass, p pass, gone int64) []pass {
-	at := len(log)
-	for at > 0 && log[at-1].at > p.at {
-		if len(log)-at == maxMoved {
-			later := log[at-1].at
-			p.n = int64(math.Floor(float64(p.n) * float64(p.at-gone) / float64(later-gone)))
-			p.at = later
-			break
-		}
-		at--
+// charge adds tokens that passed some time ago: as of the end of their part of the window, so that they count
+// for no less than a window.
+func (l *passLog) charge(now, window, age, tokens int64) {
+	at, part := now-min(age, window-1), (window+chargeParts-1)/chargeParts
+	if at = (at + part - 1) / part * part; at >= now {
+		l.calls = append(l.calls, pass{at: now, n: tokens})
+		return
 	}
-	if p.n == 0 {
-		return log
+	i, known := slices.BinarySearchFunc(l.charges, at, func(p pass, at int64) int { return cmp.Compare(p.at, at) })
+	if known {
+		l.charges[i].n += tokens
+	} else {
+		l.charges = slices.Insert(l.charges, i, pass{at: at, n: tokens})
 	}
-	return slices.Insert(log, at, p)
 }
 
-// takeBack removes n tokens from the end of a log.
-func takeBack(log []pass, n int64) []pass {
+// takeBack removes n tokens from the end of a log, or all that it has. It returns how many it did not have.
+func takeBack(log []pass, n int64) (kept []pass, rest int64) {
 	for len(log) > 0 && n > 0 {
 		last := &log[len(log)-1]
 		part := min(n, last.n)
@@ -113,15 +147,20 @@ func takeBack(log []pass, n int64) []pass {
 			log = log[:len(log)-1]
 		}
 	}
-	return log
+	return log, n
 }
 
-// enoughLeftAt returns when the pass was with which at least n tokens leave the log.
-func enoughLeftAt(log []pass, n int64) int64 {
-	for _, p := range log {
-		if n -= p.n; n <= 0 {
-			return p.at
+// enoughLeftAt returns when the pass was with which at least n tokens leave the log, which has as many.
+func (l *passLog) enoughLeftAt(n int64) (at int64) {
+	calls, charges := l.calls, l.charges
+	for n > 0 {
+		from := &calls
+		if len(calls) == 0 || len(charges) > 0 && charges[0].at < calls[0].at {
+			from = &charges
 		}
+		at = (*from)[0].at
+		n -= (*from)[0].n
+		*from = (*from)[1:]
 	}
-	return log[len(log)-1].at
+	return at
 }

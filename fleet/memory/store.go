@@ -48,10 +48,11 @@ const (
 type value struct {
 	expires int64 // microsecond from which on there is no value
 
-	full    int64   // the time at which a bucket is full
+	full    int64 // the time at which a bucket is full
+	burst   burstOfAll
 	windows []*ring // the one written last first
 	fixed   fixedCount
-	log     []pass // by time
+	log     passLog
 	places  *places.Ledger
 	used    int64 // of a balance; below 0 if tokens were added to it
 	values  *places.Register

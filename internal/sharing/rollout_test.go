@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/penstock-go/penstock/fleet"
+	"github.com/penstock-go/penstock/internal/longtest"
 )
 
 // While instances have different limits, those with the lower one get their part of it, although the
@@ -49,6 +50,45 @@ func TestInstancesWithALowerLimitPassTheirPartOfIt(t *testing.T) {
 					assert.LessOrEqual(t, passed, before*101/100, "window of %v", begin)
 				}
 			})
+		}
+	}
+}
+
+// A bucket of the same burst takes longer to fill at a lower limit: the least of the bursts counts, or those with the
+// lower limit would leave nothing to the others.
+func TestInstancesWithAnyLimitOfABucketPassWhileItIsRolledOut(t *testing.T) {
+	t.Parallel()
+	skipLong(t)
+	const before, instances, from, to = 1000, 8, 4 * time.Second, 10 * time.Second
+	for name, join := range map[string]func(w *world, terms fleet.Terms, rates ...float64){
+		"lease": func(w *world, terms fleet.Terms, rates ...float64) {
+			w.join(terms, fleet.ModeLease, fleet.OutageLast, rates...)
+		},
+		"ask": func(w *world, terms fleet.Terms, rates ...float64) {
+			w.joinAsking(terms, fleet.AskTokenBucket, fleet.OutageLast, rates...)
+		},
+	} {
+		for _, after := range []float64{250, 500, 2000} {
+			for _, updated := range longtest.Of([]int{1, 4}, []int{1, 4, 7}) {
+				t.Run(fmt.Sprintf("%s/%.0f/%d of 8", name, after, updated), func(t *testing.T) {
+					t.Parallel()
+					w := newWorld(7, ms)
+					terms := func(limit float64) fleet.Terms {
+						return fleet.Terms{Key: "flow/a", Limit: limit, Window: time.Second, Burst: 100}
+					}
+					join(w, terms(before), even(instances-updated, 3000*float64(instances-updated)/instances)...)
+					w.run(2 * time.Second)
+					join(w, terms(after), even(updated, 3000*float64(updated)/instances)...)
+					w.run(to - 2*time.Second)
+					for at, passed := range w.shares(from, to) {
+						part := min(before, after) * (to - from).Seconds() / instances
+						assert.GreaterOrEqual(t, float64(passed), .85*part, "instance %d", at)
+					}
+					passed, _ := w.total(from, to)
+					assert.LessOrEqual(t, float64(passed), 1.01*max(before, after)*(to-from).Seconds())
+					assert.GreaterOrEqual(t, float64(passed), .97*min(before, after)*(to-from).Seconds())
+				})
+			}
 		}
 	}
 }

@@ -37,6 +37,7 @@ type world struct {
 	isDown    bool    // connections are refused
 	isDeaf    bool    // requests have no answer, announcements have one
 	refusal   error   // what the store says to all requests of limits
+	dropsLate bool    // answers that come after the timeout are lost, as those of a client that gives up then
 	isPaused  bool    // nothing is answered; what was sent is made when that ends
 	expected  int     // instances, see [fleet.Config.Instances]
 	paused    []func()
@@ -203,6 +204,7 @@ func (i *instance) send(batch *exchange.Batch) {
 	way := func() time.Duration {
 		return time.Duration(float64(w.roundTrip) / 2 * (1 + w.jitter*(2*w.random.Float64()-1)))
 	}
+	late := w.clock.Now().Add(fleet.DefaultTimeout)
 	w.after(way(), func() {
 		if w.isDown || i.isCut {
 			w.after(way(), func() { i.member.Fail(w.clock.Now(), batch, errRefused); i.plan() })
@@ -222,6 +224,9 @@ func (i *instance) send(batch *exchange.Batch) {
 				return // the member notices
 			}
 			w.after(way(), func() {
+				if w.dropsLate && w.clock.Now() > late {
+					return
+				}
 				if err != nil {
 					i.member.Fail(w.clock.Now(), batch, err)
 				} else {

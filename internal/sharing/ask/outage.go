@@ -119,7 +119,9 @@ func (a *Asker) backIsUp(now clock.Instant) {
 		a.owed = present
 		for i, count := range before {
 			if count > 0 {
-				a.charges = append(a.charges, charge{o.Owed.Begin.Add(-o.Owed.Length*time.Duration(i) - o.Owed.Length/2), count})
+				// In the middle of its part, and half a part of the store before that, which rounds it up.
+				passed := o.Owed.Begin.Add(-o.Owed.Length*time.Duration(i) - o.Owed.Length*3/4)
+				a.charges = append(a.charges, charge{passed, count})
 			}
 		}
 	}

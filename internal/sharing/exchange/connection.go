@@ -23,6 +23,11 @@ const ReturnTime = 2 * MaxProbeWait
 // tellInterval is how often an outage is logged at most: a backend that answers now and then has many.
 const tellInterval = 10 * time.Second
 
+// steadyTime is for how long a backend has to answer before it is taken for one that does. An outage that begins sooner
+// ends after two answers in a row: a backend whose answers take about as long as the timeout has one in time now and
+// then, and what it grants with the others is lost.
+const steadyTime = 2 * time.Second
+
 // connection is what a member knows of whether the backend answers.
 type connection struct {
 	known     bool          // it has answered once
@@ -39,6 +44,8 @@ type connection struct {
 	probeAt   clock.Instant
 	probeWait time.Duration
 	timeout   time.Duration
+	needed    int // how many answers in a row end the outage
+	answers   int // how many there were
 
 	mean, deviation time.Duration // of the time that answers take
 }
@@ -77,6 +84,10 @@ func (x *Exchange) heard(now, sent clock.Instant) {
 		c.err = nil
 		return
 	}
+	if c.answers++; c.answers < c.needed {
+		c.probeAt = min(c.probeAt, now.Add(x.Jitter(minProbeWait)))
+		return
+	}
 	if !c.silent {
 		x.Log(slog.LevelInfo, "penstock: the backend of the fleet answers again",
 			slog.Duration("after", now.Sub(c.since)))
@@ -94,7 +105,7 @@ func (x *Exchange) unheard(now clock.Instant, batch *Batch, err error) {
 	c := &x.connection
 	switch {
 	case c.out:
-		c.err = err
+		c.err, c.answers = err, 0
 		if c.untold > 0 && now.Sub(c.toldAt) >= tellInterval {
 			x.tellOutage(now)
 		}
@@ -114,7 +125,10 @@ func (x *Exchange) unheard(now clock.Instant, batch *Batch, err error) {
 // lose begins an outage.
 func (x *Exchange) lose(now clock.Instant, err error) {
 	c := &x.connection
-	c.out, c.suspect, c.since, c.err = true, 0, now, err
+	if c.needed = 1; c.outages > 0 && now.Sub(c.since) < steadyTime {
+		c.needed = 2
+	}
+	c.out, c.suspect, c.since, c.err, c.answers = true, 0, now, err, 0
 	c.outages++
 	c.probeWait = minProbeWait
 	c.probeAt = now.Add(x.Jitter(c.probeWait))

@@ -33,7 +33,11 @@ func (b *Budget) beginOutage(now clock.Instant, err error) {
 func (b *Budget) fair(now clock.Instant) (perSecond float64, isNew bool) {
 	fraction, isKnown := b.portion.Fraction()
 	if b.mode == fleet.ModeWindow {
-		return fraction * b.fleetRate(), !isKnown
+		perSecond = fraction * b.fleetRate()
+		if b.demand.PerSecond() > b.even() {
+			perSecond = usage.EvenedInWindow(perSecond, b.even())
+		}
+		return perSecond, !isKnown
 	}
 	passed := b.passedOfLate()
 	if now.Sub(b.steadyAt) < 2*b.set.Timeout() { // nothing was granted since

@@ -107,14 +107,14 @@ func (f *simulation) begins(perSecond float64) *simulated {
 func (f *simulation) leave(i *simulated) {
 	i.gone = true
 	delete(f.known, i.id)
-	f.knownSince = f.now
+	f.knownSince = max(f.knownSince, f.now)
 }
 
 // restart restarts the backend without its data. What is under way to it is lost too.
 func (f *simulation) restart() {
 	clear(f.known)
 	f.restarts++
-	f.knownSince = f.now
+	f.knownSince = max(f.knownSince, f.now)
 }
 
 // run runs the fleet, and returns which fraction of the limit passed.

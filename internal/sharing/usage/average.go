@@ -41,8 +41,18 @@ func RateMemory(terms *fleet.Terms, count int) time.Duration {
 // Evened returns a rate that was measured over a memory, as far as its difference from an even share is
 // not by chance: in an outage it would stay. All instances together pass the same.
 func Evened(rate, even float64, memory time.Duration) float64 {
+	return evened(rate, even, even/memory.Seconds()) // twice the variance of a rate, of tokens that come at random
+}
+
+// EvenedInWindow is Evened for a rate of a window from which tokens are leased. Beside chance, who asks first has
+// more of it for some seconds.
+func EvenedInWindow(rate, even float64) float64 {
+	const unevenness = 0.15
+	return evened(rate, even, even/portionMemory.Seconds()+unevenness*even*unevenness*even)
+}
+
+func evened(rate, even, chance float64) float64 {
 	difference := rate - even
-	chance := even / memory.Seconds() // twice the variance of a rate, of tokens that come at random
 	return even + difference*max(0, 1-chance/max(chance, difference*difference))
 }
 

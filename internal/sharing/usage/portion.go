@@ -21,6 +21,8 @@ type Portion struct {
 	used, left float64       // of a window, what this instance had used and the fleet had left by the last answer
 	others     float64       // what the others had used of it then, if it ends with all that is in it
 	leftAt     clock.Instant // when the part of it had begun
+	most       float64       // what the fleet had used of it by any answer, if it ends with all that is in it
+	isLost     bool          // the store has lost what it knew of it
 }
 
 // portionMemory is the memory of portions: of few tokens in less time, chance would decide.
@@ -29,6 +31,9 @@ const portionMemory = 5 * time.Second
 // Window takes an answer about a window, of which so many tokens are used, and some of them were
 // granted with the answer.
 func (p *Portion) Window(now clock.Instant, log *PassLog, terms *fleet.Terms, own, fleet, granted int64) {
+	if len(log.Counts) == 1 && p.hasLost(log, float64(fleet)) {
+		return
+	}
 	fleet = max(own, fleet)
 	if len(log.Counts) > 1 {
 		p.sliding(now, float64(own), float64(fleet), float64(granted))
@@ -40,6 +45,17 @@ func (p *Portion) Window(now clock.Instant, log *PassLog, terms *fleet.Terms, ow
 		p.left = max(0, p.left-p.unseen(log, float64(fleet-own)))
 	}
 	p.leftAt = log.Begin
+}
+
+// hasLost says whether the store has lost what it knew of the window: then its answers tell nothing of the part of
+// this instance before the next window.
+func (p *Portion) hasLost(log *PassLog, fleet float64) bool {
+	if p.since == 0 || log.Begin.Sub(p.leftAt) >= log.Length/2 { // it may have been aligned meanwhile
+		p.most, p.isLost = 0, false
+	}
+	p.isLost = p.isLost || fleet < p.most/2
+	p.most = max(p.most, fleet)
+	return p.isLost
 }
 
 // sliding takes an answer about a window that slides. Answers come more often while tokens are granted:

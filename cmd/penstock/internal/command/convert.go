@@ -23,10 +23,10 @@ by --file.
 A file is what a data source, a registry or a dashboard of Sentinel has, with
 the field names of Go or of Java: flow rules, isolation rules, circuit breakers
 (degrade rules), rules for hot parameters, authority rules, gateway rules and
-system rules. Or it is a configuration of Envoy's rate limit service, a
-configuration of nginx with limit_req and limit_conn lines, or an
-application.yml with resilience4j in it. "-" and no file at all stand for
-standard input.
+system rules, also in the zip archive that the console of Nacos exports. Or it
+is a configuration of Envoy's rate limit service, a configuration of nginx with
+limit_req and limit_conn lines, or an application.yml with resilience4j in it.
+"-" and no file at all stand for standard input.
 
 What is found is of three classes, and reported on standard error with its line.
 "understood" has no effect where it comes from, such as a rule that is switched

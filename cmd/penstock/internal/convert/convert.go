@@ -35,20 +35,31 @@ func Convert(files ...File) Conversion {
 	var all batch
 	for _, file := range files {
 		c.files = append(c.files, file.Name)
-		data := bytes.TrimPrefix(file.Data, []byte("\ufeff"))
-		from := originOf(data)
-		converted, findings := convertFile(from, data)
-		c.others = c.others || from != fromSentinel
-		locate(findings, data)
-		for i := range findings {
-			findings[i].File = file.Name
+		if isArchive(file.Data) {
+			c.convertArchive(file, &all)
+		} else if entries := configMaps(file); entries != nil {
+			c.convertEntries(entries, &all)
+		} else {
+			c.convertFile(file, &all)
 		}
-		all.add(converted)
-		c.Findings = append(c.Findings, findings...)
 	}
 	c.Rules = all.rules()
 	nameUniquely(&c.Rules)
 	return c
+}
+
+// convertFile adds what a file is converted to.
+func (c *Conversion) convertFile(file File, all *batch) {
+	data := bytes.TrimPrefix(file.Data, []byte("\ufeff"))
+	from := originOf(data)
+	converted, findings := convertFile(from, data)
+	c.others = c.others || from != fromSentinel
+	locate(findings, data)
+	for i := range findings {
+		findings[i].File = file.Name
+	}
+	all.add(converted)
+	c.Findings = append(c.Findings, findings...)
 }
 
 // Has reports whether there are findings of the kind.

@@ -14,7 +14,7 @@ func gather(root node, depth int) (found []node, ok bool) {
 				inner, wraps = gather(item, depth)
 			}
 			if !wraps {
-				inner = []node{item}
+				inner = []node{otherContent(item)}
 			}
 			found = append(found, inner...)
 		}
@@ -50,6 +50,9 @@ func gatherWithin(n node, depth int) (found []node, ok bool) {
 	case string:
 		if text := strings.TrimSpace(v); strings.HasPrefix(text, "[") || strings.HasPrefix(text, "{") {
 			inner, _, err := parse([]byte(text))
+			if err != nil && (text[0] == '[' || strings.Contains(text, "resource")) {
+				return []node{{offset: n.offset, value: brokenText{err}}}, true
+			}
 			if err != nil {
 				return nil, false
 			}
@@ -58,6 +61,31 @@ func gatherWithin(n node, depth int) (found []node, ok bool) {
 		}
 	}
 	return nil, false
+}
+
+// brokenText is in place of rules that a text has which cannot be read.
+type brokenText struct{ err error }
+
+// otherText is in place of what a registry has under a name that is no JSON, such as the settings of a program, which
+// may have other limits.
+type otherText struct {
+	name      string
+	hasLimits bool
+}
+
+// otherContent returns what a registry has of a name, if that is no JSON, else the object itself.
+func otherContent(n node) node {
+	o := &object{}
+	o.entries, _ = n.value.([]entry)
+	name, content := o.find("dataId"), o.find("content")
+	if name == nil || content == nil {
+		return n
+	}
+	text, isText := content.node.value.(string)
+	if _, isName := name.node.value.(string); !isName || !isText {
+		return n
+	}
+	return node{offset: n.offset, value: otherText{name.node.String(), originOf([]byte(text)) != fromSentinel}}
 }
 
 // moveTo gives a value that was read from a text the place of that text.

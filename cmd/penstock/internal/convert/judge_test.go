@@ -121,6 +121,33 @@ func TestFilesAreReadAsSentinelReadsThem(t *testing.T) {
 	}
 }
 
+// What a registry has beside rules stops nothing; rules that cannot be read are not missed in silence.
+func TestTextsOfARegistryAreRulesOrSaidToBeNone(t *testing.T) {
+	rule := `{"resource": "r", "count": 5, "grade": 1}`
+	quoted, err := json.Marshal("[" + rule + "]")
+	require.NoError(t, err)
+	c := convertFile(`{"pageItems": [{"dataId": "a-flow-rules", "content": ` + string(quoted) + `}, {"dataId": "a.yaml", "content": "server:\n  port: 1"}]}`)
+	assert.Len(t, c.Rules.Flow, 1)
+	require.Len(t, c.Findings, 1)
+	assert.Equal(t, `f:1:110: understood: "a.yaml" is no JSON, as rules of Sentinel are, and is not read`, c.Findings[0].String())
+	c = convertFile(`{"pageItems": [{"dataId": "a.yaml", "content": "a: 1\nresilience4j:\n  ratelimiter: {}"}]}`)
+	require.Len(t, c.Findings, 1)
+	assert.Contains(t, c.Findings[0].String(), `left out: "a.yaml" is no JSON, as rules of Sentinel are: convert it from a file of its own`)
+	for _, file := range []string{
+		`{"pageItems": [{"dataId": "a-flow-rules", "content": ` + string(quoted) + `}, {"dataId": "b", "content": "[{\"resource\": "}]}`,
+		`{"kind": "ConfigMap", "data": {"flow": ` + string(quoted) + `, "degrade": "[{\"resource\": "}}`,
+		`{"kind": "ConfigMap", "data": {"flow": ` + string(quoted) + `, "degrade": "{\"resource\": \"a\" \"count\": 1}"}}`,
+	} {
+		c := convertFile(file)
+		assert.Len(t, c.Rules.Flow, 1)
+		require.Len(t, c.Findings, 1, file)
+		assert.Contains(t, c.Findings[0].String(), "left out: the text cannot be read as JSON: ")
+	}
+	c = convertFile(`{"kind": "ConfigMap", "data": {"flow": ` + string(quoted) + `, "pattern": "{level} {message}"}}`)
+	assert.Len(t, c.Rules.Flow, 1)
+	assert.Empty(t, c.Findings)
+}
+
 // A rule that does not tell its format has that of the others in its file.
 func TestFileIsJudgedAsAWhole(t *testing.T) {
 	isolated := []isolation.Rule{{Resource: "b", Limit: 7}}

@@ -74,6 +74,12 @@ func parseNginx(data []byte) (all []nginxDirective, offset int, err error) {
 			if len(words) == 0 {
 				return nil, at, errors.New("a block has no name")
 			}
+			if isLua(words) {
+				if words = nil; !t.skipLua() {
+					return nil, at, errors.New("a block of Lua does not end")
+				}
+				continue
+			}
 			blocks = append(blocks, &nginxBlock{words: words, dryRun: map[string]bool{}})
 			words = nil
 		case token == "}" && !quoted:

@@ -29,7 +29,7 @@ func newObject(n node) *object {
 		}
 	}
 	if !ok {
-		o.drop(n.offset, "%v is no rule: must be an object", n)
+		o.dropOther(n)
 		return o
 	}
 	o.resource = o.text("resource")
@@ -42,6 +42,23 @@ func newObject(n node) *object {
 		first[name] = true
 	}
 	return o
+}
+
+// dropOther says what stands where a rule should be.
+func (o *object) dropOther(n node) {
+	switch v := n.value.(type) {
+	case brokenText:
+		o.drop(n.offset, "the text cannot be read as JSON: %v", v.err)
+	case otherText:
+		if v.hasLimits {
+			o.drop(n.offset, "%s is no JSON, as rules of Sentinel are: convert it from a file of its own", v.name)
+			return
+		}
+		o.add(Understood, n.offset, "%s is no JSON, as rules of Sentinel are, and is not read", v.name)
+		o.dropped = true
+	default:
+		o.drop(n.offset, "%v is no rule: must be an object", n)
+	}
 }
 
 func (e entry) name() string { return e.key.value.(string) } //nolint:forcetypeassert // JSON has no other keys

@@ -321,3 +321,21 @@ func TestInstancesOfResilience4jWithUnknownFieldsAreNotWritten(t *testing.T) {
 	assert.Len(t, hasKind(c, convert.LeftOut), 1)
 	assert.Len(t, c.Rules.Breaker, 1, "how long it is open has nothing to do with the limit")
 }
+
+func TestBlocksOfLuaAreSkipped(t *testing.T) {
+	const limit = "limit_conn_zone $binary_remote_addr zone=a:1m; server { limit_conn a 3; }"
+	for _, lua := range []string{
+		"content_by_lua_block { -- } unbalanced {{\n local s = \"a } \\\" {{ limit_conn a 1;\" }",
+		"set_by_lua_block $x { return '}' .. [[ } ]] .. [==[ ]] } ]==] }",
+		"access_by_lua_block {--[[ }\n} ]] local t = { a = { 1 }, b = t[1] } }",
+		"log_by_lua_block { local s = 'never ends }\n }",
+	} {
+		c := convertFile("http { " + lua + "\n" + limit + " }")
+		assert.Len(t, c.Rules.HotParam, 1, "%s: %v", lua, c.Findings)
+		assert.False(t, c.Has(convert.LeftOut), lua)
+	}
+	for _, lua := range []string{"content_by_lua_block { ", "content_by_lua_block { [[ }", "content_by_lua_block { '\\", "content_by_lua_block { --"} {
+		c := convertFile("limit_conn_zone a zone=a:1m; " + lua)
+		assert.True(t, c.Has(convert.Unreadable), lua)
+	}
+}
