@@ -90,7 +90,7 @@ descriptors:
     rate_limit: {unlimited: true}
 `)
 	assert.Empty(t, hasKind(c, convert.LeftOut))
-	text := func(text string) rule.Attribute { return rule.String(text) }
+	text := rule.String
 	assert.Equal(t, []hotparam.Rule{{
 		Resource: "shop", Param: rule.StringsOf("user"), Limit: 10, Window: time.Second, Algorithm: hotparam.SlidingWindow,
 		Values: rule.NumberMapOf(rule.NumberEntry{Key: text("7"), Value: 20}, rule.NumberEntry{Key: text("free"), Value: hotparam.MaxLimit}),
