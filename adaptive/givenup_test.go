@@ -12,8 +12,8 @@ import (
 	"github.com/penstock-go/penstock/rule"
 )
 
-// Clients give up later than other calls end. Where calls fail no later than that, they do so for another reason, even
-// if all take longer than usual, and to let fewer in would help nobody.
+// Clients give up nearly all calls, later than others end. Where calls fail no later than that, they do so for another
+// reason, even if all take longer than usual, and to let fewer in would help nobody.
 func TestOnlyCallsThatFailLaterThanOthersEndAreThoseOfClientsWhoGaveUp(t *testing.T) {
 	t.Parallel()
 	for name, of := range map[string]struct {
@@ -28,7 +28,7 @@ func TestOnlyCallsThatFailLaterThanOthersEndAreThoseOfClientsWhoGaveUp(t *testin
 			switch {
 			case i < 1000:
 				return 20 * time.Millisecond, false
-			case i < 1200 || i%10 >= 7:
+			case i < 1200 || i%20 == 0:
 				return 65 * time.Millisecond, false
 			}
 			return of.failed, true
@@ -50,6 +50,25 @@ func TestDependencyThatFailsAndIsSlowIsNotOneWhoseClientsGiveUp(t *testing.T) {
 		return time.Duration(160 * r.ExpFloat64() * float64(time.Millisecond)), r.Float64() < 0.8
 	})
 	assert.Equal(t, adaptive.Normal, s.limiter.Status(s.now).State)
+}
+
+// A dependency is slow for good, and clients give up most calls to it, however few there are at once. They are not refused
+// for that: those that do not take so long would be lost, too.
+func TestCallsToADependencyThatIsSlowAreNotRefusedThoughClientsGiveUp(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(3, 4))
+	s := newGateScene(t, adaptive.Rule{})
+	const patience = 150 * time.Millisecond
+	slow := func(int) (took time.Duration, failed bool) {
+		took = time.Duration(250 * r.ExpFloat64() * float64(time.Millisecond))
+		return min(took, patience), took >= patience
+	}
+	s.callEvery(10*time.Millisecond, 1000, func(int) (time.Duration, bool) { return 20 * time.Millisecond, false })
+	s.callEvery(10*time.Millisecond, 1000, slow)
+	before := s.gauges().shed
+	s.callEvery(10*time.Millisecond, 3000, slow)
+	assert.Equal(t, adaptive.Normal, s.limiter.Status(s.now).State)
+	assert.Less(t, s.gauges().shed-before, 30)
 }
 
 // callEvery has a number of calls come one after the other. Of each, how says how long it takes, and whether it fails.

@@ -46,6 +46,9 @@ func (g *group) measure(now clock.Instant) limit.Window {
 		w.Ends *= c.weight
 		w.Failed *= c.weight
 		w.Late *= c.weight
+		if w.Late > w.Ends/3 {
+			w.GivenUp, w.EndedWell = w.Ends, w.Ends-w.Failed
+		}
 		sum = sum.Plus(w)
 	}
 	sum.Length = now.Sub(g.begun)
@@ -113,6 +116,9 @@ func (g *group) endWindow(now clock.Instant, w limit.Window, short bool) *group 
 	g.moveThreshold(now, w)
 	if short {
 		g.control.Enforce(now)
+	}
+	if wasLimited && !g.control.Limited() && g.isFull { // whether the limit is reached is another question now
+		g.isFull, g.turned, g.openedAt = false, false, now
 	}
 	of := g
 	switch {
@@ -233,7 +239,7 @@ func (g *group) apply(now clock.Instant) {
 	}
 	g.late.Store(int64(g.control.Late() * float64(time.Second)))
 	g.queueLimit.configure(base, g.control.Variation(), rate, g.betweenEnds(), maxDelay)
-	if g.underWay() >= g.atMost(g.limit) {
+	if g.queue.total > 0 || g.underWay() >= g.atMost(g.limit) {
 		g.markFull(now)
 	}
 	g.serve(now)

@@ -72,3 +72,27 @@ func TestUsualRateOutlastsAPause(t *testing.T) {
 	assert.GreaterOrEqual(t, c.recent.rate, 0.)
 	assert.GreaterOrEqual(t, c.recent.held, 0.)
 }
+
+// Calls of a millisecond wait for places that those of half a second hold: the shortest queue lasts until one of these
+// is about to be free.
+func TestShortestQueueLastsUntilTheNextCallEnds(t *testing.T) {
+	t.Parallel()
+	s := newSharedScene(t, 20)
+	g := s.shared.groups[0]
+	s.of("short").class.usual.Set(0.001, 100)
+	s.of("long").class.usual.Set(0.5, 100)
+	s.of("short").class.did.Calls = 5
+	s.of("long").class.did.Calls = 15
+	shortest := func() time.Duration {
+		g.control.Verify(0.001)
+		g.apply(s.now)
+		return g.queueLimit.shortest
+	}
+	g.control.SetClasses(1)
+	assert.Equal(t, 500*time.Microsecond, shortest(), "all calls are alike: half a baseline")
+	g.control.SetClasses(2)
+	mean := (5*0.001 + 15*0.5) / 20
+	assert.InDelta(t, mean/20, shortest().Seconds(), 1e-6, "one of twenty ends after so long")
+	s.of("long").class.did.Calls = 0
+	assert.Equal(t, 500*time.Microsecond, shortest(), "all that are under way are short")
+}

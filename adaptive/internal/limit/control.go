@@ -49,6 +49,7 @@ type Control struct {
 	suspects   float64       // the limit before an outage; 0 if there is none
 	failingFor time.Duration // since when nearly all calls fail
 	hopeless   bool          // they have done so for long: all failures count as late
+	giveUps    giveUps
 	restored   restoredLimit
 	shortage   Shortage
 	before     earlier // of the last shortage
@@ -206,9 +207,12 @@ func (c *Control) isOutage(w Window) bool {
 		return true
 	}
 	c.hopeless, c.failingFor = false, 0
+	if w.Late <= w.Ends/3 {
+		c.giveUps = giveUps{}
+	}
 	switch {
 	case w.Late > w.Ends/3: // response times would be longer if clients were more patient
-		if c.phase == limited { // else nothing says that fewer would be in time
+		if !c.isInVain(w) && c.phase == limited { // else nothing says that fewer would be in time
 			c.endProbe(false)
 			c.halve(w)
 		}
@@ -237,9 +241,13 @@ func (c *Control) failing(w Window) {
 		c.hopeless = true
 	}
 	if w.Late <= w.Ends/2 {
+		c.failsOtherwise()
 		return
 	}
-	c.halve(w)
+	c.giveUps.other = 0
+	if !c.isInVain(w) {
+		c.halve(w)
+	}
 }
 
 // halve lowers the limit of a service that most calls are too late for.

@@ -478,3 +478,33 @@ func TestAUsualResponseTimeIsMeasuredWhileCallsDoNotDisturbEachOther(t *testing.
 	assert.True(t, u.Measured())
 	assert.False(t, u.Verified(), "ten calls are few")
 }
+
+// As many calls have ended as the limit allows, longer than usual. Where what is usual is not known of most of them, to
+// wait for more of those of which it is would be in vain: the limit is raised.
+func TestLimitIsRaisedWhereLittleIsKnownOfMostCalls(t *testing.T) {
+	t.Parallel()
+	for name, of := range map[string]struct {
+		known int // of 60 calls
+		want  bool
+	}{
+		"of none":        {0, true},
+		"of few":         {7, true},
+		"of fewer":       {29, true},
+		"of half of all": {30, false},
+	} {
+		c, began := limit.New(20, 2, 1000), clock.Instant(time.Minute)
+		c.Close(limit.Window{Length: time.Second, Ends: 100, Ended: 100, Calls: 1, Times: 1, Squares: 0.02})
+		c.Verify(0.01)
+		require.True(t, c.Reached(began))
+		for i := range 60 {
+			usual := 0.
+			if i < of.known {
+				usual = 0.01
+			}
+			c.Ended(began.Add(-time.Second), 0.03, usual) // it began before: what it took says nothing of the limit
+		}
+		raised, short := c.Judge(began.Add(300*time.Millisecond), 100*time.Millisecond, 100*time.Millisecond, noMore)
+		assert.Equal(t, of.want, raised, name)
+		assert.False(t, short, name)
+	}
+}

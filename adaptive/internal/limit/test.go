@@ -207,7 +207,7 @@ func (c *Control) Judge(now clock.Instant, waited, longest time.Duration, surge 
 	asEarlier := known && c.isAsEarlier(now)
 	asUsual := l.ready() && known && l.ratio/l.ends <= AsUsual+0.5*math.Sqrt(c.variation/l.ends)
 	switch {
-	case l.areGivenUp():
+	case l.areGivenUp() && !c.giveUps.vain:
 		c.shortage = Shortage{By: ByFailures, Calls: l.late, Of: l.late + l.good}
 		return false, true // clients give up: to let more in would help nobody
 	case asUsual && !asEarlier:

@@ -19,6 +19,9 @@ type Window struct {
 
 	Lost float64 // sum of the response times of those that failed, in seconds
 
+	// GivenUp is the calls of the resources of which many failed late, and EndedWell those of them that did not fail.
+	GivenUp, EndedWell float64
+
 	// Quick is the calls of one resource that failed sooner than others of it end, as those that
 	// another rule has refused, and QuickTimes the sum of their response times.
 	Quick, QuickTimes float64
@@ -44,7 +47,7 @@ func (w Window) Plus(o Window) Window {
 	return Window{
 		Length: w.Length + o.Length, Ends: w.Ends + o.Ends, Ended: w.Ended + o.Ended, Failed: w.Failed + o.Failed, Late: w.Late + o.Late,
 		Calls: w.Calls + o.Calls, Times: w.Times + o.Times, Squares: w.Squares + o.Squares,
-		Lost: w.Lost + o.Lost, Quick: w.Quick + o.Quick, QuickTimes: w.QuickTimes + o.QuickTimes,
+		Lost: w.Lost + o.Lost, GivenUp: w.GivenUp + o.GivenUp, EndedWell: w.EndedWell + o.EndedWell, Quick: w.Quick + o.Quick, QuickTimes: w.QuickTimes + o.QuickTimes,
 		Growth: w.Growth + o.Growth, Full: w.Full + o.Full, Over: w.Over || o.Over,
 	}
 }
