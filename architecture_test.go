@@ -127,7 +127,7 @@ var sameLayer = map[string][]string{
 	"internal/settings":   {"rule"},
 	"internal/prepaid":    {"rule"},
 	"internal/valuehash":  {"rule"},
-	"internal/tenants":    {"rule", "internal/valuehash"},
+	"internal/tenants":    {"rule", "internal/settings", "internal/valuehash"},
 
 	"serve": {"adapters/nethttp", "adapters/clientip", "adapters/attribute", "adapters/priority"},
 

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/penstock-go/penstock/internal/settings"
 	"github.com/penstock-go/penstock/match"
 	"github.com/penstock-go/penstock/rule"
 )
@@ -137,10 +138,10 @@ func parseValues(r *Rule) (v *values, faults []string) {
 	v = &values{texts: make(map[string]int), numbers: make(map[int64]int), booleans: make(map[bool]int)}
 	for entry := range r.Values.All() {
 		if fault := r.limitFault(entry.Value); fault != "" {
-			faults = append(faults, fmt.Sprintf("gives %s the limit %v: %s", written(entry.Key), entry.Value, fault))
+			faults = append(faults, fmt.Sprintf("gives %s the limit %v: %s", settings.WrittenKey(entry.Key), entry.Value, fault))
 		}
 		if fault := v.add(r, entry.Key, entry.Value); fault != "" {
-			faults = append(faults, fmt.Sprintf("has a key %s that %s", written(entry.Key), fault))
+			faults = append(faults, fmt.Sprintf("has a key %s that %s", settings.WrittenKey(entry.Key), fault))
 		}
 	}
 	slices.SortStableFunc(v.patterns, func(p, q valuePattern) int { return cmp.Compare(p.globs(), q.globs()) })
@@ -172,14 +173,6 @@ func (v *values) add(r *Rule, key rule.Attribute, limit float64) (fault string) 
 		return addExact(v, v.booleans, truth, limit)
 	}
 	return "is no value: write a text, a whole number, true or false"
-}
-
-// written returns a value as documents write it.
-func written(value rule.Attribute) string {
-	if text, isText := value.Text(); isText {
-		return rule.Quote(text)
-	}
-	return value.String()
 }
 
 // addComposite adds an entry for composite values: a pattern for each part.

@@ -27,10 +27,10 @@ func (k Key) String() string {
 // and final first, those that let calls wait before those that count the instant of passing.
 type Phase uint8
 
-// The phases, in their order. Rules that demote calls are asked after those that
-// inject faults, whatever the phase of their kind, so that all rules which look at priorities see what they have decided. Within a phase,
-// rules for fewer calls are asked first: those for one origin, then those for one resource, then those
-// that several resources share; then by kind and name.
+// The phases, in their order. Rules that demote calls are asked after those that inject faults, whatever the phase of
+// their kind, so that all rules which look at priorities see what they have decided. Within a phase, rules for fewer
+// calls are asked first: those for one origin, then those for one resource, then those that several resources share;
+// then by kind and name.
 const (
 	PhaseAccess      Phase = iota // who may call at all
 	PhaseFault                    // injected faults

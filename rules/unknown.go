@@ -50,7 +50,7 @@ func (t *Table) unknownKind(e entry, kinds []string) (UnknownKind, bool) {
 	}
 	u := UnknownKind{Kind: rule.Kind(name), Meant: rule.Kind(rule.Nearest(name, kinds))}
 	message, advice := "unknown kind", "the kinds here are "+joined(t.Kinds())
-	if shown || u.Meant != "" { // else the name may be of another kind
+	if shown || u.Meant != "" { // else the document may be of another kind
 		message += " " + rule.Quote(name)
 	}
 	if u.Meant != "" {

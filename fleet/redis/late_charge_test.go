@@ -15,13 +15,7 @@ func TestLateChargeBehindManyCallsCountsAsOfWhenItPassed(t *testing.T) {
 	t.Parallel()
 	p := newPair(t)
 	p.reset()
-	terms := fleet.Terms{Key: "flow/a", Limit: 1000, Window: time.Second}
-	both := func(request fleet.Request) fleet.Reply {
-		request.Operation, request.Terms = fleet.AskSlidingLog, terms
-		want, got := exchange(t, p.model, request)[0], exchange(t, p.store, request)[0]
-		assert.Equal(t, want, got)
-		return got
-	}
+	both := askLogOfBoth(t, p, fleet.Terms{Key: "flow/a", Limit: 1000, Window: time.Second})
 	for range 400 {
 		p.advance(time.Millisecond, false)
 		both(fleet.Request{Want: 1})
@@ -49,13 +43,7 @@ func TestTokensOfChargesAreTakenBackAfterThoseOfCalls(t *testing.T) {
 	t.Parallel()
 	p := newPair(t)
 	p.reset()
-	terms := fleet.Terms{Key: "flow/a", Limit: 100, Window: time.Second}
-	both := func(request fleet.Request) fleet.Reply {
-		request.Operation, request.Terms = fleet.AskSlidingLog, terms
-		want, got := exchange(t, p.model, request)[0], exchange(t, p.store, request)[0]
-		assert.Equal(t, want, got)
-		return got
-	}
+	both := askLogOfBoth(t, p, fleet.Terms{Key: "flow/a", Limit: 100, Window: time.Second})
 	both(fleet.Request{Want: 10})
 	both(fleet.Request{Owed: 20, Age: 700 * time.Millisecond})
 	both(fleet.Request{Owed: 30, Age: 300 * time.Millisecond})
@@ -64,4 +52,15 @@ func TestTokensOfChargesAreTakenBackAfterThoseOfCalls(t *testing.T) {
 	assert.EqualValues(t, 75, both(fleet.Request{}).Remaining)
 	assert.EqualValues(t, 100, both(fleet.Request{Want: -30}).Remaining)
 	assert.Empty(t, p.server.Keys())
+}
+
+// askLogOfBoth returns a function that asks the script and the model, which have to answer the same.
+func askLogOfBoth(t *testing.T, p *pair, terms fleet.Terms) func(fleet.Request) fleet.Reply {
+	return func(request fleet.Request) fleet.Reply {
+		t.Helper()
+		request.Operation, request.Terms = fleet.AskSlidingLog, terms
+		want, got := exchange(t, p.model, request)[0], exchange(t, p.store, request)[0]
+		assert.Equal(t, want, got)
+		return got
+	}
 }

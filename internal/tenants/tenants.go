@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/penstock-go/penstock/internal/settings"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -52,10 +53,10 @@ func (r Fields) validateWeights(f *rule.Faults) {
 		different[e.Value] = true
 		switch {
 		case !rule.Within(e.Value, MinWeight, MaxWeight):
-			f.Add("weights", "has an entry %s that is %v: must be from %v to %v", written(e.Key), e.Value, MinWeight, MaxWeight)
+			f.Add("weights", "has an entry %s that is %v: must be from %v to %v", settings.WrittenKey(e.Key), e.Value, MinWeight, MaxWeight)
 			return
 		case parts > 1 && strings.Count(e.Key.String(), "/") < parts-1:
-			f.Add("weights", "has a key %s: fairBy has %d attributes, so write %d values with slashes between them", written(e.Key), parts, parts)
+			f.Add("weights", "has a key %s: fairBy has %d attributes, so write %d values with slashes between them", settings.WrittenKey(e.Key), parts, parts)
 			return
 		}
 	}
@@ -63,14 +64,6 @@ func (r Fields) validateWeights(f *rule.Faults) {
 	if n := len(different); n > MaxClasses {
 		f.Add("weights", "has %d different weights: %d is the most", n, MaxClasses)
 	}
-}
-
-// written returns a value as documents write it.
-func written(value rule.Attribute) string {
-	if text, isText := value.Text(); isText {
-		return rule.Quote(text)
-	}
-	return value.String()
 }
 
 // Weights are those of tenants, by their values; the others have 1. They never change.

@@ -47,7 +47,8 @@ func (w Window) Plus(o Window) Window {
 	return Window{
 		Length: w.Length + o.Length, Ends: w.Ends + o.Ends, Ended: w.Ended + o.Ended, Failed: w.Failed + o.Failed, Late: w.Late + o.Late,
 		Calls: w.Calls + o.Calls, Times: w.Times + o.Times, Squares: w.Squares + o.Squares,
-		Lost: w.Lost + o.Lost, GivenUp: w.GivenUp + o.GivenUp, EndedWell: w.EndedWell + o.EndedWell, Quick: w.Quick + o.Quick, QuickTimes: w.QuickTimes + o.QuickTimes,
+		Lost: w.Lost + o.Lost, GivenUp: w.GivenUp + o.GivenUp, EndedWell: w.EndedWell + o.EndedWell,
+		Quick: w.Quick + o.Quick, QuickTimes: w.QuickTimes + o.QuickTimes,
 		Growth: w.Growth + o.Growth, Full: w.Full + o.Full, Over: w.Over || o.Over,
 	}
 }

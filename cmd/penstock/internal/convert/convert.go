@@ -35,11 +35,12 @@ func Convert(files ...File) Conversion {
 	var all batch
 	for _, file := range files {
 		c.files = append(c.files, file.Name)
-		if isArchive(file.Data) {
+		switch entries := configMaps(file); {
+		case isArchive(file.Data):
 			c.convertArchive(file, &all)
-		} else if entries := configMaps(file); entries != nil {
+		case entries != nil:
 			c.convertEntries(entries, &all)
-		} else {
+		default:
 			c.convertFile(file, &all)
 		}
 	}

@@ -171,14 +171,6 @@ func (r *hotRule) addItem(key rule.Attribute, threshold float64) {
 
 func textKey(text string) rule.Attribute { return rule.String(literal(text)) }
 
-func numberKey(v int64) rule.Attribute {
-	return rule.Int(v)
-}
-
-func booleanKey(v bool) rule.Attribute {
-	return rule.Bool(v)
-}
-
 // literal returns a pattern that matches only the text.
 func literal(text string) string {
 	escaped := strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(text)

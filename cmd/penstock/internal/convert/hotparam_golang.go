@@ -3,6 +3,8 @@ package convert
 import (
 	"slices"
 	"strconv"
+
+	"github.com/penstock-go/penstock/rule"
 )
 
 // convertGoHotParam converts a hotspot rule of sentinel-golang 1.
@@ -70,7 +72,7 @@ func (r *hotRule) addGoItem(o, item *object) {
 		if number, err := strconv.ParseInt(value, 10, 64); err != nil {
 			o.leaveOut(at, ignored, strconv.Quote(value), "whole number")
 		} else {
-			r.addItem(numberKey(number), threshold)
+			r.addItem(rule.Int(number), threshold)
 		}
 	case 1:
 		r.addItem(textKey(value), threshold)
@@ -78,7 +80,7 @@ func (r *hotRule) addGoItem(o, item *object) {
 		if truth, err := strconv.ParseBool(value); err != nil {
 			o.leaveOut(at, ignored, strconv.Quote(value), "boolean")
 		} else {
-			r.addItem(booleanKey(truth), threshold)
+			r.addItem(rule.Bool(truth), threshold)
 		}
 	case 3:
 		o.leaveOut(at, noFractions, strconv.Quote(value))

@@ -76,7 +76,7 @@ func javaValue(text, class string) (key rule.Attribute, fault string) {
 		if err != nil {
 			return rule.Attribute{}, "object is " + wording.Quote(text) + ": Sentinel ignores a value that is no " + class + "; remove it"
 		}
-		return numberKey(number), ""
+		return rule.Int(number), ""
 	}
 	switch strings.TrimPrefix(class, "java.lang.") {
 	case "int", "Integer":
@@ -88,7 +88,7 @@ func javaValue(text, class string) (key rule.Attribute, fault string) {
 	case "byte", "Byte":
 		return whole(8)
 	case "boolean", "Boolean":
-		return booleanKey(strings.EqualFold(text, "true")), ""
+		return rule.Bool(strings.EqualFold(text, "true")), ""
 	case "double", "Double", "float", "Float":
 		return rule.Attribute{}, strings.Replace(noFractions, "%s", wording.Quote(text), 1)
 	case "char":
