@@ -44,11 +44,11 @@ func gateKind() *rule.Type[gate] {
 	return rule.Define(rule.Spec[gate]{
 		Kind: "gate", Phase: rule.PhaseConcurrency, Reason: rule.Overloaded, Common: common,
 		Fields: []rule.Field[gate]{
-			rule.WholeField("capacity", func(g *gate) *int { return &g.Capacity }).
+			rule.FieldOf("capacity", func(g *gate) *int { return &g.Capacity }).
 				Required("is missing: write how many calls may pass").Says("how many calls may pass, ever"),
-			rule.DurationField("opensAt", func(g *gate) *time.Duration { return &g.OpensAt }).
+			rule.FieldOf("opensAt", func(g *gate) *time.Duration { return &g.OpensAt }).
 				Says("calls wait until then, a time since the epoch"),
-			rule.TextField("banned", func(g *gate) *string { return &g.Banned }).Says("a user who may not pass").Otherwise("nobody"),
+			rule.FieldOf("banned", func(g *gate) *string { return &g.Banned }).Says("a user who may not pass").Otherwise("nobody"),
 		},
 		Validate: func(g *gate) (faults []rule.Fault) {
 			if g.Capacity < 0 {
