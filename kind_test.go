@@ -265,11 +265,11 @@ func TestCustomKindHasOriginsPatternsShadowsAndAttributes(t *testing.T) {
 	}
 	assert.Equal(t, []string{"batch full [0 0] 1 0", "r free [2 2] 1 0", "shadow full [1 1] 0 1"}, all)
 
-	require.NoError(t, e.Control(rule.Key{Kind: "gate", Name: "each:*"}, "full"))
+	require.NoError(t, e.Control(core.Scope{Kind: "gate", Rule: "each:*"}, "full"))
 	assert.False(t, passes(t, e, "each:c"), "forced, also for names that are new")
-	require.NoError(t, e.Control(rule.Key{Kind: "gate", Name: "each:*"}, ""))
-	assert.Error(t, e.Control(rule.Key{Kind: "gate", Name: "each:*"}, "ajar"))
-	assert.Error(t, e.Control(rule.Key{Kind: "gate", Name: "nobody"}, "full"))
+	require.NoError(t, e.Control(core.Scope{Kind: "gate", Rule: "each:*"}, ""))
+	assert.Error(t, e.Control(core.Scope{Kind: "gate", Rule: "each:*"}, "ajar"))
+	assert.Error(t, e.Control(core.Scope{Kind: "gate", Rule: "nobody"}, "full"))
 }
 
 // One limiter stands before all calls of the engine.

@@ -29,7 +29,7 @@ func Register(engine *core.Engine, options Options) (metric.Registration, error)
 	if err != nil {
 		return nil, fmt.Errorf("penstockotel: %w", err)
 	}
-	r := &reader{engine: engine, instruments: i, accumulator: core.NewAccumulator(options.MaxResources)}
+	r := &reader{engine: engine, instruments: i, accumulator: &core.Accumulator{MaxResources: options.MaxResources}}
 	registration, err := meter.RegisterCallback(r.read, i.all...)
 	if err != nil {
 		return nil, fmt.Errorf("penstockotel: %w", err)
