@@ -107,10 +107,10 @@ func TestEventsTellOfLists(t *testing.T) {
 	assert.Equal(t, []string{"list|files|a.txt|l|in force"}, told(e, 0))
 	last := lastEvent(e)
 	assert.Empty(t, told(e, last))
-	e.Lists().Reject("l", from, errors.New("no address"), c.Now())
+	e.Lists().Judge("l", from, errors.New("no address"), c.Now())
 	assert.Equal(t, []string{"list|files|a.txt|l|rejected|no address"}, told(e, last))
 	e.Lists().Withdraw("l", from)
-	e.Lists().Reject("l", from, nil, 0)
+	e.Lists().Judge("l", from, nil, 0)
 	assert.NotEmpty(t, told(e, lastEvent(e)))
 }
 

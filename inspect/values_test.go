@@ -269,7 +269,7 @@ func TestStatusTellsOfLists(t *testing.T) {
 	now := engine.Clock().Now()
 	from := list.Provider{Source: "file:/lists", Document: "scrapers.txt"}
 	engine.Lists().Put("scrapers", from, list.Version{List: l, Digest: [32]byte{0xab}, At: now})
-	engine.Lists().Reject("scrapers", from, errors.New("line 3: no address"), now.Add(time.Second))
+	engine.Lists().Judge("scrapers", from, errors.New("line 3: no address"), now.Add(time.Second))
 	engine.Lists().Set("own", l)
 	var status inspect.Status
 	ask(t, server, http.MethodGet, "/status", &status)

@@ -208,7 +208,7 @@ func newInstance(t *testing.T, name string, store fleet.Store, histograms pensto
 	time.AfterFunc(11*time.Minute, func() {
 		_ = in.engine.Control(core.Scope{Kind: "fault"}, "off")
 		_ = in.engine.Switch(core.Scope{Kind: "access"}, core.SwitchOff)
-		in.engine.Lists().Delete("scrapers")
+		in.engine.Lists().Set("scrapers", nil)
 	})
 
 	in.registry = prometheus.NewPedanticRegistry()
