@@ -22,10 +22,10 @@ type ActualCost struct {
 	// Mean is what calls cost on average. More than 0.
 	Mean float64
 
-	// Shape says how the costs differ. Defaults to [FixedCost].
-	Shape CostShape
+	// Shape says how the costs differ: [Fixed], the default, [Uniform], [Exponential] or [Lognormal].
+	Shape Shape
 
-	// Sigma is the standard deviation of the logarithm of costs. [LognormalCost] only, from 0 to
+	// Sigma is the standard deviation of the logarithm of costs. [Lognormal] only, from 0 to
 	// 3; 0 stands for 1.
 	Sigma float64
 
@@ -33,19 +33,8 @@ type ActualCost struct {
 	Max int
 }
 
-// CostShape says how costs differ.
-type CostShape string
-
-// The shapes of costs.
-const (
-	FixedCost       CostShape = "fixed"       // all are the mean
-	UniformCost     CostShape = "uniform"     // from 0 to twice the mean
-	ExponentialCost CostShape = "exponential" // many small ones
-	LognormalCost   CostShape = "lognormal"   // a few large ones
-)
-
 func costShapes() []string {
-	return []string{string(FixedCost), string(UniformCost), string(ExponentialCost), string(LognormalCost)}
+	return []string{string(Fixed), string(Uniform), string(Exponential), string(Lognormal)}
 }
 
 const maxSigma = 3
@@ -57,7 +46,7 @@ func (c *Cost) validate(check checker) {
 	check(a.Shape == "" || slices.Contains(costShapes(), string(a.Shape)), "cost.actual.shape",
 		"is %.60q: must be %s", a.Shape, strings.Join(costShapes(), ", "))
 	check(a.Sigma >= 0 && a.Sigma <= maxSigma, "cost.actual.sigma", "is %v: must be from 0 to %d", a.Sigma, maxSigma)
-	check(a.Sigma == 0 || a.Shape == LognormalCost, "cost.actual.sigma", "has no effect with this shape: remove it")
+	check(a.Sigma == 0 || a.Shape == Lognormal, "cost.actual.sigma", "has no effect with this shape: remove it")
 	check(a.Max >= 0 && a.Max <= math.MaxInt32, "cost.actual.max", "is %d: must be from 1 to %d", a.Max, math.MaxInt32)
 }
 
@@ -82,11 +71,11 @@ func (c costs) next() int {
 	}
 	cost := c.of.Mean
 	switch c.of.Shape {
-	case UniformCost:
+	case Uniform:
 		cost *= 2 * c.random.Float64()
-	case ExponentialCost:
+	case Exponential:
 		cost *= c.random.ExpFloat64()
-	case LognormalCost:
+	case Lognormal:
 		sigma := c.of.Sigma
 		if sigma == 0 {
 			sigma = 1

@@ -31,12 +31,12 @@ func passedWith(t *testing.T, c simulate.Cost) int {
 
 func TestCostsAreSettledWhenCallsEnd(t *testing.T) {
 	t.Parallel()
-	actual := func(mean float64, shape simulate.CostShape) simulate.ActualCost {
+	actual := func(mean float64, shape simulate.Shape) simulate.ActualCost {
 		return simulate.ActualCost{Mean: mean, Shape: shape}
 	}
 	assert.Equal(t, 100, passedWith(t, simulate.Cost{Estimate: 1, Actual: actual(100, "")}), "what they cost counts")
-	assert.Equal(t, 91, passedWith(t, simulate.Cost{Estimate: 1000, Actual: actual(100, simulate.FixedCost)}), "what is left after 91 is not enough for an estimate")
-	for _, shape := range []simulate.CostShape{simulate.UniformCost, simulate.ExponentialCost, simulate.LognormalCost} {
+	assert.Equal(t, 91, passedWith(t, simulate.Cost{Estimate: 1000, Actual: actual(100, simulate.Fixed)}), "what is left after 91 is not enough for an estimate")
+	for _, shape := range []simulate.Shape{simulate.Uniform, simulate.Exponential, simulate.Lognormal} {
 		passed := passedWith(t, simulate.Cost{Estimate: 1, Actual: actual(10, shape)})
 		assert.InDelta(t, 1000, passed, 150, shape)
 		assert.Equal(t, passed, passedWith(t, simulate.Cost{Estimate: 1, Actual: actual(10, shape)}), "it is repeatable")

@@ -19,8 +19,8 @@ type Fault struct {
 	Message string
 }
 
-// Error returns the fault as one line.
-func (f Fault) Error() string {
+// line returns the fault as one line.
+func (f Fault) line() string {
 	if f.Stream == WholeLoad {
 		return fmt.Sprintf("simulate: %s %s", f.Field, f.Message)
 	}
@@ -35,7 +35,7 @@ type Faults []Fault
 func (fs Faults) Error() string {
 	lines := make([]string, len(fs))
 	for i, f := range fs {
-		lines[i] = f.Error()
+		lines[i] = f.line()
 	}
 	return strings.Join(lines, "\n")
 }
