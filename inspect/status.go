@@ -145,8 +145,10 @@ type Document struct {
 	RejectedRevision int64  `json:"rejectedRevision,omitempty"`
 }
 
-// StatusOf returns the status of the engine. It asks no other machine, see statusWithShares.
-func StatusOf(engine *core.Engine) Status { return statusOf(engine, limitersOf(engine, Selection{})) }
+// presentStatus returns the status of the engine. It asks no other machine, see statusWithShares.
+func presentStatus(engine *core.Engine) Status {
+	return statusOf(engine, limitersOf(engine, RuleQuery{}, false))
+}
 
 // statusOf returns the status of the engine, with these limiters.
 func statusOf(engine *core.Engine, limiters Limiters) Status {

@@ -163,7 +163,7 @@ func TestLimitersOfOneRuleAreShownByThemselves(t *testing.T) {
 		"rule=per-user":           {"orders:create per-user", "orders:list per-user"},
 		"resource=orders:*":       {"orders:* together"},
 		"rule=per-user&kind=gate": nil,
-		inspect.Selection{Resource: "orders:list", Kind: "ration", Rule: "per-user"}.Query().Encode(): {"orders:list per-user"},
+		inspect.RuleQuery{Resource: "orders:list", Kind: "ration", Rule: "per-user"}.Query().Encode(): {"orders:list per-user"},
 	} {
 		var found inspect.Limiters
 		require.Equal(t, http.StatusOK, ask(t, server, http.MethodGet, "/limiters?"+query, &found), query)

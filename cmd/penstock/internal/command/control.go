@@ -158,9 +158,9 @@ func (c controlRequest) isAction() bool {
 }
 
 // value returns which value the request is about.
-func (c controlRequest) value() inspect.ValueQuery {
+func (c controlRequest) value() inspect.RuleQuery {
 	attributes, _ := inspect.ParseAttributes(c.attributes) // check has found the mistakes
-	return inspect.ValueQuery{Kind: rule.Kind(c.kind), Rule: c.rule, Origin: c.origin, Attributes: attributes}
+	return inspect.RuleQuery{Kind: rule.Kind(c.kind), Rule: c.rule, Origin: c.origin, Attributes: attributes}
 }
 
 // form returns the request as the control handler takes it.
