@@ -38,15 +38,15 @@ var (
 	errTooMany = errors.New("recording: the instances have more than 65,536 different names: record fewer of them at once")
 )
 
-// FormatError says that a file is no recording, or is damaged.
-type FormatError struct {
+// formatError says that a file is no recording, or is damaged.
+type formatError struct {
 	Offset int64 // in the file, of what is wrong
 	What   string
 	Err    error // of the reader, such as io.ErrUnexpectedEOF; nil if the content is wrong
 }
 
 // Error tells where the file is wrong, and how.
-func (e *FormatError) Error() string {
+func (e *formatError) Error() string {
 	if e.Err != nil {
 		return fmt.Sprintf("recording: at byte %d: %s: %v", e.Offset, e.What, e.Err)
 	}
@@ -54,7 +54,7 @@ func (e *FormatError) Error() string {
 }
 
 // Unwrap returns the error of the reader.
-func (e *FormatError) Unwrap() error { return e.Err }
+func (e *formatError) Unwrap() error { return e.Err }
 
 // The bits of the head of a call.
 const (
@@ -222,7 +222,7 @@ func (w *writer) call(c *Call, before clock.Instant, of *Recording) {
 }
 
 // Read reads a recording. Whatever the file says, it takes no more memory than about twenty times its size,
-// and than 16 million calls do; an error that is not one of the reader is a [*FormatError].
+// and than 16 million calls do; an error tells at which byte the file is damaged, and wraps that of the reader, if it is one.
 func Read(from io.Reader) (*Recording, error) {
 	r := &reader{from: bufio.NewReaderSize(from, 64<<10), size: sizeOf(from), crc: newChecksum()}
 	out := new(Recording)
@@ -304,7 +304,7 @@ func (r *reader) head(out *Recording) {
 // wrong notes that the content is wrong.
 func (r *reader) wrong(format string, args ...any) {
 	if r.err == nil {
-		r.err = &FormatError{Offset: r.offset, What: fmt.Sprintf(format, args...)}
+		r.err = &formatError{Offset: r.offset, What: fmt.Sprintf(format, args...)}
 	}
 }
 
@@ -313,7 +313,7 @@ func (r *reader) failed(what string, err error) {
 		err = io.ErrUnexpectedEOF
 	}
 	if r.err == nil {
-		r.err = &FormatError{Offset: r.offset, What: "reading " + what, Err: err}
+		r.err = &formatError{Offset: r.offset, What: "reading " + what, Err: err}
 	}
 }
 

@@ -8,28 +8,14 @@ import (
 )
 
 // Change is what became of a rule between two sets.
-type Change int
+type Change string
 
 // The changes, in the order in which [Diff] has them.
 const (
-	Added Change = iota
-	Changed
-	Removed
+	Added   Change = "added"
+	Changed Change = "changed"
+	Removed Change = "removed"
 )
-
-// String returns "added", "changed" or "removed".
-func (c Change) String() string {
-	switch c {
-	case Added:
-		return "added"
-	case Changed:
-		return "changed"
-	case Removed:
-		return "removed"
-	default:
-		return fmt.Sprintf("Change(%d)", int(c))
-	}
-}
 
 // Difference is one rule that two sets do not have alike, or a [Domain], of the kind [KindServe].
 type Difference struct {
@@ -54,7 +40,7 @@ func (d Difference) String() string {
 		case Removed:
 			fields[i] = f.Field + " " + f.From
 		default:
-			fields[i] = f.String()
+			fields[i] = f.text()
 		}
 	}
 	subject := fmt.Sprintf("%s rule %s %v", d.Kind, rule.Quote(d.Name), d.Change)
@@ -78,8 +64,8 @@ type FieldDifference struct {
 	From, To string
 }
 
-// String returns the field and both values: "limit 5 -> 10".
-func (f FieldDifference) String() string {
+// text returns the field and both values: "limit 5 -> 10".
+func (f FieldDifference) text() string {
 	or := func(value string) string {
 		if value == "" {
 			return "none"
