@@ -156,9 +156,9 @@ func statusOf(engine *core.Engine, limiters Limiters) Status {
 	now := c.Now()
 	status := Status{
 		Time: timeOf(c, now), Revision: of.Revision, AppliedAt: timeOf(c, of.AppliedAt),
-		Rules: of.Rules, Sources: make([]Source, len(of.Sources)), Unmatched: of.Unmatched.Count,
+		Rules: of.Rules, Sources: make([]Source, len(of.Sources)), Unmatched: len(of.Unmatched) + of.MoreUnmatched,
 	}
-	for _, key := range of.Unmatched.Rules {
+	for _, key := range of.Unmatched {
 		status.UnmatchedRules = append(status.UnmatchedRules, key.String())
 	}
 	for i, s := range of.Sources {

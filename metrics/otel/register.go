@@ -161,7 +161,7 @@ func (r *reader) rule(o metric.Observer, resource string, of *core.RuleSnapshot,
 // engineWide observes the rules as a whole, their sources, signals, and the load.
 func (r *reader) engineWide(o metric.Observer, s *core.Snapshot) {
 	o.ObserveInt64(r.inForce, int64(s.Status.Rules))
-	o.ObserveInt64(r.unmatched, int64(s.Status.Unmatched.Count))
+	o.ObserveInt64(r.unmatched, int64(len(s.Status.Unmatched)+s.Status.MoreUnmatched))
 	o.ObserveInt64(r.rejections, number(s.Rejected))
 	for i := range s.Status.Sources {
 		of := &s.Status.Sources[i]
