@@ -46,7 +46,7 @@ func (q *queue) Poll(now clock.Instant, w *waiter) (turn, time.Duration, rule.De
 	if w.Waits() {
 		return turn{}, after, rule.Wait
 	}
-	if _, _, decision := w.Call.Poll(now); decision != rule.Pass {
+	if _, _, decision := w.Poll(now); decision != rule.Pass {
 		return turn{}, 0, decision
 	}
 	return w.turn, 0, rule.Pass
@@ -56,7 +56,7 @@ func (q *queue) Poll(now clock.Instant, w *waiter) (turn, time.Duration, rule.De
 // back, is valid.
 func (q *queue) Leave(now clock.Instant, w *waiter) (turn, bool) {
 	q.withdraw(now, w)
-	_, _, decision := w.Call.Poll(now)
+	_, _, decision := w.Poll(now)
 	return w.turn, decision != rule.Pass
 }
 
