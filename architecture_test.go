@@ -42,6 +42,7 @@ var layers = map[string]int{
 	"internal/prepaid":    2, // balances that are only recharged
 	"internal/valuehash":  2, // hashes of the values of attributes
 	"internal/tenants":    2, // whose calls wait, of rules that share fairly between tenants
+	"internal/pending":    2, // calls that wait for a rule
 	"internal/standalone": 2, // what limiters of several kinds need without an engine
 	"internal/optional":   2, // what the engine asks limiters for beyond the contract for all kinds
 	"internal/settings":   2, // fields that rules of several kinds have
@@ -125,6 +126,7 @@ var sameLayer = map[string][]string{
 	"internal/standalone": {"rule"},
 	"internal/optional":   {"rule"},
 	"internal/settings":   {"rule"},
+	"internal/pending":    {"rule"},
 	"internal/prepaid":    {"rule"},
 	"internal/valuehash":  {"rule"},
 	"internal/tenants":    {"rule", "internal/settings", "internal/valuehash"},

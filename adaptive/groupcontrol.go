@@ -23,7 +23,7 @@ func (g *group) remove(c *class, now clock.Instant) {
 	for c.queued > 0 {
 		for i := range c.waiting {
 			if w := c.waiting[i].oldest; w != nil {
-				g.finish(w, released, now)
+				g.releaseCall(w, now)
 			}
 		}
 	}

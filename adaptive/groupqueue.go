@@ -27,7 +27,8 @@ func (g *group) join(l *latencyLimiter, of *class, c *rule.Call, patience rule.P
 		g.openIfIdle(c.Now)
 		return nil, rule.Pass
 	}
-	w := &waiter{group: g, class: of, wake: patience.Wake, since: patience.Since, level: levelOf(c.Priority())}
+	w := &waiter{group: g, class: of, since: patience.Since, level: levelOf(c.Priority())}
+	w.Begin(w, patience.Wake)
 	if state := g.shed.Load(); state.Active() {
 		w.seen = true
 		w.below = g.shed.Standing(state, c, uint64(c.Now)) == shed.Below && g.isFullOf(of, c.Now)
@@ -123,20 +124,28 @@ func (g *group) displace(level int, now clock.Instant) {
 // refuse ends the wait of a call.
 func (g *group) refuse(w *waiter, now clock.Instant) {
 	g.shed.Refuse(priorityOf(w.level), w.seen)
-	g.finish(w, refused, now)
+	g.dequeue(w, now)
+	w.Refuse()
+	w.Wake()
 }
 
-// finish takes a waiter out of the queue and wakes it.
-func (g *group) finish(w *waiter, state uint32, now clock.Instant) {
+// dequeue takes a waiter out of the queue.
+func (g *group) dequeue(w *waiter, now clock.Instant) {
 	g.queue.remove(w, now, &g.queueLimit)
 	g.mark(w.class, now)
-	w.state.Store(state)
-	w.wake()
 }
 
-func (g *group) finishAll(state uint32) {
+// releaseCall ends the wait of a call, which asks anew.
+func (g *group) releaseCall(w *waiter, now clock.Instant) {
+	g.dequeue(w, now)
+	w.Release()
+	w.Wake()
+}
+
+// releaseCalls ends all waits: the rule is gone, or is one for others.
+func (g *group) releaseCalls() {
 	for g.queue.total > 0 {
-		g.finish(g.queue.next(), state, g.advanced)
+		g.releaseCall(g.queue.next(), g.advanced)
 	}
 }
 
@@ -145,7 +154,7 @@ func (g *group) wakeAll() {
 	for _, c := range g.queue.classes {
 		for _, list := range c.waiting {
 			for w := list.oldest; w != nil; w = w.newer {
-				w.wake()
+				w.Wake()
 			}
 		}
 	}
@@ -163,7 +172,7 @@ func (g *group) endAtDeadline(w *waiter, now clock.Instant) time.Duration {
 		g.test(now)
 		g.serve(now)
 	}
-	if w.state.Load() != queued {
+	if !w.Waits() {
 		return 0
 	}
 	if g.control.Testing() {
@@ -180,10 +189,9 @@ func (g *group) endAtDeadline(w *waiter, now clock.Instant) time.Duration {
 func (g *group) leaveQueue(w *waiter, now clock.Instant) {
 	g.lock(now)
 	defer g.unlock()
-	if w.state.Load() == queued {
-		g.queue.remove(w, now, &g.queueLimit)
-		g.mark(w.class, now)
-		w.state.Store(left)
+	if w.Waits() {
+		g.dequeue(w, now)
+		w.End()
 		g.openIfIdle(now)
 	}
 }
@@ -201,7 +209,9 @@ func (g *group) serve(now clock.Instant) {
 			return
 		}
 		g.queue.take(w)
-		g.finish(w, granted, now)
+		g.dequeue(w, now)
+		w.Grant(rule.Ticket(g.index))
+		w.Wake()
 	}
 	g.openIfIdle(now)
 }

@@ -98,7 +98,7 @@ func (o *overload) replace(l *latencyLimiter, now clock.Instant) {
 	o.current, o.retired = l, false
 	for _, g := range o.inUse() {
 		if l.rule.Shadow || l.rule.Origin != former.Origin || l.rule.Inbound != former.Inbound {
-			g.finishAll(released) // the rule may not be one for them any more
+			g.releaseCalls() // the rule may not be one for them any more
 		}
 		g.control.SetBounds(l.rule.MinLimit, l.rule.MaxLimit)
 		g.apply(now)
@@ -113,7 +113,7 @@ func (o *overload) replace(l *latencyLimiter, now clock.Instant) {
 func (o *overload) retire(now clock.Instant) {
 	o.retired = true
 	for _, g := range o.inUse() {
-		g.finishAll(released)
+		g.releaseCalls()
 		g.openIfIdle(now)
 		g.publish()
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/internal/splitmix"
 	"github.com/penstock-go/penstock/internal/statechange"
+	"github.com/penstock-go/penstock/internal/waitqueue"
 )
 
 // injector is what all versions of a rule on a resource have in common.
@@ -31,7 +32,7 @@ type injector struct {
 	state      string // as reported
 	forcedOff  bool
 	retired    bool // the rule is gone
-	delayed    waiters
+	delayed    waitqueue.Queue[waiter]
 	notDelayed uint64
 	changes    statechange.Queue
 }
@@ -116,14 +117,15 @@ func (in *injector) publish() {
 // releaseAll ends all delays, also those behind one whose wake-up panics.
 func (in *injector) releaseAll() {
 	defer func() {
-		if in.delayed.first != nil {
+		if in.delayed.Len() > 0 {
 			in.releaseAll()
 		}
 	}()
-	for in.delayed.first != nil {
-		w := in.delayed.first
-		in.delayed.remove(w)
-		w.wake()
+	for in.delayed.Len() > 0 {
+		w := in.delayed.First()
+		in.delayed.Remove(&w.node)
+		w.Grant(0)
+		w.Wake()
 	}
 }
 

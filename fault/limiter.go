@@ -134,7 +134,7 @@ func (l *limiter) Join(c rule.Call, patience rule.Patience) (rule.Waiter, rule.T
 		return nil, 0, rule.Stale
 	case l.state != Active || l.remaining(c.Now) <= 0:
 		return nil, 0, rule.Pass
-	case l.delayed.size >= maxDelayed:
+	case l.delayed.Len() >= maxDelayed:
 		l.notDelayed++
 		if !l.aborts {
 			return nil, 0, rule.Pass
@@ -143,8 +143,9 @@ func (l *limiter) Join(c rule.Call, patience rule.Patience) (rule.Waiter, rule.T
 		return nil, 0, rule.Block
 	}
 	l.count()
-	w := &waiter{limiter: l, wake: patience.Wake, over: c.Now.Add(min(l.delay, l.remaining(c.Now)))}
-	l.delayed.add(w)
+	w := &waiter{limiter: l, over: c.Now.Add(min(l.delay, l.remaining(c.Now)))}
+	w.Begin(w, patience.Wake)
+	l.delayed.Push(w, &w.node, 0)
 	return w, 0, rule.Wait
 }
 
@@ -161,7 +162,7 @@ func (l *limiter) Status(now clock.Instant) rule.Status {
 	l.followCalendar(now)
 	return rule.Status{
 		State:  l.state,
-		Gauges: []float64{float64(l.delayed.size), float64(l.injected.Load()), float64(l.notDelayed)},
+		Gauges: []float64{float64(l.delayed.Len()), float64(l.injected.Load()), float64(l.notDelayed)},
 	}
 }
 
@@ -169,7 +170,7 @@ func (l *limiter) Status(now clock.Instant) rule.Status {
 func (l *limiter) Idle(clock.Instant) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.delayed.size == 0
+	return l.delayed.Len() == 0
 }
 
 // Activate puts this version in force, unless a newer one is.

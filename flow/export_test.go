@@ -22,7 +22,43 @@ type (
 
 func NewQueue(r *compiledRule, now clock.Instant) *queue   { return newQueue(r, now) }
 func NewWindow(r *compiledRule, now clock.Instant) *window { return newWindow(r, now) }
-func NewWaiter(wake func()) *waiter                        { return newWaiter(wake) }
+
+// NewWaiter returns a waiter that has begun to wait. It can be in a queue once.
+func NewWaiter(wake func()) *waiter {
+	w := &waiter{}
+	w.Again(wake)
+	return w
+}
+
+// Again has a waiter begin to wait again that has left its queue.
+func (w *waiter) Again(wake func()) { w.Begin(nil, wake) }
+
+// WithPriority returns the waiter, which is not in a queue, for calls of a priority. It has
+// that of normal calls at first.
+func (w *waiter) WithPriority(p rule.Priority) *waiter {
+	w.priority = p
+	return w
+}
+
+// Poll tells how a waiter stands, and returns its turn.
+func (q *queue) Poll(now clock.Instant, w *waiter) (turn, time.Duration, rule.Decision) {
+	after := q.look(now, w)
+	if w.Waits() {
+		return turn{}, after, rule.Wait
+	}
+	if _, _, decision := w.Poll(now); decision != rule.Pass {
+		return turn{}, 0, decision
+	}
+	return w.turn, 0, rule.Pass
+}
+
+// Leave has a waiter give up. It returns false if its time had come first: then the turn, which is not given
+// back, is valid.
+func (q *queue) Leave(now clock.Instant, w *waiter) (turn, bool) {
+	q.withdraw(now, w)
+	_, _, decision := w.Poll(now)
+	return w.turn, decision != rule.Pass
+}
 
 // Compile compiles a rule, whose windows follow no wall clock.
 func Compile(rule Rule, version uint64) *compiledRule {
@@ -72,8 +108,8 @@ func (q *queue) CheckWaiters(want int) error {
 	var count int
 	hasHead := false
 	for w := range q.waiters.order.All() {
-		if w.state != queued {
-			return fmt.Errorf("waiter %d: in the queue, but in state %d", count, w.state)
+		if !w.Waits() {
+			return fmt.Errorf("waiter %d: in the queue, but it does not wait", count)
 		}
 		levels[w.level()].add(1, int64(w.tokens))
 		total += int64(w.tokens)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/internal/optional"
+	"github.com/penstock-go/penstock/internal/pending"
 	"github.com/penstock-go/penstock/internal/sharing"
 	"github.com/penstock-go/penstock/internal/sharing/ask"
 	"github.com/penstock-go/penstock/internal/sharing/exchange"
@@ -68,11 +69,11 @@ func (l *askLimiter) DecidesWithin() time.Duration { return l.within }
 
 // Join asks the backend.
 func (l *askLimiter) Join(c rule.Call, patience rule.Patience) (rule.Waiter, rule.Ticket, rule.Decision) {
-	w := &askWaiter{limit: l.limit, wake: patience.Wake, until: patience.Until}
-	if !l.limit.join(w, l.version, c.Now) {
+	w := &askWaiter{limit: l.limit, until: patience.Until}
+	w.Begin(w, patience.Wake)
+	if !l.limit.join(w, l.version, &c) {
 		return nil, 0, rule.Stale
 	}
-	w.wait = l.asker.Wait(c.Now, c.Tokens, patience.Wake)
 	ticket, _, decision := w.Poll(c.Now) // the answer may be known already
 	if decision != rule.Wait {
 		return nil, ticket, decision
@@ -145,78 +146,75 @@ func (l *askedLimit) change(v *fleetVersion, now clock.Instant) {
 	l.asker.Change(v.terms, v.operation(), v.rule.Fleet.OnOutage, now)
 }
 
-// join notes that a call waits under a version; false if a newer one is in force, or none.
-func (l *askedLimit) join(w *askWaiter, v *fleetVersion, now clock.Instant) bool {
+// join asks the backend for a call that waits under a version; false if a newer one is in force, or none.
+func (l *askedLimit) join(w *askWaiter, v *fleetVersion, c *rule.Call) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.change(v, now)
+	l.change(v, c.Now)
 	if !l.versions.IsInForce(v.number) {
 		return false
 	}
+	w.wait = l.asker.Wait(c.Now, c.Tokens, w.Wake)
 	l.waiters[w] = struct{}{}
 	return true
-}
-
-func (l *askedLimit) leave(w *askWaiter) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	delete(l.waiters, w)
 }
 
 // releaseAll has all calls that wait go on without the rule. The mutex is held.
 func (l *askedLimit) releaseAll() {
 	for w := range l.waiters {
-		w.released = true
-		w.wake()
+		w.wait.Leave()
+		w.Release()
+		w.Wake()
 	}
 	clear(l.waiters)
 }
 
 // askWaiter is a call that waits for an answer, or until the instant that it names.
 type askWaiter struct {
+	pending.Call
 	limit *askedLimit
-	wake  func()
 	wait  *ask.Wait
 	until clock.Instant // how long it can wait
-
-	released bool // the mutex of the limit guards it
 }
 
-// Poll implements [rule.Waiter].
-func (w *askWaiter) Poll(now clock.Instant) (rule.Ticket, time.Duration, rule.Decision) {
-	if w.isReleased() {
-		w.wait.Leave()
-		return 0, 0, rule.Stale
-	}
+// Look implements [pending.Place].
+func (w *askWaiter) Look(now clock.Instant) time.Duration {
 	after, state := w.wait.Poll(now)
 	if state != exchange.Pending {
 		w.limit.warning.note(w.limit.asker.Used)
 	}
-	switch {
-	case state == exchange.Allowed:
-		w.limit.leave(w)
-		return rule.Ticket(w.wait.Asked()), 0, rule.Pass
-	case state == exchange.Denied:
-		w.limit.leave(w)
-		return 0, 0, rule.Block
-	case after > 0 && now.Add(after) > w.until:
-		w.Leave(now)
-		return 0, 0, rule.Block
-	}
-	return 0, after, rule.Wait
-}
-
-// Leave implements [rule.Waiter].
-func (w *askWaiter) Leave(clock.Instant) {
-	w.wait.Leave()
-	w.limit.leave(w)
-}
-
-func (w *askWaiter) isReleased() bool {
 	w.limit.mu.Lock()
 	defer w.limit.mu.Unlock()
-	return w.released
+	switch {
+	case !w.Waits():
+		return 0
+	case state == exchange.Allowed:
+		w.Grant(rule.Ticket(w.wait.Asked()))
+	case state == exchange.Denied:
+		w.Refuse()
+	case after > 0 && now.Add(after) > w.until:
+		w.wait.Leave()
+		w.Refuse()
+	default:
+		return after
+	}
+	delete(w.limit.waiters, w)
+	return 0
 }
+
+// Withdraw implements [pending.Place].
+func (w *askWaiter) Withdraw(clock.Instant) {
+	w.limit.mu.Lock()
+	defer w.limit.mu.Unlock()
+	if w.Waits() {
+		w.wait.Leave()
+		w.End()
+		delete(w.limit.waiters, w)
+	}
+}
+
+// GiveBack implements [pending.Place].
+func (w *askWaiter) GiveBack(clock.Instant, rule.Ticket) { w.wait.Leave() }
 
 // retryAfter returns when a call can pass that is denied for so long: of a balance that is not known.
 func (v *fleetVersion) retryAfter(denied time.Duration) time.Duration {

@@ -71,7 +71,7 @@ func (l *budgetLimiter) Retire(now clock.Instant) {
 	l.limit.mu.Lock()
 	defer l.limit.mu.Unlock()
 	if l.limit.versions.Retire(l.version.number) {
-		l.limit.queue.endAll(released)
+		l.limit.queue.releaseAll()
 		l.budget.Release(now)
 	}
 }

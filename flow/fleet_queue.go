@@ -152,7 +152,7 @@ func (q *fleetQueue) advance(now clock.Instant) {
 	for w := q.waiters.First(); w != nil; w = q.waiters.First() {
 		switch {
 		case w.deadline < now:
-			q.end(w, refused, false)
+			q.refuse(w)
 			continue
 		case q.earliest(w.arrived, now, w.tokens) > now:
 		case !q.budget.Retake(now, w.tokens):
@@ -167,8 +167,10 @@ func (q *fleetQueue) advance(now clock.Instant) {
 				at = q.earliest(w.arrived, now, w.tokens)
 			}
 			q.pass(at, now, w.tokens, q.late)
-			w.taken = now
-			q.end(w, granted, true)
+			q.waiters.Serve(&w.place)
+			q.tokens[w.level] -= int64(w.tokens)
+			w.Grant(rule.Ticket(now))
+			w.Wake()
 			continue
 		}
 		break
@@ -196,7 +198,7 @@ func (q *fleetQueue) wakeNewHead() {
 // wakeHead wakes the first call: tokens may have arrived. It needs no mutex.
 func (q *fleetQueue) wakeHead() {
 	if first := q.head.Load(); first != nil {
-		first.wake()
+		first.Wake()
 	}
 }
 
@@ -207,22 +209,25 @@ func (q *fleetQueue) push(w *fleetWaiter) {
 	q.wakeNewHead()
 }
 
-// end takes a call out of the queue and tells it how its wait has ended.
-func (q *fleetQueue) end(w *fleetWaiter, state waiterState, served bool) {
-	if served {
-		q.waiters.Serve(&w.place)
-	} else {
-		q.waiters.Remove(&w.place)
-	}
+// remove takes a call out of the queue that does not pass.
+func (q *fleetQueue) remove(w *fleetWaiter) {
+	q.waiters.Remove(&w.place)
 	q.tokens[w.level] -= int64(w.tokens)
-	w.state = state
-	w.wake()
 }
 
-// endAll ends all waits.
-func (q *fleetQueue) endAll(state waiterState) {
+// refuse takes a call out of the queue that may not wait any longer, and wakes it.
+func (q *fleetQueue) refuse(w *fleetWaiter) {
+	q.remove(w)
+	w.Refuse()
+	w.Wake()
+}
+
+// releaseAll ends all waits: the rule is gone, or is one for others.
+func (q *fleetQueue) releaseAll() {
 	for w := q.waiters.First(); w != nil; w = q.waiters.First() {
-		q.end(w, state, false)
+		q.remove(w)
+		w.Release()
+		w.Wake()
 	}
 	q.head.Store(nil)
 }
@@ -246,15 +251,15 @@ func (q *fleetQueue) change(v *fleetVersion, now clock.Instant) {
 	from := q.version
 	q.version = v
 	if from.rule.Origin != v.rule.Origin || from.rule.Shadow != v.rule.Shadow || !v.canWait() {
-		q.endAll(released)
+		q.releaseAll()
 		return
 	}
 	for w := range q.waiters.All() {
 		if w.deadline = w.since.Add(v.rule.MaxWait); w.deadline < now || v.rule.Limit == 0 {
-			q.end(w, refused, false)
+			q.refuse(w)
 			continue
 		}
-		w.wake() // to look when to give up
+		w.Wake() // to look when to give up
 	}
 	q.head.Store(nil)
 	q.advance(now)

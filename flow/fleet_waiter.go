@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/internal/pending"
 	"github.com/penstock-go/penstock/internal/waitqueue"
 	"github.com/penstock-go/penstock/rule"
 )
@@ -84,9 +85,10 @@ func (l *queueLimiter) Join(c rule.Call, patience rule.Patience) (rule.Waiter, r
 		return nil, 0, rule.Block
 	}
 	w := &fleetWaiter{
-		limit: s, wake: patience.Wake, level: c.Priority().Level(), tokens: c.Tokens,
-		arrived: c.Now, since: patience.Since, deadline: deadline, counted: c.Now, state: queued,
+		limit: s, level: c.Priority().Level(), tokens: c.Tokens,
+		arrived: c.Now, since: patience.Since, deadline: deadline, counted: c.Now,
 	}
+	w.Begin(w, patience.Wake)
 	s.queue.push(w)
 	return w, 0, rule.Wait
 }
@@ -108,59 +110,54 @@ func (l *queueLimiter) Settle(now, _ clock.Instant, t rule.Ticket, tokens int32)
 
 // fleetWaiter is a call that waits for tokens which the instance leases.
 type fleetWaiter struct {
+	pending.Call
 	limit  *leasedLimit
-	wake   func()
 	level  int
 	tokens int32
 
 	// The mutex of the limit guards what follows.
-	state    waiterState
 	arrived  clock.Instant // in this queue
 	since    clock.Instant // it waits, for this rule or for another
 	counted  clock.Instant // when it counted as demand last
 	deadline clock.Instant // the last instant at which it may pass
-	taken    clock.Instant // its tokens, when it was granted
 	place    waitqueue.Node[fleetWaiter]
 }
 
-// Poll implements [rule.Waiter].
-func (w *fleetWaiter) Poll(now clock.Instant) (rule.Ticket, time.Duration, rule.Decision) {
+// Look implements [pending.Place].
+func (w *fleetWaiter) Look(now clock.Instant) time.Duration {
 	w.limit.mu.Lock()
 	defer w.limit.mu.Unlock()
 	q := &w.limit.queue
-	if w.state == queued {
-		if q.advance(now); w.state == queued && w.deadline <= now { // what passes at this instant has passed
-			q.end(w, refused, false)
-			q.wakeNewHead()
-		}
+	if w.Waits() {
+		q.advance(now)
 	}
-	switch w.state {
-	case granted:
-		w.state = notQueued
-		return rule.Ticket(w.taken), 0, rule.Pass
-	case released:
-		return 0, 0, rule.Stale
-	case queued:
-		if w == q.waiters.First() {
-			return 0, q.untilHeadPasses(w, now), rule.Wait
-		}
-		return 0, w.deadline.Sub(now), rule.Wait
+	switch {
+	case !w.Waits():
+		return 0
+	case w.deadline <= now: // what passes at this instant has passed
+		q.refuse(w)
+		q.wakeNewHead()
+		return 0
+	case w == q.waiters.First():
+		return q.untilHeadPasses(w, now)
 	}
-	return 0, 0, rule.Block
+	return w.deadline.Sub(now)
 }
 
-// Leave implements [rule.Waiter].
-func (w *fleetWaiter) Leave(now clock.Instant) {
+// Withdraw implements [pending.Place].
+func (w *fleetWaiter) Withdraw(now clock.Instant) {
 	w.limit.mu.Lock()
 	defer w.limit.mu.Unlock()
-	q := &w.limit.queue
-	switch w.state {
-	case queued:
-		q.end(w, notQueued, false)
+	if q := &w.limit.queue; w.Waits() {
+		q.remove(w)
+		w.End()
 		q.advance(now)
-	case granted:
-		w.state = notQueued
-		q.budget.GiveBack(w.taken, w.tokens)
-		q.wakeHead()
 	}
+}
+
+// GiveBack implements [pending.Place].
+func (w *fleetWaiter) GiveBack(_ clock.Instant, taken rule.Ticket) {
+	q := &w.limit.queue
+	q.budget.GiveBack(clock.Instant(taken), w.tokens)
+	q.wakeHead()
 }

@@ -103,6 +103,7 @@ func BenchmarkQueueJoin(b *testing.B) {
 	now := epoch
 	b.ReportAllocs()
 	for b.Loop() {
+		w.Again(func() {})
 		if _, decision := q.Join(compiled, now, 1, time.Hour, w); decision == rule.Wait {
 			now = now.Add(time.Millisecond)
 			q.Poll(now, w)

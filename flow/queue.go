@@ -13,7 +13,7 @@ import (
 // higher priorities come first, except for one pass in eight.
 //
 // A queue computes when calls may pass. It does not wait itself: a call that has to
-// wait gets a waiter, which is woken, and is asked by queue.Poll. Queues are safe
+// wait gets a waiter, which is woken, and is looked after by queue.look. Queues are safe
 // for concurrent use; one mutex guards each.
 type queue struct {
 	mu       sync.Mutex
@@ -66,7 +66,7 @@ func (q *queue) take(r *compiledRule, now clock.Instant, n int32, who *caller) (
 }
 
 // Join is Take for a call that can wait, for no longer than the rule's MaxWait nor
-// patience. Wait: w is in the queue.
+// patience. Wait: w, which has begun to wait, is in the queue.
 func (q *queue) Join(r *compiledRule, now clock.Instant, n int32, patience time.Duration, w *waiter) (turn, rule.Decision) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -82,8 +82,7 @@ func (q *queue) Join(r *compiledRule, now clock.Instant, n int32, patience time.
 		q.schedule.delay(now, passAt, n)
 	case rule.Wait:
 		q.schedule.delay(now, passAt, n)
-		w.join(now, n)
-		q.push(w, now)
+		q.push(w, now, n)
 	}
 	return turn{at: passAt}, decision
 }
@@ -111,53 +110,45 @@ func (q *queue) book(r *compiledRule, now clock.Instant, n int32) (turn, rule.De
 	return q.grant(now, passAt, n), rule.Pass
 }
 
-// Poll tells how a waiter stands at now. Pass: it has its turn. Wait: the
-// duration is how long it takes until it can pass, if it is the first in the queue;
-// else until it has waited for as long as it may, or 0 if it can pass before that. It is
-// woken when it has become the first. Block: a changed rule, or more important calls,
-// would make it wait longer than it may. Stale: the rule is gone or has become one for other
-// calls.
-func (q *queue) Poll(now clock.Instant, w *waiter) (turn, time.Duration, rule.Decision) {
+// look ends the wait of a waiter if its time has come, or if a changed rule, or more important calls, would make
+// it wait longer than it may. Otherwise it returns how long it takes until it can pass, if it is the first in the
+// queue; else until it has waited for as long as it may, or 0 if it can pass before that. It is woken when it has
+// become the first.
+func (q *queue) look(now clock.Instant, w *waiter) time.Duration {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.catchUp(now)
-	switch w.state {
-	case granted:
-		return w.turn, 0, rule.Pass
-	case refused:
-		return turn{}, 0, rule.Block
-	case released:
-		return turn{}, 0, rule.Stale
-	}
-	if w == q.waiters.head {
-		return turn{}, q.untilHeadPasses(now), rule.Wait
-	}
-	if !q.waiters.mixed {
-		return turn{}, 0, rule.Wait
+	switch {
+	case !w.Waits():
+		return 0
+	case w == q.waiters.head:
+		return q.untilHeadPasses(now)
+	case !q.waiters.mixed:
+		return 0
 	}
 	left := w.arrived.Add(q.compiled.rule.MaxWait).Sub(now)
 	if left <= 0 { // what passes at this instant has passed
-		q.finish(w, refused)
-		return turn{}, 0, rule.Block
+		q.refuse(w)
+		return 0
 	}
-	return turn{}, left, rule.Wait
+	return left
 }
 
-// Leave takes a waiter that gives up at now out of the queue; those behind it move up.
-// It returns false if the time of the waiter had come first: then the turn is
-// valid. All calls whose time has come by now pass.
-func (q *queue) Leave(now clock.Instant, w *waiter) (turn, bool) {
+// withdraw takes a waiter that gives up at now out of the queue; those behind it move up. Before that, all calls
+// pass whose time has come by now: it may be one of them.
+func (q *queue) withdraw(now clock.Instant, w *waiter) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.catchUp(now)
-	if w.state == queued {
-		wasHead := w == q.waiters.head
-		q.waiters.remove(w, false)
-		if wasHead {
-			q.promote(now)
-		}
+	if !w.Waits() {
+		return
 	}
-	return w.turn, w.state != granted
+	wasHead := w == q.waiters.head
+	q.waiters.remove(w, false)
+	w.End()
+	if wasHead {
+		q.promote(now)
+	}
 }
 
 // GiveBack returns at now a turn that was not used after all; those behind move

@@ -57,8 +57,9 @@ func (q *queue) overtake(now clock.Instant) {
 	q.promote(now)
 }
 
-// push has a call join the queue at now.
-func (q *queue) push(w *waiter, now clock.Instant) {
+// push has a call of n tokens join the queue at now.
+func (q *queue) push(w *waiter, now clock.Instant, n int32) {
+	w.tokens, w.arrived = n, now
 	if q.waiters.push(w) {
 		q.wakeAll() // from now on they can be overtaken, and have to look when to give up
 	}
@@ -69,7 +70,7 @@ func (q *queue) push(w *waiter, now clock.Instant) {
 
 func (q *queue) wakeAll() {
 	for w := range q.waiters.order.All() {
-		w.wake()
+		w.Wake()
 	}
 }
 
@@ -77,8 +78,7 @@ func (q *queue) wakeAll() {
 func (q *queue) advance(now clock.Instant) {
 	for w := q.waiters.head; w != nil && w.turn.at <= now; w = q.waiters.head {
 		passAt := w.turn.at
-		w.turn = q.grant(passAt, passAt, w.tokens)
-		q.finish(w, granted)
+		q.serve(w, q.grant(passAt, passAt, w.tokens))
 		q.promote(passAt)
 	}
 }
@@ -87,7 +87,7 @@ func (q *queue) advance(now clock.Instant) {
 func (q *queue) promote(now clock.Instant) {
 	q.place(now)
 	if q.waiters.head != nil {
-		q.waiters.head.wake()
+		q.waiters.head.Wake()
 	}
 }
 
@@ -102,7 +102,7 @@ func (q *queue) place(now clock.Instant) {
 			q.schedule.delay(max(now, w.arrived), passAt, w.tokens)
 			return
 		}
-		q.finish(w, refused)
+		q.refuse(w)
 	}
 }
 
@@ -137,24 +137,33 @@ func (q *queue) admitAll(now clock.Instant) {
 		if !ok {
 			passAt = now
 		}
-		w.turn = q.grant(now, passAt, w.tokens)
-		q.finish(w, granted)
+		q.serve(w, q.grant(now, passAt, w.tokens))
 	}
 }
 
 // releaseAll takes all calls out of the queue, without turns.
 func (q *queue) releaseAll() {
 	for w := q.waiters.head; w != nil; w = q.waiters.head {
-		q.finish(w, released)
+		q.waiters.remove(w, false)
+		w.Release()
+		w.Wake()
 	}
 }
 
-// finish takes a waiter out of the queue, sets its state and wakes it.
-func (q *queue) finish(w *waiter, state waiterState) {
-	charge := q.waiters.remove(w, state == granted)
+// serve takes a waiter out of the queue that passes, with its turn, and wakes it.
+func (q *queue) serve(w *waiter, t turn) {
+	charge := q.waiters.remove(w, true)
 	if q.compiled.rule.Newcomers == rule.NewcomersHalf && q.tenants != nil {
-		q.tenants.known.Add(charge, w.turn.at)
+		q.tenants.known.Add(charge, t.at)
 	}
-	w.state = state
-	w.wake()
+	w.turn = t
+	w.Grant(t.ticket(q.compiled))
+	w.Wake()
+}
+
+// refuse takes a waiter out of the queue that may not wait any longer, and wakes it.
+func (q *queue) refuse(w *waiter) {
+	q.waiters.remove(w, false)
+	w.Refuse()
+	w.Wake()
 }

@@ -50,24 +50,6 @@ func TestQueueWakesTheNextWaiter(t *testing.T) {
 	assert.Equal(t, 250*time.Millisecond, until)
 }
 
-func TestQueueWaiterCanBeUsedAgain(t *testing.T) {
-	t.Parallel()
-	l := newTestQueue(t, throttle(1, time.Minute))
-	w := unwoken()
-	for i := range 5 {
-		_, decision := l.queue.Join(l.compiled, l.now, 1, time.Minute, w)
-		if i == 0 {
-			assert.Equal(t, rule.Pass, decision)
-			continue
-		}
-		assert.Equal(t, rule.Wait, decision)
-		l.now = l.now.Add(time.Second)
-		turn, _, decision := l.queue.Poll(l.now, w)
-		assert.Equal(t, rule.Pass, decision)
-		assert.Equal(t, l.now, turn.Time())
-	}
-}
-
 func TestQueueLetsDueWaitersPassThoughTheyDidNotPoll(t *testing.T) {
 	t.Parallel()
 	l := newTestQueue(t, throttle(1, time.Minute))

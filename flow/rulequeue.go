@@ -34,10 +34,11 @@ func (l *ruleQueue) Acquire(c rule.Call) (rule.Ticket, rule.Decision) {
 
 // Join has a call wait, for as long as the rule and the patience of the call let it.
 func (l *ruleQueue) Join(c rule.Call, patience rule.Patience) (rule.Waiter, rule.Ticket, rule.Decision) {
-	w := &ruleWaiter{compiled: l.compiled, queue: l.queue, waiter: waiter{wake: patience.Wake}}
-	l.identify(&w.waiter.caller, &c)
+	w := &ruleWaiter{queue: l.queue}
+	w.Begin(w, patience.Wake)
+	l.identify(&w.caller, &c)
 	if l.fairness != nil {
-		w.waiter.tenant = tenants.Kept(c.Attribute)
+		w.tenant = tenants.Kept(c.Attribute)
 	}
 	longest := patience.Until.Sub(c.Now)
 	turn, decision := l.queue.Join(l.compiled, c.Now, c.Tokens, longest, &w.waiter)
@@ -50,28 +51,26 @@ func (l *ruleQueue) Join(c rule.Call, patience rule.Patience) (rule.Waiter, rule
 
 // ruleWaiter is a call that waits in the queue of a rule.
 type ruleWaiter struct {
-	compiled *compiledRule // the version under which it joined
-	queue    *queue
-	waiter   waiter
+	waiter
+	queue *queue
 }
 
-// Poll implements [rule.Waiter].
+// Look implements [pending.Place].
+func (w *ruleWaiter) Look(now clock.Instant) time.Duration { return w.queue.look(now, &w.waiter) }
+
+// Withdraw implements [pending.Place].
+func (w *ruleWaiter) Withdraw(now clock.Instant) { w.queue.withdraw(now, &w.waiter) }
+
+// GiveBack implements [pending.Place].
+func (w *ruleWaiter) GiveBack(now clock.Instant, _ rule.Ticket) { w.queue.GiveBack(now, w.turn) }
+
+// Poll is that of the call; one that is refused learns when it can join again.
 func (w *ruleWaiter) Poll(now clock.Instant) (rule.Ticket, time.Duration, rule.Decision) {
-	turn, after, decision := w.queue.Poll(now, &w.waiter)
-	switch decision {
-	case rule.Pass:
-		return turn.ticket(w.compiled), 0, decision
-	case rule.Block:
-		return rule.RetryTicket(w.queue.retryRefused(now, w.waiter.tokens, &w.waiter.caller, endless)), 0, decision
+	ticket, after, decision := w.waiter.Poll(now)
+	if decision == rule.Block {
+		ticket = rule.RetryTicket(w.queue.retryRefused(now, w.tokens, &w.caller, endless))
 	}
-	return 0, after, decision
-}
-
-// Leave implements [rule.Waiter].
-func (w *ruleWaiter) Leave(now clock.Instant) {
-	if turn, left := w.queue.Leave(now, &w.waiter); !left {
-		w.queue.GiveBack(now, turn)
-	}
+	return ticket, after, decision
 }
 
 // answer returns what a limiter answers for a queue: with Wait the instant at which the call would

@@ -275,6 +275,7 @@ func TestBucketAllocatesNothing(t *testing.T) {
 			if turn, decision := l.queue.Take(l.compiled, l.now, 1); decision == rule.Pass {
 				l.queue.GiveBack(l.now, turn)
 			}
+			w.Again(func() {})
 			if _, decision := l.queue.Join(l.compiled, l.now, 1, time.Second, w); decision == rule.Wait {
 				l.queue.Poll(l.now, w)
 				l.queue.Leave(l.now, w)

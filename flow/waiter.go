@@ -2,50 +2,22 @@ package flow
 
 import (
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/internal/pending"
 	"github.com/penstock-go/penstock/internal/waitqueue"
 	"github.com/penstock-go/penstock/rule"
 )
 
-// waiter is a call in a queue. It can be used for one call after another.
+// waiter is a call in a queue.
 type waiter struct {
+	pending.Call
 	caller
 	tenant rule.Attribute // whose call it is, for status; nothing if that does not matter
-	wake   func()
 
 	// The queue's mutex guards what follows.
-	state   waiterState
 	tokens  int32
 	arrived clock.Instant
 	turn    turn // planned for the head, then granted
 	place   waitqueue.Node[waiter]
-}
-
-// waiterState says how a waiter stands.
-type waiterState uint8
-
-const (
-	notQueued waiterState = iota
-	queued                // it waits
-	granted               // its turn is valid
-	refused               // it would have to wait too long
-	released              // the rule is gone, or is for other calls
-)
-
-// newWaiter returns a waiter. wake is called when the waiter should call Poll, perhaps
-// more often than need be and while the queue is locked: it must neither block nor call
-// the queue.
-func newWaiter(wake func()) *waiter { return &waiter{wake: wake} }
-
-// WithPriority returns the waiter, which is not in a queue, for calls of a priority. It has
-// that of normal calls at first.
-func (w *waiter) WithPriority(p rule.Priority) *waiter {
-	w.priority = p
-	return w
-}
-
-// join makes the waiter one of a call of n tokens that joins a queue at now.
-func (w *waiter) join(now clock.Instant, n int32) {
-	*w = waiter{wake: w.wake, caller: w.caller, tenant: w.tenant, state: queued, tokens: n, arrived: now}
 }
 
 // level returns the level of the priority.

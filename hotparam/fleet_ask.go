@@ -6,6 +6,7 @@ import (
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/hotparam/internal/table"
 	"github.com/penstock-go/penstock/internal/optional"
+	"github.com/penstock-go/penstock/internal/pending"
 	"github.com/penstock-go/penstock/internal/sharing/ask"
 	"github.com/penstock-go/penstock/internal/sharing/exchange"
 	"github.com/penstock-go/penstock/rule"
@@ -73,6 +74,7 @@ func (l *askLimiter) Join(c rule.Call, patience rule.Patience) (rule.Waiter, rul
 		return nil, 0, rule.Block
 	}
 	w := &askWaiter{limiter: l, subject: s}
+	w.Begin(w, patience.Wake)
 	for {
 		v, slot := l.find(s, c, l.joining())
 		if v == nil {
@@ -98,6 +100,7 @@ func (l *askLimiter) Join(c rule.Call, patience rule.Patience) (rule.Waiter, rul
 
 // askWaiter is a call that waits for an answer.
 type askWaiter struct {
+	pending.Call
 	limiter *askLimiter
 	subject subject
 	value   *sharedValue
@@ -106,37 +109,40 @@ type askWaiter struct {
 	wait    *ask.Wait
 }
 
-// Poll implements [rule.Waiter].
-func (w *askWaiter) Poll(now clock.Instant) (rule.Ticket, time.Duration, rule.Decision) {
+// Look implements [pending.Place].
+func (w *askWaiter) Look(now clock.Instant) time.Duration {
 	l := w.limiter
 	if l.fleet.versions.Ended() {
 		w.wait.Leave()
-		return 0, 0, rule.Stale
+		w.Release()
+		return 0
 	}
 	after, state := w.wait.Poll(now)
 	switch state {
 	case exchange.Pending:
-		return 0, after, rule.Wait
+		return after
 	case exchange.Released:
-		return 0, 0, rule.Stale
+		w.Release()
+		return 0
+	case exchange.Allowed:
+		w.Grant(l.fleet.ticket(w.value, w.slot, w.subject.isOwn))
 	case exchange.Denied:
-		w.noteUse()
+		w.Refuse()
 		if l.penalties != nil && w.value.cell == 0 {
 			l.penalties.refused(w.subject.key, now)
 		}
-		l.count(w, now, false)
-		return 0, 0, rule.Block
 	}
 	w.noteUse()
-	l.count(w, now, true)
-	return l.fleet.ticket(w.value, w.slot, w.subject.isOwn), 0, rule.Pass
-}
-
-// count counts how a call ended that has waited.
-func (l *askLimiter) count(w *askWaiter, now clock.Instant, passes bool) {
 	l.state.keep(now, l.keeps)
-	l.state.hottest.countNamed(now, w.subject.key, &w.name, passes)
+	l.state.hottest.countNamed(now, w.subject.key, &w.name, state == exchange.Allowed)
+	return 0
 }
 
-// Leave implements [rule.Waiter].
-func (w *askWaiter) Leave(clock.Instant) { w.wait.Leave() }
+// Withdraw implements [pending.Place].
+func (w *askWaiter) Withdraw(clock.Instant) {
+	w.wait.Leave()
+	w.End()
+}
+
+// GiveBack implements [pending.Place].
+func (w *askWaiter) GiveBack(clock.Instant, rule.Ticket) { w.wait.Leave() }

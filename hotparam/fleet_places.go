@@ -9,6 +9,7 @@ import (
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/fleet"
 	"github.com/penstock-go/penstock/internal/optional"
+	"github.com/penstock-go/penstock/internal/pending"
 	"github.com/penstock-go/penstock/internal/places"
 	"github.com/penstock-go/penstock/internal/settings"
 	"github.com/penstock-go/penstock/internal/sharing"
@@ -214,6 +215,7 @@ func (l *placesLimiter) Join(c rule.Call, patience rule.Patience) (rule.Waiter, 
 	}
 	call := l.callOf(s, c.Attribute)
 	w := &placesWaiter{limiter: l, subject: s, wait: l.fleet.places.Ask(c.Now, &call, patience.Wake)}
+	w.Begin(w, patience.Wake)
 	w.name.of = l.state.salt
 	w.name.setName(c.Attribute)
 	if ticket, _, decision := w.Poll(c.Now); decision != rule.Wait { // the answer is known already
@@ -224,35 +226,44 @@ func (l *placesLimiter) Join(c rule.Call, patience rule.Patience) (rule.Waiter, 
 
 // placesWaiter is a call that waits for an answer.
 type placesWaiter struct {
+	pending.Call
 	limiter *placesLimiter
 	subject subject
 	name    hotValue
 	wait    *valueplaces.Wait
 }
 
-// Poll implements [rule.Waiter].
-func (w *placesWaiter) Poll(now clock.Instant) (rule.Ticket, time.Duration, rule.Decision) {
+// Look implements [pending.Place].
+func (w *placesWaiter) Look(now clock.Instant) time.Duration {
 	l := w.limiter
 	ticket, state := w.wait.Poll()
 	switch state {
 	case exchange.Pending:
-		return 0, 0, rule.Wait
+		return 0
 	case exchange.Released:
-		return 0, 0, rule.Stale
+		w.Release()
+		return 0
+	case exchange.Allowed:
+		w.Grant(rule.Ticket(ticket))
+	case exchange.Denied:
+		w.Refuse()
+		if l.penalties != nil {
+			l.penalties.refused(w.subject.key, now)
+		}
 	}
 	l.state.keep(now, l.keeps)
 	l.state.hottest.countNamed(now, w.subject.key, &w.name, state == exchange.Allowed)
-	if state == exchange.Allowed {
-		return rule.Ticket(ticket), 0, rule.Pass
-	}
-	if l.penalties != nil {
-		l.penalties.refused(w.subject.key, now)
-	}
-	return 0, 0, rule.Block
+	return 0
 }
 
-// Leave implements [rule.Waiter].
-func (w *placesWaiter) Leave(now clock.Instant) { w.wait.Leave(now) }
+// Withdraw implements [pending.Place].
+func (w *placesWaiter) Withdraw(now clock.Instant) {
+	w.wait.Leave(now)
+	w.End()
+}
+
+// GiveBack implements [pending.Place].
+func (w *placesWaiter) GiveBack(now clock.Instant, _ rule.Ticket) { w.wait.Leave(now) }
 
 // RetryAfter returns the rest of a penalty. When calls end, and a place becomes free, is unknown.
 func (l *placesLimiter) RetryAfter(c rule.Call) time.Duration {

@@ -24,7 +24,7 @@ type states struct {
 	hottest hottest
 
 	penalties atomic.Pointer[penalties] // nil until a version of the rule has a penalty
-	waiters   waiters
+	timed     timedCalls
 
 	quietUntil  atomic.Int64 // an instant: that places were given back is not told before
 	withoutSlot atomic.Int64 // calls whose value found no slot, up to toldAfter

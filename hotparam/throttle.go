@@ -85,8 +85,9 @@ func (l *throttle) Join(c rule.Call, patience rule.Patience) (rule.Waiter, rule.
 	if at <= c.Now {
 		return nil, ticket, rule.Pass
 	}
-	w := &throttled{place: waiter{of: l.state.salt, wake: patience.Wake}, limiter: l, at: at, ticket: ticket, tokens: c.Tokens}
-	l.state.waiters.add(&w.place)
+	w := &throttled{timedCall: timedCall{of: l.state.salt}, limiter: l, at: at, ticket: ticket, tokens: c.Tokens}
+	w.Begin(w, patience.Wake)
+	l.state.timed.add(&w.timedCall)
 	return w, 0, rule.Wait
 }
 
@@ -120,34 +121,42 @@ func (l *throttle) Settle(now, start clock.Instant, ticket rule.Ticket, tokens i
 }
 
 // Retire lets go of the calls that wait, for the rule is gone.
-func (l *throttle) Retire(clock.Instant) { l.state.waiters.releaseAll(l.state.salt) }
+func (l *throttle) Retire(now clock.Instant) {
+	for _, w := range l.state.timed.releaseAll(l.state.salt) {
+		w.Place().GiveBack(now, 0)
+		w.Wake()
+	}
+}
 
 // throttled is a call that waits for the instant of its reservation.
 type throttled struct {
-	place   waiter
+	timedCall
 	limiter *throttle
 	at      clock.Instant
 	ticket  rule.Ticket
 	tokens  int32
 }
 
-// Poll tells how the wait stands.
-func (w *throttled) Poll(now clock.Instant) (rule.Ticket, time.Duration, rule.Decision) {
-	switch waiters := &w.limiter.state.waiters; {
-	case waiters.isReleased(&w.place):
-		w.limiter.cancel(now, w.at, w.ticket, w.tokens)
-		return 0, 0, rule.Stale
-	case now < w.at:
-		return 0, w.at.Sub(now), rule.Wait
-	default:
-		waiters.remove(&w.place)
-		return w.ticket, 0, rule.Pass
+// Look implements [pending.Place].
+func (w *throttled) Look(now clock.Instant) time.Duration {
+	if now < w.at {
+		return w.at.Sub(now)
+	}
+	if w.limiter.state.timed.remove(&w.timedCall) {
+		w.Grant(w.ticket)
+	}
+	return 0
+}
+
+// Withdraw implements [pending.Place].
+func (w *throttled) Withdraw(now clock.Instant) {
+	if w.limiter.state.timed.remove(&w.timedCall) {
+		w.End()
+		w.GiveBack(now, 0)
 	}
 }
 
-// Leave ends the wait of a call that has given up. Its reservation is given back if it is
-// the last one.
-func (w *throttled) Leave(now clock.Instant) {
-	w.limiter.state.waiters.remove(&w.place)
+// GiveBack implements [pending.Place]. The reservation is given back if it is the last one.
+func (w *throttled) GiveBack(now clock.Instant, _ rule.Ticket) {
 	w.limiter.cancel(now, w.at, w.ticket, w.tokens)
 }

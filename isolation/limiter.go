@@ -223,7 +223,8 @@ func (l *limiter) Join(c rule.Call, patience rule.Patience) (rule.Waiter, rule.T
 		return nil, 0, rule.Block
 	}
 	wasFlooded := p.queue.IsFlooded(level)
-	w := &waiter{pool: p, wake: patience.Wake, since: patience.Since, tenant: of.value}
+	w := &waiter{pool: p, since: patience.Since, tenant: of.value}
+	w.Begin(w, patience.Wake)
 	if l.isFair {
 		p.queue.PushOf(w, &w.node, level, of.Tenant)
 		if p.queue.IsFlooded(level) != wasFlooded {
@@ -265,7 +266,7 @@ func (l *limiter) end(now clock.Instant) bool {
 		return false
 	}
 	l.pool.retired = true
-	l.pool.finishAll(released)
+	l.pool.releaseAll()
 	return true
 }
 

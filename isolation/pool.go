@@ -159,7 +159,7 @@ func (p *pool) wakeAll() {
 			p.lastEnded = nil
 		}
 		w.nextEnded, w.isEnding = nil, false
-		w.wake()
+		w.Wake()
 	}
 }
 
@@ -210,12 +210,14 @@ func (p *pool) replace(l *limiter, now clock.Instant) {
 	p.retired = false
 	p.changeLease(now)
 	if l.rule.Shadow || l.rule.Origin != former.rule.Origin {
-		p.finishAll(released) // the rule may not be one for them any more
+		p.releaseAll() // the rule may not be one for them any more
 	}
 	p.serve(now)
 	switch {
 	case l.atFull == rule.Block:
-		p.finishAll(refused)
+		for w := range p.queue.All() {
+			p.refuse(w)
+		}
 	case l.rule.MaxWait < former.rule.MaxWait:
 		for w := range p.queue.All() {
 			p.wakeLater(w) // its wait ends sooner
@@ -248,12 +250,12 @@ func (p *pool) serve(now clock.Instant) {
 	for p.queue.Len() > 0 && p.places < p.allowed() {
 		w := p.queue.First()
 		if now > p.deadlineOf(w) {
-			p.finish(w, refused)
+			p.refuse(w)
 			continue
 		}
-		w.ticket = p.charge(now, w, p.take())
+		w.Grant(p.charge(now, w, p.take()))
 		p.full.reset()
-		p.end(w, granted)
+		p.wakeLater(w)
 	}
 }
 
@@ -279,7 +281,7 @@ func (p *pool) refusedLevels() int {
 func (p *pool) makeSpace(level int, of tenant) bool {
 	maxQueue := p.current.rule.MaxQueue
 	for p.queue.NewestFirst && p.queue.Len() > maxQueue { // a reload has lowered MaxQueue
-		p.finish(p.queue.Last(), refused)
+		p.refuse(p.queue.Last())
 	}
 	if p.queue.Len() < maxQueue {
 		return true
@@ -288,7 +290,7 @@ func (p *pool) makeSpace(level int, of tenant) bool {
 		return false
 	}
 	if !p.current.isFair || level > p.queue.Lowest() {
-		p.finish(p.queue.Last(), refused)
+		p.refuse(p.queue.Last())
 		return true
 	}
 	gone := p.queue.MakesWay(of.Tenant)
@@ -304,21 +306,27 @@ func (p *pool) makeSpace(level int, of tenant) bool {
 	if wasFlooded && !p.queue.IsFlooded(level) {
 		p.full.reset()
 	}
-	p.end(gone, refused)
+	gone.Refuse()
+	p.wakeLater(gone)
 	return true
 }
 
-// finish ends the wait of a call that gets no place.
-func (p *pool) finish(w *waiter, state uint32) {
+// refuse ends the wait of a call that gets no place.
+func (p *pool) refuse(w *waiter) {
 	p.queue.Remove(&w.node)
 	p.full.reset()
-	p.end(w, state)
+	w.Refuse()
+	p.wakeLater(w)
 }
 
-// end notes how the wait of a call has ended.
-func (p *pool) end(w *waiter, state uint32) {
-	w.state.Store(state)
-	p.wakeLater(w)
+// releaseAll ends all waits: the rule is gone, or is one for others.
+func (p *pool) releaseAll() {
+	p.full.reset()
+	for w := range p.queue.All() {
+		p.queue.Remove(&w.node)
+		w.Release()
+		p.wakeLater(w)
+	}
 }
 
 // wakeLater has unlock wake a call, once all that has changed is published.
@@ -332,12 +340,6 @@ func (p *pool) wakeLater(w *waiter) {
 		p.lastEnded.nextEnded = w
 	}
 	w.isEnding, p.lastEnded = true, w
-}
-
-func (p *pool) finishAll(state uint32) {
-	for w := range p.queue.All() {
-		p.finish(w, state)
-	}
 }
 
 // minute is the time for which highest numbers are kept.
