@@ -65,7 +65,7 @@ const (
 	headEnded    = 1 << 7
 	headSettled  = 1 << 8
 	headMore     = 1 << 9 // an origin, other tokens than 1, attributes
-	headFlags    = 10     // six bits
+	headFacts    = 10     // six bits
 	headBits     = 16
 )
 
@@ -178,7 +178,12 @@ func (w *writer) values(values []any) {
 }
 
 func (w *writer) call(c *Call, before clock.Instant, of *Recording) {
-	head := uint64(c.Outcome)<<headOutcome | uint64(c.Priority+2)<<headPriority | uint64(c.Flags)<<headFlags
+	head := uint64(c.Outcome)<<headOutcome | uint64(c.Priority+2)<<headPriority
+	for i, fact := range c.facts() {
+		if *fact {
+			head |= 1 << (headFacts + i)
+		}
+	}
 	has := func(bit uint64, yes bool) {
 		if yes {
 			head |= bit
@@ -477,7 +482,10 @@ func (r *reader) call(c *Call, before clock.Instant, of *Recording) {
 	if r.err == nil && (c.Outcome > GaveUp || priority > 4) {
 		r.wrong("the head of a call is %#x: there is no such outcome or priority", head)
 	}
-	c.Priority, c.Flags = int8(priority)-2, Flags(head>>headFlags)
+	c.Priority = int8(priority) - 2
+	for i, fact := range c.facts() {
+		*fact = head>>(headFacts+i)&1 != 0
+	}
 	since := r.duration("the time of a call")
 	if since > math.MaxInt64-time.Duration(before) {
 		r.wrong("the time of a call is too large")
