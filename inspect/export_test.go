@@ -32,6 +32,7 @@ const (
 	MaxResources     = maxResources
 	MaxStreams       = maxStreams
 	MaxValueLimiters = maxValueLimiters
+	MaxValues        = maxValues
 )
 
 // StatusOf returns the status of the engine.

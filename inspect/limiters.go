@@ -22,8 +22,8 @@ const (
 	// maxValueLimiters is how many of these have [Limiter.Values].
 	maxValueLimiters = 100
 
-	// MaxValues is how many values a limiter shows at the most.
-	MaxValues = 10
+	// maxValues is how many values a limiter shows at the most.
+	maxValues = 10
 
 	// maxValueLength is how many bytes of a value are shown.
 	maxValueLength = 256
@@ -48,7 +48,7 @@ type Limiter struct {
 	Notes []Note `json:"notes,omitempty"`
 
 	// Values are the values of attributes, such as users, that the limiter has seen most
-	// often of late, the most frequent first, at most [MaxValues].
+	// often of late, the most frequent first, at most ten.
 	Values []Value `json:"values,omitempty"`
 }
 
@@ -233,7 +233,7 @@ func notesOf(c clock.Clock, of *core.RuleSnapshot) (notes []Note) {
 // valuesOf returns the values that a rule has seen most often.
 func valuesOf(of *core.RuleSnapshot) []Value {
 	var values []Value
-	for _, v := range of.Values[:min(len(of.Values), MaxValues)] {
+	for _, v := range of.Values[:min(len(of.Values), maxValues)] {
 		values = append(values, Value{shorten(v.Value), v.Passed, v.Refused})
 	}
 	return values

@@ -40,7 +40,7 @@ func (d Difference) String() string {
 		case Removed:
 			fields[i] = f.Field + " " + f.From
 		default:
-			fields[i] = f.text()
+			fields[i] = f.String()
 		}
 	}
 	subject := fmt.Sprintf("%s rule %s %v", d.Kind, rule.Quote(d.Name), d.Change)
@@ -64,8 +64,8 @@ type FieldDifference struct {
 	From, To string
 }
 
-// text returns the field and both values: "limit 5 -> 10".
-func (f FieldDifference) text() string {
+// String returns the field and both values: "limit 5 -> 10".
+func (f FieldDifference) String() string {
 	or := func(value string) string {
 		if value == "" {
 			return "none"

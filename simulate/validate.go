@@ -42,14 +42,14 @@ const (
 // load too large.
 func (l Load) Validate() []Fault {
 	var faults Faults
-	faults.check(len(l.Streams) > 0, WholeLoad, "streams", "is missing: a load has at least one stream")
+	faults.check(len(l.Streams) > 0, wholeLoad, "streams", "is missing: a load has at least one stream")
 	for i, stream := range l.Streams {
 		stream.validate(func(ok bool, field, format string, args ...any) {
 			faults.check(ok, i, field, format, args...)
 		})
 	}
 	whole := func(ok bool, field, format string, args ...any) {
-		faults.check(ok, WholeLoad, field, format, args...)
+		faults.check(ok, wholeLoad, field, format, args...)
 	}
 	begin := l.start()
 	whole(begin.Unix() >= 0 && begin.UTC().Year() < 2200 && begin.Nanosecond() == 0, "start",

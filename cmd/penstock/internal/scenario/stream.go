@@ -57,10 +57,10 @@ func (r *reader) cost(n *yaml.Node, nested given) *simulate.Cost {
 		field{"estimate", func(n *yaml.Node) { c.Estimate = r.whole(n, "cost.estimate") }},
 		field{"actual", func(n *yaml.Node) {
 			found := r.mapping(n, "cost.actual",
-				field{"mean", func(n *yaml.Node) { c.Actual.Mean = r.number(n, "cost.actual.mean") }},
-				field{"shape", func(n *yaml.Node) { c.Actual.Shape = simulate.Shape(r.text(n, "cost.actual.shape")) }},
-				field{"sigma", func(n *yaml.Node) { c.Actual.Sigma = r.number(n, "cost.actual.sigma") }},
-				field{"max", func(n *yaml.Node) { c.Actual.Max = r.whole(n, "cost.actual.max") }},
+				field{"mean", func(n *yaml.Node) { c.Mean = r.number(n, "cost.actual.mean") }},
+				field{"shape", func(n *yaml.Node) { c.Shape = simulate.Shape(r.text(n, "cost.actual.shape")) }},
+				field{"sigma", func(n *yaml.Node) { c.Sigma = r.number(n, "cost.actual.sigma") }},
+				field{"max", func(n *yaml.Node) { c.Max = r.whole(n, "cost.actual.max") }},
 			)
 			nested.add("cost.actual", n, found)
 		}},
