@@ -208,12 +208,12 @@ func (c controlRequest) done() string {
 	if c.all {
 		what = fmt.Sprintf("all rules of kind %s are", c.kind)
 	}
-	switch {
-	case c.state == resetValue:
+	switch c.state {
+	case resetValue:
 		return fmt.Sprintf("the value is as new for %s rule %q", c.kind, c.rule)
-	case c.state == liftPenalty:
+	case liftPenalty:
 		return fmt.Sprintf("the value has no penalty for %s rule %q", c.kind, c.rule)
-	case c.state == release:
+	case release:
 		return what + " released"
 	}
 	return what + " forced to be " + c.state
