@@ -277,12 +277,12 @@ func (g *Guard) exitSteps(now clock.Instant, word uint32) {
 		g.exitOuter(word, exit)
 		return
 	}
-	g.extras.Passed.Done(g.extras.Passed.Asked()-1, word, g.state.rest, &exit)
+	g.extras.Passed.Done(word, g.state.rest, &exit)
 }
 
 // exitOuter is exitSteps for a call to which those within it are linked.
 func (g *Guard) exitOuter(word uint32, exit rule.Exit) {
-	defer g.extras.Passed.Done(g.extras.Passed.Asked()-1, word, g.state.rest, &exit) // also if a limiter panics
+	defer g.extras.Passed.Done(word, g.state.rest, &exit) // also if a limiter panics
 	exit.Waited = g.extras.Outer.End(exit.Now)
 }
 

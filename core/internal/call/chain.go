@@ -153,7 +153,10 @@ func (c *Chain) Finish(observed bool) {
 		s, of := &c.Steps[i], &c.Rules[i]
 		c.demotes = c.demotes || s.demotes
 		if of.isFinished() {
-			c.Finishes, c.finisher = true, int32(i)
+			c.firstFinisher = int32(i)
+			if !c.Finishes {
+				c.Finishes, c.lastFinisher = true, int32(i)
+			}
 		}
 		isInstant := of.forecasts && s.queue == nil // its ticket is the instant at which the call passes
 		c.Tickets = c.Tickets || of.isFinished() || of.settler != nil && !isInstant || s.demotes
