@@ -280,7 +280,7 @@ func (a *admission) guard(opts []Option) (g Guard) {
 	for i := range tickets {
 		tickets[i] = a.held.Ticket(i)
 	}
-	g = a.resource.guard(a.passed, &a.Request, opts, tickets)
+	g = a.resource.guardOf(a.passed, &a.Request, opts, tickets)
 	a.handed = true
 	return
 }

@@ -87,13 +87,8 @@ func askedOf(ctx context.Context, p *inforce.Planned, now clock.Instant, opts []
 	if len(keys) > 1 {
 		value = rule.Composite(parts, len(keys))
 	}
-	tokens, _, err := call.SizeOf(opts)
-	if err != nil {
-		tokens = 1
-	}
 	var q call.Request
-	q.Init("", now, tokens)
-	q.Read(ctx, opts)
+	_ = q.Read(ctx, "", now, opts) // Entry tells of a number of tokens that no call can take
 	return q.With(value), found
 }
 

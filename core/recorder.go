@@ -25,12 +25,15 @@ func (r *resource) named() recorder.Resource {
 	return recorder.Resource{Place: &r.Recorded, Name: r.Name}
 }
 
-// recordAtOnce records what was decided on a call that did not wait: it has passed, or was refused by a rule. It
-// returns where that is recorded, for its end.
+// recordAtOnce records what was decided on a call that did not wait, if there is a recorder: it has passed, or was
+// refused by a rule. It returns where that is recorded, for its end.
 func (r *resource) recordAtOnce(
-	ctx context.Context, rec *recorder.Recorder, c *call.Chain, now clock.Instant, tokens int32, opts []Option, by *call.Refusals,
+	ctx context.Context, c *call.Chain, now clock.Instant, tokens int32, opts []Option, by *call.Refusals,
 ) uint32 {
+	rec := r.Env.recorder.Load()
 	switch {
+	case rec == nil:
+		return 0
 	case len(opts) > 0 || tokens != 1 || c.HasRecordedKeys():
 		v := verdict{by: by}
 		if by != nil {
@@ -51,7 +54,7 @@ func (r *resource) recordDecision(
 	d := recorder.Decision{Outcome: v.outcome, By: v.by.Named(), At: now, Tokens: tokens}
 	if !call.AreAttributes(opts) {
 		var q call.Request
-		q.Read(ctx, opts)
+		_ = q.Read(ctx, "", now, opts) // it was read before
 		d.Priority, d.Flags, d.Origin = q.Priority(), q.RecordedFlags(), call.OriginOf(opts)
 	}
 	if v.waited {

@@ -12,11 +12,10 @@ type PassedRules struct {
 	Rules []PassedRule // those of the steps, then shadow rules
 	asked int32        // so many of them are steps
 
-	// The first and the last step that learn how calls end, or count calls by that, if Finishes.
-	firstFinisher, lastFinisher int32
-
+	finisher  int32 // the first step that learns how calls end, or counts calls by that
 	forecasts int32 // the index of the first step that is an optional.Forecaster
-	Finishes  bool  // there is a step that learns how calls end, or counts calls by that
+	Finishes  bool  // there is such a step
+	several   bool  // there are several of them
 	Tickets   bool  // steps need their tickets when the call ends, or by Guard.Settle
 	Suspends  bool  // a rule has to know that a call waits within the call
 
@@ -125,21 +124,21 @@ func byField(e *rule.Exit) rule.Exit {
 
 // Done tells the rules of the steps how a call ended, the last first. One of them takes part in ends.
 func (p *PassedRules) Done(word, rest uint32, exit *rule.Exit) {
-	if p.lastFinisher > p.firstFinisher {
-		p.doneFrom(int(p.lastFinisher), word, rest, exit)
+	if p.several {
+		p.doneFrom(p.Asked()-1, word, rest, exit)
 	} else {
-		p.done(int(p.lastFinisher), word, rest, exit)
+		p.done(int(p.finisher), word, rest, exit)
 	}
 }
 
 // doneFrom is Done for the steps up to the one with an index, also those before one that panics.
 func (p *PassedRules) doneFrom(i int, word, rest uint32, exit *rule.Exit) {
 	defer func() {
-		if i >= int(p.firstFinisher) { // the one with this index has panicked
+		if i >= int(p.finisher) { // the one with this index has panicked
 			p.doneFrom(i-1, word, rest, exit)
 		}
 	}()
-	for ; i >= int(p.firstFinisher); i-- {
+	for ; i >= int(p.finisher); i-- {
 		if p.Rules[i].isFinished() {
 			p.done(i, word, rest, exit)
 		}
