@@ -124,7 +124,7 @@ func (a *admission) proceed(ctx context.Context, opts []Option) (after time.Dura
 		if plan == nil {
 			return 0, ErrClosed
 		}
-		c := plan.ChainFor(opts)
+		c := plan.ChainFor(a.Origin)
 		a.held.Follow(&a.Request, opts, c)
 		if err := a.refusedWaiting(ctx, opts, c); err != nil {
 			return 0, err

@@ -34,7 +34,7 @@ func (e *Engine) enter(ctx context.Context, r *resource, name string, opts []Opt
 	if !call.AreAttributes(opts) {
 		return e.enterWith(ctx, r, name, opts)
 	}
-	r, now, c := e.find(r, name, opts)
+	r, now, c := e.find(r, name, opts, "")
 	switch {
 	case c == nil:
 		return Guard{}, ErrClosed
@@ -52,7 +52,7 @@ func (e *Engine) enterWith(ctx context.Context, r *resource, name string, opts [
 	if err := q.Read(ctx, name, 0, opts); err != nil {
 		return Guard{}, err
 	}
-	r, now, c := e.find(r, name, opts)
+	r, now, c := e.find(r, name, opts, q.Origin)
 	if c == nil {
 		return Guard{}, ErrClosed
 	}
@@ -61,8 +61,8 @@ func (e *Engine) enterWith(ctx context.Context, r *resource, name string, opts [
 }
 
 // find returns the resource of a name, unless the caller has it, the present instant, and the rules that a call with
-// these options has to pass; no rules if the engine is closed.
-func (e *Engine) find(r *resource, name string, opts []Option) (*resource, clock.Instant, *call.Chain) {
+// these options and that origin has to pass; no rules if the engine is closed.
+func (e *Engine) find(r *resource, name string, opts []Option, origin string) (*resource, clock.Instant, *call.Chain) {
 	if r == nil { // callEnv.get, written out
 		if r = (*resource)(e.resources.Table.Get(name)); r == nil {
 			r = (*resource)(e.resources.GetOrAdd(name))
@@ -78,7 +78,7 @@ func (e *Engine) find(r *resource, name string, opts []Option) (*resource, clock
 			return r, now, nil
 		}
 	}
-	return r, now, plan.ChainFor(opts)
+	return r, now, plan.ChainFor(origin)
 }
 
 // enterStep is enterChain for a call without options and for one rule and nothing else, as most resources have: calls
@@ -103,53 +103,52 @@ func (r *resource) enterStep(ctx context.Context, name string, now clock.Instant
 	return r.admit(ctx, &q, nil)
 }
 
-// enterChain decides on a call. First it asks all rules at once. Only if one says Wait or Stale does
-// the call get an admission.
+// enterChain decides on a call.
 func (r *resource) enterChain(ctx context.Context, q *call.Request, opts []Option, c *call.Chain) (Guard, error) {
-	if c.Injects {
-		q.SetNumber(r.DrawNumber())
-	}
-	if c.IsFollowed || len(c.Steps) > call.InlineSlots || c.HasRecordedKeys() && r.Env.recorder.Load() != nil {
+	if len(c.Steps) > call.InlineSlots {
 		return r.enterLongChain(ctx, q, opts, c)
 	}
 	var tickets [call.InlineSlots]rule.Ticket
-	switch said, decision := r.tryPass(q, opts, c, tickets[:]); decision {
-	case rule.Pass:
-		return r.guard(ctx, c, q, opts, tickets[:len(c.Steps)]), nil
-	case rule.Block:
+	return r.decide(ctx, q, opts, c, tickets[:len(c.Steps)])
+}
+
+// enterLongChain is enterChain for a chain of many rules.
+func (r *resource) enterLongChain(ctx context.Context, q *call.Request, opts []Option, c *call.Chain) (Guard, error) {
+	tickets := r.Env.pools.NewTicketList(len(c.Steps))
+	defer r.Env.pools.DropTicketList(tickets)
+	return r.decide(ctx, q, opts, c, (*tickets)[:len(c.Steps)])
+}
+
+// decide asks all rules of a chain at once. Only if one says Wait or Stale does the call get an admission.
+func (r *resource) decide(ctx context.Context, q *call.Request, opts []Option, c *call.Chain, tickets []rule.Ticket) (Guard, error) {
+	if c.Injects {
+		q.SetNumber(r.DrawNumber())
+	}
+	switch said, decision := r.tryPass(q, opts, c, tickets); {
+	case decision == rule.Pass && (c.IsFollowed || c.HasRecordedKeys() && r.Env.recorder.Load() != nil):
+		return r.passFollowed(ctx, q, opts, c, tickets), nil
+	case decision == rule.Pass:
+		return r.guard(ctx, c, q, opts, tickets), nil
+	case decision == rule.Block:
 		return Guard{}, r.refuseAtOnce(ctx, q, opts, c, said)
 	}
 	return r.admit(ctx, q, opts)
 }
 
-// enterLongChain is enterChain for a chain of many rules, or of which rules are asked once the
-// call has passed, or an observer, or attributes for a recording: if one of them panics, the call gives
-// back what it has taken.
-func (r *resource) enterLongChain(ctx context.Context, q *call.Request, opts []Option, c *call.Chain) (g Guard, err error) {
-	var few [call.InlineSlots]rule.Ticket
-	tickets := few[:]
-	if len(c.Steps) > len(few) {
-		list := r.Env.pools.NewTicketList(len(c.Steps))
-		defer r.Env.pools.DropTicketList(list)
-		tickets = *list
-	}
-	switch said, decision := r.tryPass(q, opts, c, tickets); decision {
-	case rule.Pass:
-		handed := false
-		defer func() {
-			if !handed {
-				r.Node.TakeBack(q.Now, q.Tokens)
-				c.GiveBack(0, len(c.Steps), q, tickets)
-			}
-		}()
-		r.Env.reportPass(ctx, q)
-		g = r.guard(ctx, c, q, opts, tickets[:len(c.Steps)])
-		handed = true
-		return
-	case rule.Block:
-		return Guard{}, r.refuseAtOnce(ctx, q, opts, c, said)
-	}
-	return r.admit(ctx, q, opts)
+// passFollowed returns the guard of a call that has passed a chain of which rules are asked once it has, or an
+// observer, or attributes for a recording: if one of them panics, the call gives back what it has taken.
+func (r *resource) passFollowed(ctx context.Context, q *call.Request, opts []Option, c *call.Chain, tickets []rule.Ticket) (g Guard) {
+	handed := false
+	defer func() {
+		if !handed {
+			r.Node.TakeBack(q.Now, q.Tokens)
+			c.GiveBack(0, len(c.Steps), q, tickets)
+		}
+	}()
+	r.Env.reportPass(ctx, q)
+	g = r.guard(ctx, c, q, opts, tickets)
+	handed = true
+	return
 }
 
 // tryPass asks all rules of a chain at one instant. On Pass all rules let the call pass, and

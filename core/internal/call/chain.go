@@ -44,11 +44,11 @@ type Details struct {
 
 // ForOrigin returns the chain for the origin of a call, given the one for all that no rule names, which has
 // details.
-func (c *Chain) ForOrigin(opts []Option) *Chain {
+func (c *Chain) ForOrigin(origin string) *Chain {
 	if c.origins == nil {
 		return c
 	}
-	of := c.origins[OriginOf(opts)]
+	of := c.origins[origin]
 	if of == nil {
 		return c
 	}

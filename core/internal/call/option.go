@@ -117,14 +117,3 @@ func (o *Option) read(ctx context.Context, key string) rule.Attribute {
 
 // ErrInvalid is core.ErrInvalid.
 var ErrInvalid = errors.New("penstock: invalid call")
-
-// OriginOf returns who is calling, "" if the caller did not say.
-func OriginOf(opts []Option) string {
-	origin := ""
-	for i := range opts {
-		if o := &opts[i]; o.kind == optionOrigin {
-			origin, _ = o.value.Text()
-		}
-	}
-	return origin
-}

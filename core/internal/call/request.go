@@ -17,6 +17,7 @@ type Request struct {
 	rule.Call // without an attribute
 
 	Name    string          // of the resource
+	Origin  string          // who is calling; "" if the caller did not say
 	Context context.Context // from which an option reads attributes; nil if none does
 	NoWait  bool
 
@@ -43,6 +44,8 @@ func (q *Request) Read(ctx context.Context, name string, now clock.Instant, opts
 				return fmt.Errorf("%w: Tokens(%d): must be from 1 to %d", ErrInvalid, number, math.MaxInt32)
 			}
 			q.Tokens = int32(number)
+		case optionOrigin:
+			q.Origin, _ = o.value.Text()
 		case optionInbound:
 			q.SetCaller(q.Priority(), true)
 		case optionPriority:
@@ -97,10 +100,8 @@ func (q *Request) attributeBeside(opts []Option, key string) rule.Attribute {
 			return a
 		}
 	}
-	if key == rule.KeyOrigin {
-		if origin := OriginOf(opts); origin != "" {
-			return rule.String(origin)
-		}
+	if key == rule.KeyOrigin && q.Origin != "" {
+		return rule.String(q.Origin)
 	}
 	return rule.Attribute{}
 }
