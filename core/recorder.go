@@ -114,15 +114,15 @@ func (g *Guard) recordEnd(now clock.Instant, word uint32, longLived bool, record
 	if rec == nil {
 		return
 	}
-	flags := recording.Flags(0)
+	flags := recorder.Flags(0)
 	if longLived {
-		flags = recording.LongLived
+		flags = recorder.LongLived
 	}
 	switch word & call.StateMask {
 	case call.Failed:
-		flags |= recording.Failed
+		flags |= recorder.Failed
 	case call.Ignored:
-		flags |= recording.Ignored
+		flags |= recorder.Ignored
 	}
 	rec.Ended(g.resource.named(), g.start, now, flags, record)
 }
@@ -130,7 +130,7 @@ func (g *Guard) recordEnd(now clock.Instant, word uint32, longLived bool, record
 // recordCancel records that a call was not made after all, if there is a recorder.
 func (g *Guard) recordCancel(now clock.Instant, record uint32) {
 	if rec := g.resource.Env.recorder.Load(); rec != nil {
-		rec.Ended(g.resource.named(), g.start, now, recording.Cancelled, record)
+		rec.Ended(g.resource.named(), g.start, now, recorder.Cancelled, record)
 	}
 }
 

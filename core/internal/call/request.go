@@ -6,7 +6,7 @@ import (
 	"math"
 
 	"github.com/penstock-go/penstock/clock"
-	"github.com/penstock-go/penstock/recording"
+	"github.com/penstock-go/penstock/core/internal/recorder"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -137,15 +137,15 @@ func (q *Request) CountDemotion() {
 }
 
 // RecordedFlags returns what options say that a recording has as flags.
-func (q *Request) RecordedFlags() (flags recording.Flags) {
+func (q *Request) RecordedFlags() (flags recorder.Flags) {
 	if q.Inbound() {
-		flags |= recording.Inbound
+		flags |= recorder.Inbound
 	}
 	if q.NoWait {
-		flags |= recording.NoWait
+		flags |= recorder.NoWait
 	}
 	if q.LongLived() {
-		flags |= recording.LongLived
+		flags |= recorder.LongLived
 	}
 	return flags
 }
