@@ -122,6 +122,17 @@ func publicError(err error) error {
 	return err
 }
 
+// Canceled reports whether ctx was cancelled before its deadline, if it has one: the
+// caller no longer waits for the answer. At the deadline and later it returns false,
+// even if ctx was cancelled before: a call that is still under way then took too long.
+func Canceled(ctx context.Context) bool {
+	if !errors.Is(ctx.Err(), context.Canceled) {
+		return false
+	}
+	deadline, ok := ctx.Deadline()
+	return !ok || time.Until(deadline) > 0
+}
+
 // unknownError matches ErrUnknown.
 type unknownError struct{ text string }
 

@@ -47,3 +47,6 @@ func (r *Registry) StatusOf(name string, from Provider) (Status, bool) {
 	}
 	return Status{}, false
 }
+
+// Size returns about how many bytes of memory the list takes.
+func (l *List) Size() int64 { return l.size() }

@@ -101,8 +101,8 @@ func (l *List) permanentTexts() int {
 	return count
 }
 
-// Size returns about how many bytes of memory the list takes.
-func (l *List) Size() int64 { return l.v4.size() + l.v6.size() + l.texts.size() + l.ends.size() }
+// size returns about how many bytes of memory the list takes.
+func (l *List) size() int64 { return l.v4.size() + l.v6.size() + l.texts.size() + l.ends.size() }
 
 // seeds are chosen at random for each list, so that nobody who gets addresses into lists
 // can make their look-ups slow.

@@ -167,7 +167,7 @@ func (e *entry) status(name string) Status {
 		HeldBack: e.heldBack, Err: e.err, FailedAt: e.failedAt,
 	}
 	if e.List != nil {
-		s.Entries, s.WithEnd, s.Size = e.List.Len(), e.List.ends.len(), e.List.Size()
+		s.Entries, s.WithEnd, s.Size = e.List.Len(), e.List.ends.len(), e.List.size()
 	}
 	return s
 }

@@ -38,16 +38,16 @@ type ReplayOptions struct {
 	// Lists are the lists that rules refer to by name. Defaults to none.
 	Lists *list.Registry
 
-	// OnCall, when set, is called for each call in the order of the recording, when all are replayed.
-	OnCall func(index int, replayed ReplayedCall)
+	// onCall, when set, is called for each call in the order of the recording, when all are replayed.
+	onCall func(index int, replayed replayedCall)
 
 	// Progress, when set, is called now and then with how many of the calls have arrived, those of
 	// Against too.
 	Progress func(done, of int)
 }
 
-// ReplayedCall is what became of a call in a replay.
-type ReplayedCall struct {
+// replayedCall is what became of a call in a replay.
+type replayedCall struct {
 	Outcome recording.Outcome
 	Wait    time.Duration
 	Rule    rule.Key // that refused it
@@ -84,9 +84,9 @@ func Replay(ctx context.Context, of *recording.Recording, set rules.Set, options
 	if err := r.run(ctx, set, options.Against, &progress); err != nil {
 		return ReplayReport{}, err
 	}
-	if options.OnCall != nil {
+	if options.onCall != nil {
 		for i := range r.outcomes {
-			options.OnCall(i, r.replayed(i))
+			options.onCall(i, r.replayed(i))
 		}
 	}
 	return newReplayReport(calls, r, against, set), nil

@@ -136,7 +136,7 @@ func TestReplayReproducesEveryDecision(t *testing.T) {
 // replayDifference returns the first decision that a replay does not reproduce, "" if it reproduces all.
 func replayDifference(t *testing.T, of *recording.Recording, set rules.Set) (first string) {
 	t.Helper()
-	report, err := simulate.Replay(t.Context(), reread(t, of), set, simulate.ReplayOptions{WarmUp: -1, OnCall: func(i int, got simulate.ReplayedCall) {
+	report, err := simulate.Replay(t.Context(), reread(t, of), set, simulate.ReplayOptions{WarmUp: -1}.Each(func(i int, got simulate.ReplayedCall) {
 		want := of.Calls[i]
 		isSame := want.Outcome == got.Outcome && (want.Wait-got.Wait).Abs() <= time.Millisecond
 		if want.Outcome == recording.Refused {
@@ -145,7 +145,7 @@ func replayDifference(t *testing.T, of *recording.Recording, set rules.Set) (fir
 		if !isSame && first == "" {
 			first = fmt.Sprintf("call %d: %+v, replayed as %+v", i, want, got)
 		}
-	}})
+	}))
 	require.NoError(t, err)
 	total := report.Total
 	if first == "" && (total.NewlyPassed+total.NewlyRefused > 0 || total.Recorded.Passed != total.Replayed.Passed ||
@@ -182,13 +182,13 @@ func TestReplayReproducesDecisionsAfterTheFirstWindow(t *testing.T) {
 	cut.Calls = of.Calls[1000:]
 	cut.Instances = []recording.Instance{{From: begin, Until: of.Instances[0].Until}}
 	differs := 0
-	report, err := simulate.Replay(t.Context(), &cut, set, simulate.ReplayOptions{OnCall: func(i int, got simulate.ReplayedCall) {
+	report, err := simulate.Replay(t.Context(), &cut, set, simulate.ReplayOptions{}.Each(func(i int, got simulate.ReplayedCall) {
 		if got.Outcome != cut.Calls[i].Outcome {
 			differs++
 			require.Equal(t, "b", of.Resources[cut.Calls[i].Resource])
 			require.Less(t, i, 500, "the bucket was full")
 		}
-	}})
+	}))
 	require.NoError(t, err)
 	assert.Equal(t, differs, report.Total.NewlyPassed+report.Total.NewlyRefused)
 	assert.Contains(t, report.Notes[0], "before the recording is not known")

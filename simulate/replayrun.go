@@ -396,9 +396,9 @@ func (r *replay) end(c *replayCall, like *recording.Call) {
 }
 
 // replayed returns what became of a call.
-func (r *replay) replayed(index int) ReplayedCall {
+func (r *replay) replayed(index int) replayedCall {
 	o := r.outcomes[index]
-	call := ReplayedCall{Outcome: o.what, Wait: o.wait}
+	call := replayedCall{Outcome: o.what, Wait: o.wait}
 	if o.rule >= 0 {
 		call.Rule = r.rules[o.rule]
 	}

@@ -48,9 +48,8 @@ func recordUsers(t *testing.T, set rules.Set, values bool) *recording.Recording 
 // refusers replays and returns which rule refuses each call, "" if none.
 func refusers(t *testing.T, of *recording.Recording, set rules.Set, against *rules.Set) (by []string, report simulate.ReplayReport) {
 	t.Helper()
-	report, err := simulate.Replay(t.Context(), of, set, simulate.ReplayOptions{
-		WarmUp: -1, Against: against, OnCall: func(_ int, c simulate.ReplayedCall) { by = append(by, c.Rule.Name) },
-	})
+	report, err := simulate.Replay(t.Context(), of, set, simulate.ReplayOptions{WarmUp: -1, Against: against}.
+		Each(func(_ int, c simulate.ReplayedCall) { by = append(by, c.Rule.Name) }))
 	require.NoError(t, err)
 	return by, report
 }

@@ -54,7 +54,7 @@ type guardKey struct {
 
 func (w *toyWriter) WriteHeader(status int) {
 	if w.status == 0 {
-		w.status, w.left = status, nethttp.Canceled(w.r.Context())
+		w.status, w.left = status, core.Canceled(w.r.Context())
 	}
 	if w.framework.makes("buffers responses") && status == http.StatusOK {
 		return
@@ -350,7 +350,7 @@ func (g *toyGuard) serve(w *toyWriter, r *http.Request, guard *core.Guard) (err 
 		switch {
 		case returned:
 			g.mark(guard, w, r, err)
-		case nethttp.Canceled(r.Context()) && !g.makes("fails what clients leave"):
+		case core.Canceled(r.Context()) && !g.makes("fails what clients leave"):
 			guard.MarkIgnored()
 		case value == nil || !g.makes("does not report panics"):
 			guard.MarkFailed()
@@ -392,9 +392,9 @@ func (g *toyGuard) mark(guard *core.Guard, w *toyWriter, r *http.Request, err er
 		err = nil
 	}
 	cause := err
-	left := w.left || nethttp.Canceled(r.Context()) && w.status < http.StatusInternalServerError
+	left := w.left || core.Canceled(r.Context()) && w.status < http.StatusInternalServerError
 	switch {
-	case (left || g.makes("ignores failures before clients leave") && nethttp.Canceled(r.Context())) &&
+	case (left || g.makes("ignores failures before clients leave") && core.Canceled(r.Context())) &&
 		!g.makes("fails what clients leave"):
 		cause = nethttp.ErrCanceled
 	case left && w.hijacked:

@@ -120,7 +120,7 @@ func (m *middleware) serve(c *echo.Context, next echo.HandlerFunc, resource stri
 		case returned:
 			status := w.statusOf(err)
 			nethttp.MarkOutcome(guard, m.options.Failure, status, w.cause(status, err))
-		case nethttp.Canceled(w.ctx):
+		case core.Canceled(w.ctx):
 			guard.MarkIgnored()
 		default:
 			guard.MarkFailed()
@@ -173,7 +173,7 @@ func (w *writer) cause(status int, err error) error {
 	early := !w.begun || status < http.StatusInternalServerError
 	switch {
 	// The error may be newer than the status, and caused by a client that has disconnected since.
-	case w.canceled, early && nethttp.Canceled(w.ctx):
+	case w.canceled, early && core.Canceled(w.ctx):
 		return nethttp.ErrCanceled
 	case w.refused:
 		return core.ErrBlocked

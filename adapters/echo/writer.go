@@ -8,6 +8,7 @@ import (
 	"net/http"
 
 	"github.com/penstock-go/penstock/adapters/nethttp"
+	"github.com/penstock-go/penstock/core"
 )
 
 // writer is the ResponseWriter of a guarded call. It records the engine and the
@@ -41,7 +42,7 @@ func (w *writer) WriteHeader(status int) {
 // begin records that the status is set. Only the first call has an effect.
 func (w *writer) begin() {
 	if !w.begun {
-		w.begun, w.canceled = true, nethttp.Canceled(w.ctx)
+		w.begun, w.canceled = true, core.Canceled(w.ctx)
 	}
 }
 

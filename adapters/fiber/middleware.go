@@ -168,7 +168,7 @@ func (m *middleware) serve(call *call) (err error) {
 		case returned:
 			status, cause := statusOf(c, err), call.cause(err)
 			call.With(func(guard *core.Guard) { nethttp.MarkOutcome(guard, m.options.Failure, status, cause) })
-		case nethttp.Canceled(c.Context()), nethttp.Canceled(call.parent):
+		case core.Canceled(c.Context()), core.Canceled(call.parent):
 			call.With((*core.Guard).MarkIgnored)
 		default:
 			call.With((*core.Guard).MarkFailed)
@@ -264,7 +264,7 @@ func statusOf(c fiber.Ctx, err error) int {
 // error that the handler returned.
 func (c *call) cause(err error) error {
 	switch {
-	case nethttp.Canceled(c.ctx.Context()), nethttp.Canceled(c.parent):
+	case core.Canceled(c.ctx.Context()), core.Canceled(c.parent):
 		return nethttp.ErrCanceled
 	case c.refused:
 		return core.ErrBlocked

@@ -104,7 +104,7 @@ func (m *middleware) serve(c *gin.Context, resource string, call *core.CallConte
 		switch {
 		case returned:
 			nethttp.MarkOutcome(guard, m.options.Failure, c.Writer.Status(), m.cause(c, w, before))
-		case nethttp.Canceled(w.ctx):
+		case core.Canceled(w.ctx):
 			guard.MarkIgnored()
 		default:
 			guard.MarkFailed()
@@ -146,7 +146,7 @@ func (m *middleware) refuse(c *gin.Context, err error, origin string, opts []cor
 func (m *middleware) cause(c *gin.Context, w *writer, before int) error {
 	switch {
 	// The error may be newer than the status, and caused by a client that has disconnected since.
-	case w.canceled, c.Writer.Status() < http.StatusInternalServerError && nethttp.Canceled(w.ctx):
+	case w.canceled, c.Writer.Status() < http.StatusInternalServerError && core.Canceled(w.ctx):
 		return nethttp.ErrCanceled
 	case w.refused:
 		return core.ErrBlocked

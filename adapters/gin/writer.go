@@ -9,6 +9,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"github.com/penstock-go/penstock/adapters/nethttp"
+	"github.com/penstock-go/penstock/core"
 )
 
 // writer is the ResponseWriter of a guarded call. It records the engine and the
@@ -30,7 +31,7 @@ func (w *writer) PassRefusal() { w.refused = true }
 // WriteHeader sets the status.
 func (w *writer) WriteHeader(status int) {
 	if !w.Written() {
-		w.canceled = nethttp.Canceled(w.ctx)
+		w.canceled = core.Canceled(w.ctx)
 	}
 	w.ResponseWriter.WriteHeader(status)
 }

@@ -1,11 +1,9 @@
 package nethttp
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/http"
-	"time"
 
 	"github.com/penstock-go/penstock/core"
 )
@@ -37,12 +35,6 @@ func IsHandlerFailure(status int, err error) bool {
 	return !clientError && IsFailure(status, err)
 }
 
-// isInconclusive returns whether a call that ended with err tells nothing of what was
-// called: its caller had left, or a guard further down refused it.
-func isInconclusive(err error) bool {
-	return errors.Is(err, ErrCanceled) || core.IsRefusal(err)
-}
-
 // MarkOutcome marks how a call ended: as failed if isFailure says so, as one that does
 // not count, see [core.Guard.MarkIgnored], if it does not and err is [ErrCanceled] or a
 // refusal, [core.IsRefusal]. It is for adapters.
@@ -55,13 +47,8 @@ func MarkOutcome(guard *core.Guard, isFailure func(status int, err error) bool, 
 	}
 }
 
-// Canceled reports whether ctx was cancelled before its deadline, if it has one: the
-// caller no longer waits for the answer. At the deadline and later it returns false,
-// even if ctx was cancelled before: a call that is still under way then took too long.
-func Canceled(ctx context.Context) bool {
-	if !errors.Is(ctx.Err(), context.Canceled) {
-		return false
-	}
-	deadline, ok := ctx.Deadline()
-	return !ok || time.Until(deadline) > 0
+// isInconclusive returns whether a call that ended with err tells nothing of what was
+// called: its caller had left, or a guard further down refused it.
+func isInconclusive(err error) bool {
+	return errors.Is(err, ErrCanceled) || core.IsRefusal(err)
 }

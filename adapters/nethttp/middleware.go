@@ -149,7 +149,7 @@ func (h *handler) serve(recorder *recorder, watched http.ResponseWriter, r *http
 		case returned:
 			status, err := recorder.answered()
 			MarkOutcome(guard, h.options.Failure, status, err)
-		case Canceled(r.Context()):
+		case core.Canceled(r.Context()):
 			guard.MarkIgnored()
 		default:
 			guard.MarkFailed()

@@ -89,7 +89,7 @@ func (r *recorder) ReadFrom(source io.Reader) (int64, error) {
 // written records the status. Only the first call has an effect.
 func (r *recorder) written(status int) {
 	if r.status == 0 {
-		r.status, r.canceled = status, Canceled(r.request.Context())
+		r.status, r.canceled = status, core.Canceled(r.request.Context())
 	}
 }
 

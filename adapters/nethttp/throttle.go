@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/penstock-go/penstock/adapters/outgoing"
+	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -42,7 +43,7 @@ type listener struct {
 func (l *listener) RoundTrip(r *http.Request) (*http.Response, error) {
 	response, err := l.transport.base().RoundTrip(r)
 	switch {
-	case err != nil && (Canceled(r.Context()) || isInconclusive(err)):
+	case err != nil && (core.Canceled(r.Context()) || isInconclusive(err)):
 	case l.transport.Answer != nil:
 		l.answer = l.transport.Answer(response, err)
 	default:

@@ -198,7 +198,7 @@ func (o *guardedRequest) send(base http.RoundTripper, r *http.Request) (*http.Re
 // cause returns why a call ended that ended with err: [ErrCanceled] if its caller had
 // cancelled it.
 func (o *guardedRequest) cause(err error) error {
-	if (err != nil || o.status >= http.StatusInternalServerError) && Canceled(o.ctx) {
+	if (err != nil || o.status >= http.StatusInternalServerError) && core.Canceled(o.ctx) {
 		return ErrCanceled
 	}
 	return err

@@ -3,21 +3,9 @@ package outgoing
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/penstock-go/penstock/core"
 )
-
-// Canceled reports whether ctx was cancelled before its deadline, if it has one: the
-// caller no longer waits for the answer. At the deadline and later it returns false,
-// even if ctx was cancelled before: a call that is still under way then took too long.
-func Canceled(ctx context.Context) bool {
-	if !errors.Is(ctx.Err(), context.Canceled) {
-		return false
-	}
-	deadline, ok := ctx.Deadline()
-	return !ok || time.Until(deadline) > 0
-}
 
 // IsInconclusive reports whether the end of a call with err tells nothing of what was
 // called: its caller had cancelled it, or a guard further down refused it.

@@ -8,6 +8,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/penstock-go/penstock/adapters/outgoing"
+	"github.com/penstock-go/penstock/core"
 )
 
 // IsFailure reports whether a command that ended with err failed because of the server or the
@@ -68,7 +69,7 @@ func blamesServer(text string) bool {
 // causeOf returns why a command ended that ended with err: [context.Canceled] if its caller
 // had cancelled it, or closed the client, before the server answered.
 func causeOf(ctx context.Context, err error) error {
-	if err != nil && !isReply(err) && (outgoing.Canceled(ctx) || errors.Is(err, redis.ErrClosed)) {
+	if err != nil && !isReply(err) && (core.Canceled(ctx) || errors.Is(err, redis.ErrClosed)) {
 		return context.Canceled
 	}
 	return err

@@ -84,7 +84,7 @@ func (x *execution) resource() string {
 // end ends the call with err.
 func (x *execution) end(err error) {
 	defer x.exit() // also if Failure panics
-	if err != nil && outgoing.Canceled(x.ctx) && !errors.Is(err, core.ErrBlocked) {
+	if err != nil && core.Canceled(x.ctx) && !errors.Is(err, core.ErrBlocked) {
 		err = context.Canceled
 	}
 	x.answered(err)

@@ -209,19 +209,19 @@ func untilOnePasses(engine *core.Engine, resource string, call func(soon time.Du
 
 func TestCanceledIsTrueOnlyBeforeTheDeadline(t *testing.T) {
 	canceled, cancel := context.WithCancel(t.Context())
-	assert.False(t, nethttp.Canceled(canceled))
+	assert.False(t, core.Canceled(canceled))
 	cancel()
-	assert.True(t, nethttp.Canceled(canceled))
+	assert.True(t, core.Canceled(canceled))
 
 	inTime, cancel := context.WithTimeout(t.Context(), time.Hour)
 	cancel()
-	assert.True(t, nethttp.Canceled(inTime))
+	assert.True(t, core.Canceled(inTime))
 
 	late, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Hour))
 	cancel()
-	assert.False(t, nethttp.Canceled(late), "the deadline came first")
+	assert.False(t, core.Canceled(late), "the deadline came first")
 
-	assert.False(t, nethttp.Canceled(lateCancel{canceled}), "cancelled, but seen when the deadline has passed")
+	assert.False(t, core.Canceled(lateCancel{canceled}), "cancelled, but seen when the deadline has passed")
 }
 
 // lateCancel is a cancelled context whose deadline has passed.
