@@ -275,3 +275,37 @@ func TestAWindowEndsAsSoonAsMostCallsFailLate(t *testing.T) {
 	}
 	assert.True(t, common.control.Limited())
 }
+
+// A resource with few calls under way does not wait for the calls of others, unless these are more important.
+func TestCallOfALightResourceWaitsForMoreImportantOnes(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		heavy, light rule.Priority
+		want         rule.Decision
+	}{
+		"as important":   {rule.PriorityNormal, rule.PriorityNormal, rule.Pass},
+		"more important": {rule.PriorityNormal, rule.PriorityHigh, rule.Pass},
+		"less important": {rule.PriorityNormal, rule.PriorityLow, rule.Wait},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSharedScene(t, 40)
+			heavy, light := s.of("heavy"), s.of("light")
+			enter := func(of *latencyLimiter, p rule.Priority) rule.Decision {
+				c := s.normal()
+				c.SetCaller(p, true)
+				_, decision := of.Acquire(c)
+				if decision == rule.Wait {
+					_, _, decision = of.Join(c, rule.Patience{Since: s.now, Until: s.now.Add(time.Hour), Wake: func() {}})
+				}
+				return decision
+			}
+			require.Equal(t, rule.Pass, enter(light, test.light))
+			for range 39 {
+				require.Equal(t, rule.Pass, enter(heavy, test.heavy))
+			}
+			require.Equal(t, rule.Wait, enter(heavy, test.heavy))
+			assert.Equal(t, test.want, enter(light, test.light))
+		})
+	}
+}
