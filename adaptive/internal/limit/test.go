@@ -274,7 +274,7 @@ func (c *Control) isAsEarlier(now clock.Instant) bool {
 	if c.before.limit == 0 || l.limit < c.before.limit || l.known < leastEnds {
 		return false
 	}
-	if l.work > (more+2*math.Sqrt(c.variation/l.known))*c.before.work*now.Sub(l.since).Seconds() {
+	if l.known >= l.limit && l.work > (more+2*math.Sqrt(c.variation/l.known))*c.before.work*now.Sub(l.since).Seconds() {
 		c.before = earlier{}
 		return false
 	}
