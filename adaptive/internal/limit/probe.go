@@ -34,6 +34,9 @@ type schedule struct {
 const (
 	firstInterval = time.Second
 	lastInterval  = 10 * time.Second
+
+	// harmful is up to which share of what a lower limit keeps away is done all the same, while no call waits in the service.
+	harmful = 0.35
 )
 
 // restart makes a probe due soon.
@@ -152,7 +155,7 @@ func (c *Control) judgeDown(w Window) {
 			return
 		}
 		c.probeDown()
-	case z < 0.35: // what was not let in was not done: the service was not busy
+	case z < harmful: // what was not let in was not done: the service was not busy
 		replaced := c.learn(w, true)
 		if ratio := b.mean / before; ratio > jump || ratio < 1/jump {
 			c.greatest = c.capacity

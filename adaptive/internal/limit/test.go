@@ -59,6 +59,7 @@ type level struct {
 	came   float64       // calls that came
 	late   float64       // calls that failed late, since as many did not
 	good   float64       // calls that did not meanwhile
+	lasted float64       // seconds, of a level that is over
 
 	ends    float64 // of these, calls that count
 	ratio   float64 // sum of their response times, in multiples of the usual ones
@@ -407,6 +408,10 @@ func (c *Control) raise(now clock.Instant, from float64) bool {
 		return false
 	}
 	c.setLimit(2 * from)
+	if c.test.count > 0 {
+		l := c.test.present()
+		l.lasted = now.Sub(l.since).Seconds()
+	}
 	c.test.add(level{limit: c.limit, since: now, from: now.Add(together)})
 	return true
 }
@@ -426,6 +431,7 @@ func (c *Control) raiseAfter(now clock.Instant, levels int) bool {
 func (c *Control) Enforce(now clock.Instant) {
 	c.computes = false
 	c.beLimited()
+	c.learnOfLevels()
 	harmless := c.test.proven()
 	c.setLimit(harmless)
 	if c.base.verified {
@@ -436,6 +442,37 @@ func (c *Control) Enforce(now clock.Instant) {
 		c.suspects = 0
 		c.suspect()
 	}
+}
+
+// learnOfLevels takes the response time at a level of the test for that of the service when it is not busy, if nothing
+// better is known and as much more was done at the next level as more calls were let in: none of them waited in the
+// service, as after a probe down.
+func (c *Control) learnOfLevels() {
+	if c.base.verified {
+		return
+	}
+	for i := range c.test.count - 1 {
+		lower, higher := &c.test.levels[i], &c.test.levels[i+1]
+		if lower.rate() == 0 || higher.rate() == 0 || lower.limit >= higher.limit {
+			continue
+		}
+		if share := lower.limit / higher.limit; (lower.rate()/higher.rate()-share)/(1-share) < harmful {
+			c.base.verified = true
+			c.base.set(max(lower.limit/lower.rate(), minResponse), lower.all)
+			c.greatest = max(c.greatest, higher.rate())
+		}
+	}
+	if c.base.verified {
+		c.down.restart(c.now, 0)
+	}
+}
+
+// rate returns how many calls ended in a second at a level that is over; 0 if fewer ended than may be under way.
+func (l *level) rate() float64 {
+	if l.lasted == 0 || l.all < l.limit {
+		return 0
+	}
+	return l.all / l.lasted
 }
 
 // proven returns the highest limit of the test at which calls are not known to have taken longer.
