@@ -120,7 +120,7 @@ func (c *Control) judgeUp(w Window) {
 func (c *Control) judgeDown(w Window) {
 	b := &c.base
 	r := w.responseNear(b.mean)
-	before, wasVerified := b.mean, b.verified
+	wasVerified := b.verified
 	share := w.inFlight() / c.last.inFlight()
 	gain := w.throughput() / c.last.throughput()
 	z := (gain - share) / (1 - share)
@@ -156,18 +156,24 @@ func (c *Control) judgeDown(w Window) {
 		}
 		c.probeDown()
 	case z < harmful: // what was not let in was not done: the service was not busy
-		replaced := c.learn(w, true)
-		if ratio := b.mean / before; ratio > jump || ratio < 1/jump {
-			c.greatest = c.capacity
-		}
-		c.setLimit(c.target())
-		c.endProbe(replaced)
+		c.endProbe(c.learnOfProbe(w))
 	case c.probe.count < 2:
 		c.probe.count++
 		c.probeDown()
 	default: // nothing better is to be had
-		c.learn(w, true)
-		c.setLimit(c.target())
+		c.learnOfProbe(w)
 		c.endProbe(!wasVerified)
 	}
+}
+
+// learnOfProbe sets the limit by the response times of a probe. If they show that the service has changed, what it could
+// do before says nothing.
+func (c *Control) learnOfProbe(w Window) (replaced bool) {
+	before := c.base.mean
+	replaced = c.learn(w, true)
+	if ratio := c.base.mean / before; ratio > jump || ratio < 1/jump {
+		c.greatest = c.capacity
+	}
+	c.setLimit(c.target())
+	return replaced
 }
