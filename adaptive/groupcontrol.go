@@ -89,6 +89,7 @@ func (g *group) closeWindow(now clock.Instant) {
 	case !g.control.Limited() && w.Late > w.Ends/2 && w.Ended >= ends: // clients give up: no need to know how long others take
 	case w.Length < least:
 		return
+	case w.Late == w.Ends && w.Ended >= knownEnds/2: // clients give up all calls: how their times vary says nothing
 	case w.Length < most && w.Ended < ends:
 		g.windowDue = now.Add(least / 8)
 		g.setDue()

@@ -2,6 +2,7 @@ package adaptive
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"github.com/penstock-go/penstock/adaptive/internal/shed"
@@ -23,11 +24,13 @@ func (g *group) join(l *latencyLimiter, of *class, c *rule.Call, patience rule.P
 	if of.group.Load() != g { // the test has found what its class is short of
 		return nil, rule.Stale
 	}
-	if (g.queue.total == 0 || g.isLight(of, c.Now)) && g.begin(of, c.Now, g.places(of, c.Now)) {
+	level := levelOf(c.Priority())
+	isLight := g.isLight(of, level, c.Now)
+	if (g.queue.total == 0 || isLight) && g.begin(of, c.Now, g.places(isLight)) {
 		g.openIfIdle(c.Now)
 		return nil, rule.Pass
 	}
-	w := &waiter{group: g, class: of, since: patience.Since, level: levelOf(c.Priority())}
+	w := &waiter{group: g, class: of, since: patience.Since, level: level}
 	w.Begin(w, patience.Wake)
 	if state := g.shed.Load(); state.Active() {
 		w.seen = true
@@ -216,19 +219,25 @@ func (g *group) serve(now clock.Instant) {
 	g.openIfIdle(now)
 }
 
-// isLight says whether a class has so few calls under way that others' calls should not make
-// its own wait: less than half of its share of the limit, or none if it usually has hardly any.
-func (g *group) isLight(c *class, now clock.Instant) bool {
+// isLight says whether a class has so few calls under way that others' calls should not make one of a level
+// wait: less than half of its share of the limit, if none waits that is more important, or none if it usually has
+// hardly any.
+func (g *group) isLight(c *class, level int, now clock.Instant) bool {
 	if len(g.classes) == 1 || c.stands.over(now, c, &g.queueLimit) {
 		return false
 	}
 	share, n := float64(g.limit)/float64(max(g.control.Classes(), 1)), float64(c.underWay())
-	return share >= 2 && n < share/2 || n == 0 && c.recent.known > 0 && c.recent.held < share/alone
+	return share >= 2 && n < share/2 && !g.moreImportantWaits(level) || n == 0 && c.recent.known > 0 && c.recent.held < share/alone
 }
 
-// places returns how many calls may be under way for another one of a class to pass.
-func (g *group) places(c *class, now clock.Instant) uint64 {
-	if g.isLight(c, now) {
+// moreImportantWaits says whether a call waits that is more important than those of a level.
+func (g *group) moreImportantWaits(level int) bool {
+	return slices.ContainsFunc(g.queue.size[:level], func(calls int) bool { return calls > 0 })
+}
+
+// places returns how many calls may be under way for another one to pass, which may be of a class with few.
+func (g *group) places(isLight bool) uint64 {
+	if isLight {
 		return g.atMost(g.limit + g.limit/4)
 	}
 	return g.atMost(g.limit)

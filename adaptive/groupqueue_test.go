@@ -275,3 +275,68 @@ func TestAWindowEndsAsSoonAsMostCallsFailLate(t *testing.T) {
 	}
 	assert.True(t, common.control.Limited())
 }
+
+// A resource with few calls under way does not wait for the calls of others, unless these are more important.
+func TestCallOfALightResourceWaitsForMoreImportantOnes(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		heavy, light rule.Priority
+		want         rule.Decision
+	}{
+		"as important":   {rule.PriorityNormal, rule.PriorityNormal, rule.Pass},
+		"more important": {rule.PriorityNormal, rule.PriorityHigh, rule.Pass},
+		"less important": {rule.PriorityNormal, rule.PriorityLow, rule.Wait},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSharedScene(t, 40)
+			heavy, light := s.of("heavy"), s.of("light")
+			enter := func(of *latencyLimiter, p rule.Priority) rule.Decision {
+				c := s.normal()
+				c.SetCaller(p, true)
+				_, decision := of.Acquire(c)
+				if decision == rule.Wait {
+					_, _, decision = of.Join(c, rule.Patience{Since: s.now, Until: s.now.Add(time.Hour), Wake: func() {}})
+				}
+				return decision
+			}
+			require.Equal(t, rule.Pass, enter(light, test.light))
+			for range 39 {
+				require.Equal(t, rule.Pass, enter(heavy, test.heavy))
+			}
+			require.Equal(t, rule.Wait, enter(heavy, test.heavy))
+			assert.Equal(t, test.want, enter(light, test.light))
+		})
+	}
+}
+
+// That clients give up all calls is as clear with few of them, however much their response times vary.
+func TestAWindowInWhichClientsGiveUpAllCallsIsShort(t *testing.T) {
+	t.Parallel()
+	for name, of := range map[string]struct {
+		well bool
+		want float64
+	}{"all": {false, 25}, "all but one": {true, 50}} {
+		s := newSharedScene(t, 100)
+		slow := s.of("slow")
+		slow.class.usual.Set(1, 100)
+		common := s.shared.groups[0]
+		common.control.Verify(1)
+		common.apply(s.now)
+		calls := s.calls(slow, 90, rule.Pass)
+		s.now = s.now.Add(2 * time.Second)
+		common.beginWindow(s.now)
+		for _, some := range [][]*sharedCall{calls[:60], calls[60:70]} {
+			s.now = s.now.Add(200 * time.Millisecond)
+			s.end(some, true)
+		}
+		require.True(t, common.control.Limited(), name)
+		require.InDelta(t, 50, common.control.Limit(), 1e-9, name)
+		s.now = s.now.Add(6 * time.Second)
+		s.end(calls[70:71], !of.well)
+		s.end(calls[71:82], true)
+		s.now = s.now.Add(200 * time.Millisecond)
+		s.end(calls[82:83], true)
+		assert.InDelta(t, of.want, common.control.Limit(), 1e-9, name)
+	}
+}

@@ -19,8 +19,6 @@ func missedSoFar() map[string]bool {
 		"0.8 ×: refused",
 		"0.9 ×: refused",
 		"0.9 ×, 64 workers: refused",
-		"0.9 ×, 16 workers: refused once warm",
-		"0.9 ×, 32 workers: refused once warm",
 		"0.8 ×, bimodal: refused or late",
 		"B3",   // deploy-below-capacity
 		"D1.9", // mixed-0.9

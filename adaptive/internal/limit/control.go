@@ -311,7 +311,7 @@ func (c *Control) observe(w Window) {
 			c.remember()
 		}
 		if w.response() < 1.5*c.base.mean && w.full() < mostlyOpen {
-			c.setLimit(max(c.limit, min(1.05*c.limit, 1.5*c.target())))
+			c.setLimit(max(c.limit, min(1.05*c.limit, c.target())))
 		}
 		return
 	}

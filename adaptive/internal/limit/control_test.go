@@ -430,6 +430,58 @@ func TestAShortageIsFoundAgainWithoutLettingMoreCallsIn(t *testing.T) {
 	assert.InDelta(t, before, c.Limit(), 1e-9)
 }
 
+// Calls that end together do not say how many end in a second.
+func TestAFewEndsInAMomentAreNoMoreThanInTheLastShortage(t *testing.T) {
+	t.Parallel()
+	c, now := shortageOver(t)
+	before := c.Limit()
+	assert.False(t, fill(c, now, time.Millisecond, 9000, 0.02))
+	assert.True(t, fill(c, now.Add(10*time.Millisecond), 200*time.Millisecond, 800, 0.02))
+	assert.Equal(t, limit.ByEarlier, c.Shortage().By)
+	assert.InDelta(t, before, c.Limit(), 1e-9)
+}
+
+// Far below its capacity, a service does not need more calls under way than when it was short, and when more come again,
+// so many would only wait.
+func TestALimitThatIsHardlyReachedIsNotRaisedAboveWhatIsRight(t *testing.T) {
+	t.Parallel()
+	c := newLimited(20, 1, 1000)
+	s := service{workers: 64, time: 0.010}
+	s.close(c, 200)
+	right := s.usual(c)
+	s.untilNoProbe(c, right)
+	for range 9 {
+		c.Close(unfilled(c, 3000, 0.01))
+	}
+	require.True(t, c.Limited())
+	assert.InEpsilon(t, right, c.Limit(), 0.05)
+}
+
+// A service is four times as slow. By chance, each probe shows half of what would make it clear.
+func TestAProbeThatTellsNothingForgetsWhatWasDoneBefore(t *testing.T) {
+	t.Parallel()
+	c := newLimited(20, 1, 1000)
+	s := service{workers: 8, time: 0.010}
+	s.close(c, 200)
+	s.untilNoProbe(c, s.usual(c))
+	s.time *= 4
+	for !c.Draining() {
+		s.close(c, 1)
+	}
+	high := c.Limit() / 0.6
+	for range 3 {
+		c.Drained()
+		share := c.Limit() / high
+		rate := s.workers / s.time * (share + (1-share)/2)
+		c.Close(limit.Window{
+			Length: 2 * time.Second, Full: 2 * time.Second, Over: true, Ends: 2 * rate, Ended: 2 * rate, Calls: 2 * c.Limit(),
+			Times: 2 * c.Limit(), Squares: 4 * c.Limit() * c.Limit() / rate,
+		})
+	}
+	require.False(t, c.Draining())
+	assert.Less(t, c.Limit(), 16.)
+}
+
 func TestWhatIsNotLikeTheShortageBeforeIsTestedAnew(t *testing.T) {
 	t.Parallel()
 	for name, of := range map[string]struct{ rate, took float64 }{

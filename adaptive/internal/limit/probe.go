@@ -34,6 +34,9 @@ type schedule struct {
 const (
 	firstInterval = time.Second
 	lastInterval  = 10 * time.Second
+
+	// harmful is up to which share of what a lower limit keeps away is done all the same, while no call waits in the service.
+	harmful = 0.35
 )
 
 // restart makes a probe due soon.
@@ -117,7 +120,7 @@ func (c *Control) judgeUp(w Window) {
 func (c *Control) judgeDown(w Window) {
 	b := &c.base
 	r := w.responseNear(b.mean)
-	before, wasVerified := b.mean, b.verified
+	wasVerified := b.verified
 	share := w.inFlight() / c.last.inFlight()
 	gain := w.throughput() / c.last.throughput()
 	z := (gain - share) / (1 - share)
@@ -152,19 +155,25 @@ func (c *Control) judgeDown(w Window) {
 			return
 		}
 		c.probeDown()
-	case z < 0.35: // what was not let in was not done: the service was not busy
-		replaced := c.learn(w, true)
-		if ratio := b.mean / before; ratio > jump || ratio < 1/jump {
-			c.greatest = c.capacity
-		}
-		c.setLimit(c.target())
-		c.endProbe(replaced)
+	case z < harmful: // what was not let in was not done: the service was not busy
+		c.endProbe(c.learnOfProbe(w))
 	case c.probe.count < 2:
 		c.probe.count++
 		c.probeDown()
 	default: // nothing better is to be had
-		c.learn(w, true)
-		c.setLimit(c.target())
+		c.learnOfProbe(w)
 		c.endProbe(!wasVerified)
 	}
+}
+
+// learnOfProbe sets the limit by the response times of a probe. If they show that the service has changed, what it could
+// do before says nothing.
+func (c *Control) learnOfProbe(w Window) (replaced bool) {
+	before := c.base.mean
+	replaced = c.learn(w, true)
+	if ratio := c.base.mean / before; ratio > jump || ratio < 1/jump {
+		c.greatest = c.capacity
+	}
+	c.setLimit(c.target())
+	return replaced
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/penstock-go/penstock/adaptive/internal/limit"
 	"github.com/penstock-go/penstock/clock"
@@ -177,4 +178,34 @@ func TestALimitIsNotRaisedByChanceAtAStart(t *testing.T) {
 	assert.False(t, raised, "five should have ended")
 	raised, _ = c.Judge(now.Add(900*time.Millisecond), 100*time.Millisecond, 100*time.Millisecond, noSurge)
 	assert.True(t, raised, "nine should have")
+}
+
+// Forty calls at once are as quick as twenty, and eighty take twice as long: nobody has to lower the limit to see how long
+// calls take while none waits in the service.
+func TestTheTestAtAStartShowsHowLongCallsTake(t *testing.T) {
+	t.Parallel()
+	for name, of := range map[string]struct {
+		workers float64
+		known   bool
+	}{"more workers than the limit": {40, true}, "fewer workers than the limit": {8, false}} {
+		c, now := limit.New(20, 1, 1000), clock.Instant(time.Minute)
+		c.Reached(now)
+		short := false
+		for range 1000 {
+			took := 0.010 * max(c.Limit()/of.workers, 1)
+			now = now.Add(time.Duration(took / c.Limit() * float64(time.Second)))
+			c.Ended(now, took, 0.010)
+			noSurge := func(clock.Instant) limit.Surge { return limit.Surge{} }
+			if _, short = c.Judge(now, 10*time.Millisecond, 100*time.Millisecond, noSurge); short {
+				break
+			}
+		}
+		require.True(t, short, name)
+		c.Enforce(now)
+		assert.Equal(t, of.known, c.Known(), name)
+		if of.known {
+			assert.InDelta(t, 0.010, c.Baseline(), 0.001)
+			assert.LessOrEqual(t, c.Limit(), 80.)
+		}
+	}
 }

@@ -29,7 +29,12 @@ type test struct {
 	ends     float64 // calls that ended while the limit was reached
 	took     float64 // the sum of their response times, in seconds
 	blind    int     // how often the limit was raised although hardly a call had ended
+	unloaded unloaded
 }
+
+// unloaded is a level at which no call waited in the service: the mean response time in seconds, of so many calls, and
+// how many ended in a second at the next level; all 0 if there is none.
+type unloaded struct{ response, ends, rate float64 }
 
 // arrivals is how many calls had come at an instant.
 type arrivals struct {
@@ -59,6 +64,7 @@ type level struct {
 	came   float64       // calls that came
 	late   float64       // calls that failed late, since as many did not
 	good   float64       // calls that did not meanwhile
+	lasted float64       // seconds, of a level that is over
 
 	ends    float64 // of these, calls that count
 	ratio   float64 // sum of their response times, in multiples of the usual ones
@@ -122,6 +128,32 @@ func (t *test) add(l level) {
 	}
 	t.levels[t.count] = l
 	t.count++
+}
+
+// endLevel ends the present level. If as much more was done at it than at the one before as more calls were let in, no
+// call waited in the service at that one, as after a probe down.
+func (t *test) endLevel(now clock.Instant) {
+	if t.count == 0 || t.present().lasted > 0 {
+		return
+	}
+	l := t.present()
+	l.lasted = now.Sub(l.since).Seconds()
+	if t.count == 1 || l.rate() == 0 {
+		return
+	}
+	lower := &t.levels[t.count-2]
+	share := lower.limit / l.limit
+	if lower.rate() > 0 && share < 1 && (lower.rate()/l.rate()-share)/(1-share) < harmful {
+		t.unloaded = unloaded{lower.limit / lower.rate(), lower.all, l.rate()}
+	}
+}
+
+// rate returns how many calls ended in a second at a level that is over; 0 if fewer ended than may be under way.
+func (l *level) rate() float64 {
+	if l.lasted <= 0 || l.all < l.limit {
+		return 0
+	}
+	return l.all / l.lasted
 }
 
 func (t *test) present() *level { return &t.levels[t.count-1] }
@@ -228,7 +260,6 @@ func (c *Control) Judge(now clock.Instant, waited, longest time.Duration, surge 
 			return false, true
 		case enough:
 			c.before = earlier{} // more can be done
-			c.test.levels[0] = *l
 			return c.raiseAfter(now, 1), false
 		}
 	}
@@ -274,7 +305,7 @@ func (c *Control) isAsEarlier(now clock.Instant) bool {
 	if c.before.limit == 0 || l.limit < c.before.limit || l.known < leastEnds {
 		return false
 	}
-	if l.work > (more+2*math.Sqrt(c.variation/l.known))*c.before.work*now.Sub(l.since).Seconds() {
+	if l.known >= l.limit && l.work > (more+2*math.Sqrt(c.variation/l.known))*c.before.work*now.Sub(l.since).Seconds() {
 		c.before = earlier{}
 		return false
 	}
@@ -407,16 +438,21 @@ func (c *Control) raise(now clock.Instant, from float64) bool {
 		return false
 	}
 	c.setLimit(2 * from)
+	c.test.endLevel(now)
 	c.test.add(level{limit: c.limit, since: now, from: now.Add(together)})
 	return true
 }
 
-// raiseAfter begins the next level, and forgets all but so many before it.
+// raiseAfter begins the next level, and forgets all before the present one, and that as well if levels is 0.
 func (c *Control) raiseAfter(now clock.Instant, levels int) bool {
 	if c.limit >= c.most {
 		return false
 	}
 	from := c.test.present().limit
+	c.test.endLevel(now)
+	if levels == 1 {
+		c.test.levels[0] = *c.test.present()
+	}
 	c.test.count = levels
 	return c.raise(now, from)
 }
@@ -426,6 +462,12 @@ func (c *Control) raiseAfter(now clock.Instant, levels int) bool {
 func (c *Control) Enforce(now clock.Instant) {
 	c.computes = false
 	c.beLimited()
+	if u := c.test.unloaded; !c.base.verified && u.ends > 0 {
+		c.base.verified = true
+		c.base.set(max(u.response, minResponse), u.ends)
+		c.greatest = u.rate
+		c.down.restart(c.now, 0)
+	}
 	harmless := c.test.proven()
 	c.setLimit(harmless)
 	if c.base.verified {
