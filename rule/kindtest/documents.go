@@ -29,6 +29,9 @@ func examplesShowEveryField(f *fixture) {
 			f.Errorf("the field %q has no description: add it with Field.Says", field.Path)
 		}
 	}
+	if len(kind.Examples()) == 0 {
+		f.Fatalf("the kind has no examples: add one to Spec.Examples")
+	}
 	document, err := f.table().Example(kind.Kind())
 	if err != nil {
 		f.Fatalf("the examples cannot be written: %v", err)
