@@ -104,7 +104,7 @@ func (l *pairLimiter) Acquire(c rule.Call) (rule.Ticket, rule.Decision) {
 		w.end(rule.Pass)
 		return 0, rule.Pass
 	}
-	if len(l.alone) >= pairsAtMost && l.of != "queues grow" {
+	if len(l.alone) >= pairsAtMost {
 		return 0, rule.Block
 	}
 	return 0, rule.Wait
@@ -114,6 +114,9 @@ func (l *pairLimiter) Join(c rule.Call, p rule.Patience) (rule.Waiter, rule.Tick
 	user, _ := c.Attribute.Text()
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if len(l.alone) >= pairsAtMost && l.of != "queues grow" {
+		return nil, 0, rule.Block
+	}
 	w := &pairWaiter{l.pairs, user, min(p.Until, c.Now.Add(time.Minute)), p.Wake, rule.Wait}
 	l.alone[user] = w
 	return w, 0, rule.Wait

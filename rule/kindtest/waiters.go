@@ -268,20 +268,13 @@ func waitsEndWithTheRuleForThem(f *fixture) {
 // mostWaiting is how many calls a queue may have, at most.
 const mostWaiting = 100_000
 
-// queuesAreBounded has more and more calls wait.
+// queuesAreBounded has more and more calls wait, to all of which Acquire may have said Wait before the first one joined.
 func queuesAreBounded(f *fixture) {
-	queue, ok := f.limiter().(rule.Queue)
-	if !ok {
-		f.Skip("the limiter has no queue")
-	}
+	q := f.line(1, f.forever())
 	p := f.forever()
 	p.Wake = func() {}
 	for n := range mostWaiting {
-		_, decision := f.acquire(queue, f.waiting(n))
-		if decision == rule.Wait {
-			_, _, decision = queue.Join(f.waiting(n), p)
-		}
-		if decision == rule.Block || decision == rule.Pass && f.of.Passes == All {
+		if _, _, decision := q.queue.Join(f.waiting(n+1), p); decision == rule.Block {
 			return
 		}
 	}
