@@ -25,7 +25,8 @@ type Limiter interface {
 	// the engine ask RetryAfter, which may cost as much as Acquire.
 	Acquire(Call) (Ticket, Decision)
 
-	// GiveBack undoes an Acquire that returned Pass, as though it had never been: a later
+	// GiveBack undoes an Acquire that returned Pass, as though it had never been, counters included; only what
+	// others have got by it already, such as a place that was handed on, stays as it is. A later
 	// rule refused the call or made it wait, or the caller gave up. Tokens are those of the
 	// call; its attribute is not known any more: a limiter with a state for each value finds it by
 	// the ticket. Time may have passed since, and the rule may have a newer version; what others have taken
@@ -38,7 +39,8 @@ type Limiter interface {
 	RetryAfter(Call) time.Duration
 
 	// Status returns the state at an instant. It may be slow, but must not change what
-	// later calls get.
+	// later calls get. A change of state that the time has brought, and no call has met, is reported
+	// before it returns, see [Env.Changed].
 	Status(now clock.Instant) Status
 
 	// Idle says whether the limiter is at now as a new one would be: then the engine may
@@ -48,6 +50,10 @@ type Limiter interface {
 
 // Queue is a limiter that lets calls wait. For a shadow rule no call waits: one that
 // Acquire says Wait to passes, and counts as one that the rule would refuse.
+//
+// The engine does not know who waits: the limiter wakes its calls, and Poll says Stale, when the rule is not for
+// them any more. That is when a newer version comes into force that is a shadow, or has another origin, and when
+// the limiter is retired, for which a queue is a [Retirer]: the rule was removed, or [Spec.Adopt] returned nil.
 type Queue interface {
 	Limiter
 
@@ -71,7 +77,8 @@ type Patience struct {
 type Waiter interface {
 	// Poll says whether the call still waits. Pass: the call has its ticket and has left the
 	// queue. Wait: it goes on; Poll is to be called again when the call is woken, and
-	// after the duration if that is not 0. Block: the wait has ended, and the ticket is as of
+	// after the duration if that is not 0. When the context of the call ends, Leave is called; a limit of the
+	// limiter's own to the wait is for Poll to keep. Block: the wait has ended, and the ticket is as of
 	// Acquire.
 	// Stale: the rule has changed or is gone, and the call has left the queue.
 	Poll(now clock.Instant) (Ticket, time.Duration, Decision)
@@ -174,7 +181,8 @@ type Env struct {
 	Warn func(message string)
 
 	// Changed reports a change of state, for kinds that have [Spec.States], and what led to it, in plain
-	// words; "" for nothing. It is called without a lock of the limiter, once for each change. It is never
-	// nil.
+	// words; "" for nothing. It is called without a lock of the limiter, once for each change, in their order:
+	// from is the state that was reported last. A change that the time brings is reported by the first call, or
+	// Status, that finds it: there is no timer. It is never nil.
 	Changed func(at clock.Instant, from, to, because string)
 }

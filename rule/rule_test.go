@@ -238,3 +238,34 @@ func TestRuleThatLooksAtTooManyAttributesIsAMistake(t *testing.T) {
 	assert.Equal(t, []rule.Fault{{"name", "is that of a rule that looks at 5 attributes: 4 is the most"}},
 		kind.Faults(pool{Resource: "r", Size: rule.MaxKeys + 1}))
 }
+
+func TestDefineRefusesTwoFieldsOfOneNameAndExamplesOfUnknownFields(t *testing.T) {
+	define := func(fields []rule.Field[pool], examples ...rule.Example[pool]) func() {
+		return func() {
+			rule.Define(rule.Spec[pool]{
+				Kind: "toy", Common: common, Fields: fields, Examples: examples,
+				New: func(*pool, rule.Env) rule.Limiter { return nil },
+			})
+		}
+	}
+	name := rule.TextField("resource", func(r *pool) *string { return &r.Resource })
+	assert.PanicsWithValue(t, `rule: Define of kind "toy": two fields are called "resource"; those of Common come by themselves`,
+		define([]rule.Field[pool]{name}))
+	assert.PanicsWithValue(t, `rule: Define of kind "toy": the example "one" shows a field "limit" that the kind does not have`,
+		define(nil, rule.Example[pool]{About: "one", Fields: []string{"resource", "limit"}}))
+	assert.NotPanics(t, define(nil, rule.Example[pool]{About: "one", Fields: []string{"resource"}}))
+}
+
+func TestExamplesShowFieldsOfEveryKindThatTheKindLeavesOut(t *testing.T) {
+	s := spec()
+	s.Examples = []rule.Example[pool]{{About: "one", Rule: pool{Resource: "r", Size: 3}, Fields: []string{"resource", "size"}}}
+	examples := rule.Define(s).Examples()
+	assert.Len(t, examples, 2)
+	assert.Equal(t, []string{"name", "match", "perResource", "size", "origin", "shadow"}, examples[1].Fields)
+	assert.Empty(t, examples[1].Rule.WithDefaults().Faults())
+
+	s.Examples = append(s.Examples, rule.Example[pool]{
+		Rule: pool{Match: "r"}, Fields: []string{"name", "match", "perResource", "origin", "shadow"},
+	})
+	assert.Len(t, rule.Define(s).Examples(), 2, "all are shown")
+}

@@ -41,7 +41,7 @@ func examplesShowEveryField(f *fixture) {
 	}
 }
 
-// isCommon says whether rules of every kind have a field.
+// isCommon says whether rules of every kind have a field, which [rule.Define] shows in an example.
 func isCommon(path string) bool {
 	switch path {
 	case "name", "resource", "match", "except", "perResource", "origin", "shadow":
