@@ -5,12 +5,12 @@ import (
 	"slices"
 )
 
-// mustBeSound panics if two fields have the same name, or an example shows one that there is not.
+// mustBeSound panics if the kind gives two fields the same name, or an example shows one that there is not.
 func (s *Spec[R]) mustBeSound() {
 	known := make(map[string]bool)
 	for _, f := range s.Fields {
 		if known[f.Path] {
-			panic(fmt.Sprintf("rule: Define of kind %q: two fields are called %q; those of Common come by themselves", s.Kind, f.Path))
+			panic(fmt.Sprintf("rule: Define of kind %q: two fields are called %q", s.Kind, f.Path))
 		}
 		known[f.Path] = true
 	}

@@ -248,12 +248,26 @@ func TestDefineRefusesTwoFieldsOfOneNameAndExamplesOfUnknownFields(t *testing.T)
 			})
 		}
 	}
-	name := rule.TextField("resource", func(r *pool) *string { return &r.Resource })
-	assert.PanicsWithValue(t, `rule: Define of kind "toy": two fields are called "resource"; those of Common come by themselves`,
-		define([]rule.Field[pool]{name}))
+	size := rule.WholeField("size", func(r *pool) *int { return &r.Size })
+	assert.PanicsWithValue(t, `rule: Define of kind "toy": two fields are called "size"`,
+		define([]rule.Field[pool]{size, size}))
 	assert.PanicsWithValue(t, `rule: Define of kind "toy": the example "one" shows a field "limit" that the kind does not have`,
 		define(nil, rule.Example[pool]{About: "one", Fields: []string{"resource", "limit"}}))
 	assert.NotPanics(t, define(nil, rule.Example[pool]{About: "one", Fields: []string{"resource"}}))
+}
+
+func TestFieldOfAKindStandsInPlaceOfTheOneOfAllKinds(t *testing.T) {
+	s := spec()
+	s.Fields = append(s.Fields, rule.TextField("name", func(p *pool) *string { return &p.Name }).
+		Required("is missing: name the pool").Says("of the pool"))
+	var paths []string
+	kind := rule.Define(s)
+	for _, f := range kind.Fields() {
+		paths = append(paths, f.Path)
+	}
+	assert.Equal(t, []string{"name", "resource", "match", "perResource", "size", "origin", "shadow"}, paths)
+	assert.Equal(t, "of the pool", kind.Fields()[0].About)
+	assert.Equal(t, "is missing: name the pool", kind.Fields()[0].Missing)
 }
 
 func TestExamplesShowFieldsOfEveryKindThatTheKindLeavesOut(t *testing.T) {

@@ -21,7 +21,8 @@ type Spec[R comparable] struct {
 	Common func(*R) Common
 
 	// Fields are the kind's own fields of documents, in the order in which they are written, after those that say
-	// what a rule is for, such as resource, and before origin and shadow: these come from Common.
+	// what a rule is for, such as resource, and before origin and shadow: these come from Common. One that has the name
+	// of one of these stands in its place, and is kept where that is.
 	Fields []Field[R]
 
 	// Former are fields that only older documents have.
