@@ -58,7 +58,7 @@ type Queue interface {
 	Limiter
 
 	// Join puts a call into the queue to which Acquire said Wait. Pass, with a ticket, means
-	// that it need not wait any more; Block, with a ticket as of Acquire, that it may not wait.
+	// that it need not wait any more; Block, with a ticket as of Acquire, that it may not wait; Stale as of Acquire.
 	Join(Call, Patience) (Waiter, Ticket, Decision)
 }
 
