@@ -151,6 +151,9 @@ type Env struct {
 	// negative if that has passed. Now and the instants of calls measure time, and do not follow
 	// when the wall clock is set, or a suspended machine resumes: what people mean by the calendar
 	// is asked here. nil if instants are the only time there is.
+	//
+	// What the wall clock shows now, as a kind that goes by the time of day has to know, is
+	// t.Add(-Until(t)), with t the time of any instant. It may be set at any moment: look again after a second at the most.
 	Until func(t time.Time) time.Duration
 
 	// Forced is the state, one of [Spec.Controls], in which the limiter begins, or goes

@@ -185,7 +185,7 @@ func Define[R comparable](spec Spec[R]) *Type[R] {
 // examples returns rules that show all fields between them.
 func (t *Type[R]) examples() []Example[Rule] {
 	var examples []Example[Rule]
-	for _, e := range append(t.spec.Examples[:len(t.spec.Examples):len(t.spec.Examples)], t.spec.commonExample()...) {
+	for _, e := range slices.Concat(t.spec.Examples, t.spec.commonExample()) {
 		examples = append(examples, Example[Rule]{e.About, t.Of(e.Rule), e.Fields})
 	}
 	return examples
