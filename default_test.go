@@ -46,7 +46,7 @@ func TestOptionsAreThoseOfTheDefaultEngine(t *testing.T) {
 	assert.Nil(t, core.GuardFrom(ctx))
 	err := penstock.Do(ctx, "within", func(ctx context.Context) error {
 		assert.Equal(t, core.Settlement{Known: true, Left: 7}, core.Settle(ctx, 3))
-		assert.Equal(t, "shadow", core.WouldBlock(ctx).Rule)
+		assert.Equal(t, "shadow", core.GuardFrom(ctx).WouldBlock().Rule)
 		return nil
 	}, penstock.Tokens(2), penstock.String("user", "a"), penstock.Int("item", 1), penstock.Bool("trial", true), penstock.Origin("mobile"),
 		penstock.Inbound(), penstock.NoWait(), penstock.Priority(rule.PriorityHigh))

@@ -32,7 +32,7 @@ func denyKind() *rule.Type[denyRule] {
 	return rule.Define(rule.Spec[denyRule]{
 		Kind: "deny", Phase: rule.PhaseAccess, Reason: rule.Denied, Common: common,
 		Fields: []rule.Field[denyRule]{
-			rule.TextField("user", func(r *denyRule) *string { return &r.User }).
+			rule.FieldOf("user", func(r *denyRule) *string { return &r.User }).
 				Required("is missing: write who may not call").Says("who may not call"),
 		},
 		Examples: []rule.Example[denyRule]{{

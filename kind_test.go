@@ -44,11 +44,11 @@ func gateKind() *rule.Type[gate] {
 	return rule.Define(rule.Spec[gate]{
 		Kind: "gate", Phase: rule.PhaseConcurrency, Reason: rule.Overloaded, Common: common,
 		Fields: []rule.Field[gate]{
-			rule.WholeField("capacity", func(g *gate) *int { return &g.Capacity }).
+			rule.FieldOf("capacity", func(g *gate) *int { return &g.Capacity }).
 				Required("is missing: write how many calls may pass").Says("how many calls may pass, ever"),
-			rule.DurationField("opensAt", func(g *gate) *time.Duration { return &g.OpensAt }).
+			rule.FieldOf("opensAt", func(g *gate) *time.Duration { return &g.OpensAt }).
 				Says("calls wait until then, a time since the epoch"),
-			rule.TextField("banned", func(g *gate) *string { return &g.Banned }).Says("a user who may not pass").Otherwise("nobody"),
+			rule.FieldOf("banned", func(g *gate) *string { return &g.Banned }).Says("a user who may not pass").Otherwise("nobody"),
 		},
 		Validate: func(g *gate) (faults []rule.Fault) {
 			if g.Capacity < 0 {
@@ -276,11 +276,11 @@ func TestCustomKindHasOriginsPatternsShadowsAndAttributes(t *testing.T) {
 	}
 	assert.Equal(t, []string{"batch full [0 0] 1 0", "r free [2 2] 1 0", "shadow full [1 1] 0 1"}, all)
 
-	require.NoError(t, e.Control(rule.Key{Kind: "gate", Name: "each:*"}, "full"))
+	require.NoError(t, e.Control(core.Scope{Kind: "gate", Rule: "each:*"}, "full"))
 	assert.False(t, passes(t, e, "each:c"), "forced, also for names that are new")
-	require.NoError(t, e.Control(rule.Key{Kind: "gate", Name: "each:*"}, ""))
-	assert.Error(t, e.Control(rule.Key{Kind: "gate", Name: "each:*"}, "ajar"))
-	assert.Error(t, e.Control(rule.Key{Kind: "gate", Name: "nobody"}, "full"))
+	require.NoError(t, e.Control(core.Scope{Kind: "gate", Rule: "each:*"}, ""))
+	assert.Error(t, e.Control(core.Scope{Kind: "gate", Rule: "each:*"}, "ajar"))
+	assert.Error(t, e.Control(core.Scope{Kind: "gate", Rule: "nobody"}, "full"))
 }
 
 // One limiter stands before all calls of the engine.

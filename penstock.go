@@ -25,12 +25,8 @@ type (
 	FlowRule = flow.Rule
 )
 
-var (
-	// ErrBlocked matches, with errors.Is, every [BlockError].
-	ErrBlocked = core.ErrBlocked
-	// ErrClosed is returned by an engine that was closed.
-	ErrClosed = core.ErrClosed
-)
+// ErrBlocked matches, with errors.Is, every [BlockError].
+var ErrBlocked = core.ErrBlocked
 
 // defaultEngine is the process-wide engine: the one that SetDefault was given, or one
 // that is made when it is first asked for.

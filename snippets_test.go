@@ -21,8 +21,8 @@ import (
 
 // ruleKinds are the kinds of rules of this repository.
 var ruleKinds = sync.OnceValue(func() (names []string) {
-	for _, kind := range rules.NewTable().Kinds() {
-		names = append(names, string(kind))
+	for _, kind := range rules.NewTable().Definitions() {
+		names = append(names, string(kind.Kind()))
 	}
 	return slices.Clip(names)
 })

@@ -73,7 +73,7 @@ func TestReportsOfAMissingListAlternate(t *testing.T) {
 				if i == 0 && n%2 == 0 {
 					s.lists.Set("l", present)
 				} else if i == 0 {
-					s.lists.Delete("l")
+					s.lists.Set("l", nil)
 				}
 				decides(limiters[i%len(limiters)], rule.String(fmt.Sprint("192.0.2.", i)))
 			}

@@ -1,6 +1,7 @@
 package access
 
 import (
+	"cmp"
 	"errors"
 	"strings"
 
@@ -50,14 +51,14 @@ func lists(r *Rule) []string {
 
 func fields() []rule.Field[Rule] {
 	return []rule.Field[Rule]{
-		rule.TextField("attribute", func(r *Rule) *string { return &r.Attribute }).
+		rule.FieldOf("attribute", func(r *Rule) *string { return &r.Attribute }).
 			Says("what is looked at: ip, origin, or any attribute of a call, such as header:X-Tenant").Otherwise("ip"),
-		rule.StringsField("allow", func(r *Rule) *rule.Strings { return &r.Allow }).Given("attribute").
+		rule.FieldOf("allow", func(r *Rule) *rule.Strings { return &r.Allow }).Given("attribute").
 			Says("who may call, and nobody else: addresses and prefixes, or for other attributes texts and patterns").
 			Otherwise("everybody"),
-		rule.StringsField("deny", func(r *Rule) *rule.Strings { return &r.Deny }).Given("attribute").
+		rule.FieldOf("deny", func(r *Rule) *rule.Strings { return &r.Deny }).Given("attribute").
 			Says("who may not call, even if allowed: as in allow").Otherwise("nobody"),
-		rule.TextField("list", func(r *Rule) *string { return &r.List }).
+		rule.FieldOf("list", func(r *Rule) *string { return &r.List }).
 			Says("the name of a list that has such entries, up to ten million; it is loaded on its own").Otherwise("none"),
 		rule.ChoiceField("listAction", func(r *Rule) *Action { return &r.ListAction }, Deny, Allow).Given("list").
 			Says("what the entries of the list mean: deny or allow").Otherwise("deny"),
@@ -90,14 +91,14 @@ func examples() []rule.Example[Rule] {
 }
 
 func withDefaults(r *Rule) {
-	rule.SetDefault(&r.Attribute, IP)
+	r.Attribute = cmp.Or(r.Attribute, IP)
 	if r.List != "" {
-		rule.SetDefault(&r.ListAction, Deny)
+		r.ListAction = cmp.Or(r.ListAction, Deny)
 	}
 	if r.allowsOnly() {
-		rule.SetDefault(&r.Missing, MissingBlock)
+		r.Missing = cmp.Or(r.Missing, MissingBlock)
 	}
-	rule.SetDefault(&r.Missing, MissingPass)
+	r.Missing = cmp.Or(r.Missing, MissingPass)
 }
 
 func validate(r *Rule) []rule.Fault {

@@ -120,7 +120,7 @@ func TestMissingListDeniesNobody(t *testing.T) {
 	s.reported("listMissing to ready")
 	s.is(access.Ready, 2)
 
-	s.lists.Delete("l")
+	s.lists.Set("l", nil)
 	s.pass("192.0.2.1")
 	s.reported("ready to listMissing")
 }
@@ -215,7 +215,7 @@ func TestChangeOfStateMayChangeTheList(t *testing.T) {
 	env.Changed = func(at clock.Instant, from, to, _ string) {
 		s.changed(at, from, to, "")
 		if len(s.changes) == 1 {
-			s.lists.Delete("l")
+			s.lists.Set("l", nil)
 		}
 		decides(s.limiter, rule.String("::2"))
 	}

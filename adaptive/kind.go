@@ -37,47 +37,47 @@ func common(r *Rule) rule.Common {
 
 func fields() []rule.Field[Rule] {
 	return []rule.Field[Rule]{
-		rule.BooleanField("inbound", func(r *Rule) *bool { return &r.Inbound }).
+		rule.FieldOf("inbound", func(r *Rule) *bool { return &r.Inbound }).
 			NotZero("must be true; leave it out, and name a resource or a pattern, for calls that do not come from outside too").
 			Says("only calls that come from outside; without resource and match, all of them together").
 			Otherwise("true without resource and match, else all calls"),
 		rule.ChoiceField("strategy", func(r *Rule) *Strategy { return &r.Strategy }, Latency, Threshold).
 			Given("cpu", "load", "memory", "schedulerDelay", "concurrency", "qps", "avgRT").
 			Says("how it finds out what the service can do: latency or threshold"),
-		rule.DurationField("maxDelay", func(r *Rule) *time.Duration { return &r.MaxDelay }).Given("strategy").
+		rule.FieldOf("maxDelay", func(r *Rule) *time.Duration { return &r.MaxDelay }).Given("strategy").
 			NotZero("must be from 1ms to 1m0s").
 			Says("latency: the longest that calls are meant to wait at the rule").Otherwise("100ms with latency"),
-		rule.WholeField("minLimit", func(r *Rule) *int { return &r.MinLimit }).Given("strategy", "maxLimit").
+		rule.FieldOf("minLimit", func(r *Rule) *int { return &r.MinLimit }).Given("strategy", "maxLimit").
 			NotZero("must be from 1 to 1000000 calls under way").
 			Says("not threshold: the least that the limit on calls under way can be").Otherwise("2"),
-		rule.WholeField("maxLimit", func(r *Rule) *int { return &r.MaxLimit }).Given("strategy", "minLimit").
+		rule.FieldOf("maxLimit", func(r *Rule) *int { return &r.MaxLimit }).Given("strategy", "minLimit").
 			NotZero("must be from 1 to 1000000 calls under way").
 			Says("not threshold: the most that it can be").Otherwise("1000"),
-		rule.WholeField("initialLimit", func(r *Rule) *int { return &r.InitialLimit }).Given("strategy", "minLimit", "maxLimit").
+		rule.FieldOf("initialLimit", func(r *Rule) *int { return &r.InitialLimit }).Given("strategy", "minLimit", "maxLimit").
 			NotZero("must be from 1 to 1000000 calls under way").
 			Says("latency: what it is before anything is known").Otherwise("20"),
-		rule.NumberField("cpu", func(r *Rule) *float64 { return &r.CPU }).Given("strategy").
+		rule.FieldOf("cpu", func(r *Rule) *float64 { return &r.CPU }).Given("strategy").
 			NotZero("must be a share from more than 0 to 1, such as 0.8").
 			Says("threshold: the share of the CPU above which calls are shed").Otherwise("it does not count"),
-		rule.NumberField("load", func(r *Rule) *float64 { return &r.Load }).Given("strategy").
+		rule.FieldOf("load", func(r *Rule) *float64 { return &r.Load }).Given("strategy").
 			NotZero("must be more than 0; leave it out if the load does not count").
 			Says("threshold: the load average per processor above which calls are shed").Otherwise("it does not count"),
-		rule.NumberField("memory", func(r *Rule) *float64 { return &r.Memory }).Given("strategy").
+		rule.FieldOf("memory", func(r *Rule) *float64 { return &r.Memory }).Given("strategy").
 			NotZero("must be a share from more than 0 to 1, such as 0.9").
 			Says("threshold: the share of the memory limit above which calls are shed").Otherwise("it does not count"),
-		rule.DurationField("schedulerDelay", func(r *Rule) *time.Duration { return &r.SchedulerDelay }).Given("strategy").
+		rule.FieldOf("schedulerDelay", func(r *Rule) *time.Duration { return &r.SchedulerDelay }).Given("strategy").
 			NotZero("must be more than 0s; leave it out if it does not count").
 			Says("threshold: how long goroutines may wait to run, 99th percentile").Otherwise("it does not count"),
-		rule.WholeField("concurrency", func(r *Rule) *int { return &r.Concurrency }).Given("strategy").
+		rule.FieldOf("concurrency", func(r *Rule) *int { return &r.Concurrency }).Given("strategy").
 			NotZero("must be from 1 to 1000000 calls under way").
 			Says("threshold: how many calls may be under way at once").Otherwise("it does not count"),
-		rule.NumberField("qps", func(r *Rule) *float64 { return &r.QPS }).Given("strategy").
+		rule.FieldOf("qps", func(r *Rule) *float64 { return &r.QPS }).Given("strategy").
 			NotZero("must be at least 1; leave it out if the rate does not count").
 			Says("threshold: how many calls may pass in a second").Otherwise("it does not count"),
-		rule.DurationField("avgRT", func(r *Rule) *time.Duration { return &r.AvgRT }).Given("strategy").
+		rule.FieldOf("avgRT", func(r *Rule) *time.Duration { return &r.AvgRT }).Given("strategy").
 			NotZero("must be more than 0s; leave it out if it does not count").
 			Says("threshold: the mean response time above which calls are shed").Otherwise("it does not count"),
-		rule.TextField("fairBy", func(r *Rule) *string { return &r.FairBy }).
+		rule.FieldOf("fairBy", func(r *Rule) *string { return &r.FairBy }).
 			Says("the attribute that tells callers apart: the same ones are served for a while"),
 	}
 }

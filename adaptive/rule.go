@@ -1,6 +1,7 @@
 package adaptive
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/penstock-go/penstock/rule"
@@ -141,10 +142,10 @@ func withDefaults(r *Rule) {
 	if r.Match == inboundMatch && r.Shared && r.Inbound && (r.Name == "" || r.Name == inboundMatch) {
 		r.Name = DefaultInboundName
 	}
-	rule.SetDefault(&r.Strategy, Latency)
-	rule.SetDefault(&r.FairBy, defaultFairBy)
+	r.Strategy = cmp.Or(r.Strategy, Latency)
+	r.FairBy = cmp.Or(r.FairBy, defaultFairBy)
 	if r.Strategy == Latency {
-		rule.SetDefault(&r.MaxDelay, defaultMaxDelay)
+		r.MaxDelay = cmp.Or(r.MaxDelay, defaultMaxDelay)
 		setLimits(r, defaultMinLimit, defaultMaxLimit)
 		setInitialLimit(r)
 	}
@@ -156,10 +157,10 @@ func setLimits(r *Rule, least, most int) {
 	if r.MaxLimit > 0 {
 		least = min(least, r.MaxLimit)
 	}
-	rule.SetDefault(&r.MinLimit, least)
-	rule.SetDefault(&r.MaxLimit, max(most, min(r.MinLimit, maxLimit)))
+	r.MinLimit = cmp.Or(r.MinLimit, least)
+	r.MaxLimit = cmp.Or(r.MaxLimit, max(most, min(r.MinLimit, maxLimit)))
 }
 
 func setInitialLimit(r *Rule) {
-	rule.SetDefault(&r.InitialLimit, min(max(defaultInitialLimit, r.MinLimit), r.MaxLimit))
+	r.InitialLimit = cmp.Or(r.InitialLimit, min(max(defaultInitialLimit, r.MinLimit), r.MaxLimit))
 }

@@ -145,7 +145,7 @@ func (b *breaker) count(t rule.Ticket, e rule.Exit) bool {
 			return false
 		}
 		l := b.current.Load()
-		o := l.judge(e)
+		o := l.judge(&e)
 		if o == unknown {
 			return true
 		}
@@ -178,7 +178,7 @@ func (b *breaker) end(t rule.Ticket, e rule.Exit) {
 	if !isOf(t, b.present()) {
 		return
 	}
-	if outcome := b.current.Load().judge(e); isProbe(t) {
+	if outcome := b.current.Load().judge(&e); isProbe(t) {
 		b.endProbe(t, e.Now, outcome)
 	} else if outcome != unknown {
 		b.endCall(e.Now, outcome)

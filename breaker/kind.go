@@ -1,6 +1,7 @@
 package breaker
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/penstock-go/penstock/rule"
@@ -40,27 +41,27 @@ func fields() []rule.Field[Rule] {
 	return []rule.Field[Rule]{
 		rule.ChoiceField("strategy", func(r *Rule) *Strategy { return &r.Strategy }, SlowRatio, ErrorRatio, ErrorCount, Consecutive).
 			Says("what opens it: a share of calls that are slow, a share that fail, a number that fail, or a number that fail in a row"),
-		rule.NumberField("threshold", func(r *Rule) *float64 { return &r.Threshold }).Given("strategy").
+		rule.FieldOf("threshold", func(r *Rule) *float64 { return &r.Threshold }).Given("strategy").
 			Required("is missing: write which share of bad calls opens the breaker, such as 0.5, or for errorCount how many").
 			Says("the share of bad calls that opens it, up to 1; errorCount and consecutive: their number"),
-		rule.DurationField("slowAfter", func(r *Rule) *time.Duration { return &r.SlowAfter }).Given("strategy").
+		rule.FieldOf("slowAfter", func(r *Rule) *time.Duration { return &r.SlowAfter }).Given("strategy").
 			Says("slowRatio: calls that take longer are slow").Otherwise("required with slowRatio"),
 		rule.DurationOrCountField("window", "calls",
 			func(r *Rule) *time.Duration { return &r.Window }, func(r *Rule) *int { return &r.WindowCalls }).Given("strategy").
 			Says("the time whose calls count, in 10 buckets, or {calls: 100} for the last so many calls").
 			Otherwise("10s; none with consecutive"),
-		rule.WholeField("minCalls", func(r *Rule) *int { return &r.MinCalls }).Given("strategy", "window").
+		rule.FieldOf("minCalls", func(r *Rule) *int { return &r.MinCalls }).Given("strategy", "window").
 			Says("it does not open before the window has so many calls").Otherwise("20, or all calls of a smaller window; with errorCount 1"),
-		rule.DurationField("openFor", func(r *Rule) *time.Duration { return &r.OpenFor }).
+		rule.FieldOf("openFor", func(r *Rule) *time.Duration { return &r.OpenFor }).
 			Says("how long it refuses all calls before it probes"),
-		rule.DurationField("maxOpenFor", func(r *Rule) *time.Duration { return &r.MaxOpenFor }).Given("openFor").
+		rule.FieldOf("maxOpenFor", func(r *Rule) *time.Duration { return &r.MaxOpenFor }).Given("openFor").
 			Says("openFor doubles after each failed probing, up to this").Otherwise("openFor: it does not double"),
-		rule.WholeField("probes", func(r *Rule) *int { return &r.Probes }).
+		rule.FieldOf("probes", func(r *Rule) *int { return &r.Probes }).
 			Says("how many calls pass to probe, and must end well for it to close"),
-		rule.NumberField("probeThreshold", func(r *Rule) *float64 { return &r.ProbeThreshold }).
+		rule.FieldOf("probeThreshold", func(r *Rule) *float64 { return &r.ProbeThreshold }).
 			NotZero("must be from 0.001 to 1; leave it out for one bad probe to be too many").
 			Says("the share of bad probes that opens it again").Otherwise("one bad probe is too many"),
-		rule.DurationField("probeTimeout", func(r *Rule) *time.Duration { return &r.ProbeTimeout }).Given("window").
+		rule.FieldOf("probeTimeout", func(r *Rule) *time.Duration { return &r.ProbeTimeout }).Given("window").
 			Says("a probe that has not ended by then counts as bad").Otherwise("the window, or 10s"),
 	}
 }
@@ -91,18 +92,18 @@ func examples() []rule.Example[Rule] {
 }
 
 func withDefaults(r *Rule) {
-	rule.SetDefault(&r.Strategy, ErrorRatio)
+	r.Strategy = cmp.Or(r.Strategy, ErrorRatio)
 	if r.Strategy != Consecutive {
 		if r.WindowCalls == 0 {
-			rule.SetDefault(&r.Window, defaultWindow)
+			r.Window = cmp.Or(r.Window, defaultWindow)
 		}
-		rule.SetDefault(&r.MinCalls, defaultMinCalls(r))
+		r.MinCalls = cmp.Or(r.MinCalls, defaultMinCalls(r))
 	}
-	rule.SetDefault(&r.OpenFor, defaultOpenFor)
-	rule.SetDefault(&r.MaxOpenFor, r.OpenFor)
-	rule.SetDefault(&r.Probes, defaultProbes)
-	rule.SetDefault(&r.ProbeTimeout, r.Window)
-	rule.SetDefault(&r.ProbeTimeout, defaultWindow)
+	r.OpenFor = cmp.Or(r.OpenFor, defaultOpenFor)
+	r.MaxOpenFor = cmp.Or(r.MaxOpenFor, r.OpenFor)
+	r.Probes = cmp.Or(r.Probes, defaultProbes)
+	r.ProbeTimeout = cmp.Or(r.ProbeTimeout, r.Window)
+	r.ProbeTimeout = cmp.Or(r.ProbeTimeout, defaultWindow)
 }
 
 func defaultMinCalls(r *Rule) int {

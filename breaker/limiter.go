@@ -123,7 +123,7 @@ func reaches(part, all, num, den uint64) bool {
 }
 
 // judge returns the outcome of a call, by what the rule is about.
-func (l *limiter) judge(e rule.Exit) outcome {
+func (l *limiter) judge(e *rule.Exit) outcome {
 	switch {
 	case l.slowAfter > 0 && e.LongLived:
 		return unknown // how long it lasted tells nothing
@@ -139,9 +139,10 @@ func (l *limiter) judge(e rule.Exit) outcome {
 type outcome uint8
 
 const (
-	good outcome = iota
-	bad
-	unknown // does not count
+	good outcome = 0 // the numbers are those of bad calls that an outcome counts as
+	bad  outcome = 1
+
+	unknown outcome = 2 // does not count
 )
 
 // openTime returns how long the breaker stays open after so many doublings.
@@ -156,11 +157,21 @@ func (l *limiter) openTime(doublings int) time.Duration {
 // Acquire lets calls pass while the breaker is closed, and probes while it is
 // half-open. It takes a lock only to let a probe pass, and at a change of state.
 func (l *limiter) Acquire(c rule.Call) (rule.Ticket, rule.Decision) {
+	if b := l.breaker; l.slowAfter == 0 && b.current.Load() == l {
+		if s := b.present(); s.code() == closed {
+			return s.ticket(), rule.Pass
+		}
+	}
+	return l.acquire(c)
+}
+
+// acquire is Acquire for all calls but those of a closed breaker that watches none.
+func (l *limiter) acquire(c rule.Call) (rule.Ticket, rule.Decision) {
 	b := l.breaker
 	if b.current.Load() == l {
 		s, until := b.present(), clock.Instant(b.refuseUntil.Load())
 		switch code := s.code(); {
-		case code == closed && l.slowAfter == 0:
+		case code == closed && l.slowAfter == 0: // it was not a moment ago
 			return s.ticket(), rule.Pass
 		case code == closed && c.Now < clock.Instant(b.nextDue.Load()):
 			if t, ok := b.watch(l, c, s); ok && (isWatched(t) || c.LongLived() || b.running.Load().isLarge()) {

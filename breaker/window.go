@@ -122,18 +122,15 @@ func (w *window) touch(now clock.Instant) {
 	}
 }
 
-// addToBucket returns the word with one outcome more, and what the window then holds. It returns
+// addToBucket returns the word with one outcome more, good or bad, and what the window then holds. It returns
 // false if the outcome is of another bucket than the present one, of that length, or the word is full.
 func (w *window) addToBucket(recent uint64, bucket time.Duration, now clock.Instant, o outcome) (next uint64, total tally, ok bool) {
-	next = recent + oneCall
-	if o == bad {
-		next += oneBad
+	next = recent + oneCall + uint64(o)*oneBad
+	total = unpack(next)
+	if uint64(int64(now)-w.start.Load()) < uint64(bucket) && total.calls < mostCalls {
+		total, ok = tally{w.calls.Load() + total.calls, w.bad.Load() + total.bad}, true
 	}
-	added := unpack(next)
-	if uint64(int64(now)-w.start.Load()) >= uint64(bucket) || added.calls == mostCalls {
-		return 0, tally{}, false
-	}
-	return next, tally{w.calls.Load() + added.calls, w.bad.Load() + added.bad}, true
+	return
 }
 
 // isForgotten says whether the outcomes, which do not go as time passes, are so old that nobody

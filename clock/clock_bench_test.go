@@ -9,8 +9,7 @@ import (
 
 func BenchmarkNow(b *testing.B) {
 	begin := time.Now()
-	coarse := clock.NewCoarse(0)
-	defer coarse.Close()
+	coarse := clock.NewCoarse(b.Context(), 0)
 	b.Run("System", func(b *testing.B) { measureNow(b, clock.System()) })
 	b.Run("Coarse", func(b *testing.B) { measureNow(b, coarse) })
 	b.Run("time.Since", func(b *testing.B) {

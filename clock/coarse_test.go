@@ -1,6 +1,7 @@
 package clock_test
 
 import (
+	"context"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -14,8 +15,7 @@ import (
 func TestCoarseIsReadAtIntervals(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		c := clock.NewCoarse(10 * time.Millisecond)
-		defer c.Close()
+		c := clock.NewCoarse(t.Context(), 10*time.Millisecond)
 		exact := clock.System()
 		start := c.Now()
 		assert.Equal(t, exact.Now(), start)
@@ -29,13 +29,14 @@ func TestCoarseIsReadAtIntervals(t *testing.T) {
 	})
 }
 
-func TestClosedCoarseClockIsExact(t *testing.T) {
+func TestCoarseClockIsExactOnceItsContextHasEnded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		c := clock.NewCoarse(0)
+		ctx, cancel := context.WithCancel(t.Context())
+		c := clock.NewCoarse(ctx, 0)
 		time.Sleep(500 * time.Microsecond)
-		c.Close()
-		c.Close()
+		cancel()
+		synctest.Wait()
 		exact := clock.System()
 		assert.Equal(t, exact.Now(), c.Now())
 		time.Sleep(123)
@@ -45,7 +46,8 @@ func TestClosedCoarseClockIsExact(t *testing.T) {
 
 func TestCoarseNeverGoesBack(t *testing.T) {
 	t.Parallel()
-	c := clock.NewCoarse(time.Microsecond)
+	ctx, cancel := context.WithCancel(t.Context())
+	c := clock.NewCoarse(ctx, time.Microsecond)
 	var readers sync.WaitGroup
 	for range 8 {
 		readers.Go(func() {
@@ -60,6 +62,6 @@ func TestCoarseNeverGoesBack(t *testing.T) {
 			}
 		})
 	}
-	c.Close()
+	cancel()
 	readers.Wait()
 }

@@ -79,7 +79,7 @@ access: [{name: blocked, resource: orders, list: scrapers}]
 	t.Cleanup(engine.Close)
 	require.NoError(t, engine.Load(set))
 	require.NoError(t, engine.Switch(core.Scope{Kind: "flow"}, core.SwitchOff, core.Order{By: "a"}))
-	require.NoError(t, engine.ControlKind("breaker", "open"))
+	require.NoError(t, engine.Control(core.Scope{Kind: "breaker"}, "open"))
 	for n := range 20 {
 		guard, _ := engine.Entry(t.Context(), "orders", core.String("user", fmt.Sprint("u", n%3)))
 		guard.Exit()

@@ -24,7 +24,7 @@ const (
 // quotasScreen shows how much of limits on what passes in a time is used and left.
 type quotasScreen struct {
 	h      *handler
-	query  inspect.QuotaQuery
+	query  inspect.RuleQuery
 	gather gatherer[inspect.Quotas]
 
 	shown quotasShown

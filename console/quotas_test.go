@@ -100,7 +100,7 @@ func TestLimitsOfEachInstanceAreAddedUp(t *testing.T) {
 // recharged has instances recharge a balance, as the handler does.
 func recharged(t *testing.T, all []instance, q rechargeRequest) rechargeDone {
 	t.Helper()
-	query := inspect.QuotaQuery{Kind: q.Kind, Rule: q.Rule}
+	query := inspect.RuleQuery{Kind: q.Kind, Rule: q.Rule}
 	var err error
 	query.Origin, query.Attributes, err = callerIn(q.Of)
 	require.NoError(t, err)
@@ -131,7 +131,8 @@ func TestBalanceOfTheFleetIsRechargedOnce(t *testing.T) {
 	after := gatherQuotas(t, []instance{a, b}, "")["credit"]
 	assert.InDelta(t, before.Left+100, after.Left, 0, "added once, not by each instance")
 	var shown fleetShown
-	status := inspect.StatusOf(engine)
+	var status inspect.Status
+	require.NoError(t, a.ask(t.Context(), "status", nil, &status))
 	shown.add("a", &status.Fleet.Limits[0])
 	assert.True(t, shown.Limits[0].Balance)
 	assert.Empty(t, shown.Limits[0].Window, "nothing flows back")

@@ -59,7 +59,7 @@ func (h *handler) recharge(r request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	query := inspect.QuotaQuery{Kind: q.Kind, Rule: q.Rule}
+	query := inspect.RuleQuery{Kind: q.Kind, Rule: q.Rule}
 	if query.Origin, query.Attributes, err = callerIn(q.Of); err != nil {
 		return nil, err
 	}
@@ -79,7 +79,7 @@ func (h *handler) recharge(r request) (any, error) {
 }
 
 // holdersOf returns the instances that have a balance, and whether it is that of the fleet.
-func holdersOf(ctx context.Context, all []instance, query inspect.QuotaQuery, resource string) (holders []instance, isOfFleet bool, err error) {
+func holdersOf(ctx context.Context, all []instance, query inspect.RuleQuery, resource string) (holders []instance, isOfFleet bool, err error) {
 	var once gatherer[inspect.Quotas]
 	why := "no instance answers"
 	for _, a := range once.ask(ctx, all, func(ctx context.Context, i instance) (found inspect.Quotas, err error) {
@@ -104,7 +104,7 @@ func holdersOf(ctx context.Context, all []instance, query inspect.QuotaQuery, re
 }
 
 // form returns the request as [inspect.ControlHandler] takes it.
-func (q *rechargeRequest) form(query inspect.QuotaQuery, order core.Order) url.Values {
+func (q *rechargeRequest) form(query inspect.RuleQuery, order core.Order) url.Values {
 	form := query.Query()
 	form.Set("action", "recharge")
 	form.Set("tokens", strconv.FormatInt(q.Tokens, 10))

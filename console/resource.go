@@ -257,7 +257,7 @@ func (r *ruleShown) addValue(v inspect.Value) {
 	slices.SortStableFunc(r.Values, func(a, b inspect.Value) int {
 		return cmp.Or(cmp.Compare(b.Refused, a.Refused), cmp.Compare(b.Passed, a.Passed))
 	})
-	r.Values = r.Values[:min(len(r.Values), inspect.MaxValues)]
+	r.Values = r.Values[:min(len(r.Values), maxValues)]
 }
 
 // gaugeOf says how much of the limit of a limiter is used; nil if it has no such limit.
@@ -291,3 +291,6 @@ func windowText(seconds float64) string {
 	}
 	return time.Duration(seconds * float64(time.Second)).String()
 }
+
+// maxValues is how many values of a limiter are shown at the most, as many as one instance tells of.
+const maxValues = 10

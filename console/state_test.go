@@ -16,14 +16,13 @@ import (
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/fleet"
 	"github.com/penstock-go/penstock/fleet/memory"
-	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
 )
 
 func TestForcedStatesHaveWhoWhyAndUntilWhen(t *testing.T) {
 	engine := newEngine(t, `breaker: [{name: b, resource: pay, threshold: 0.5}]`)
-	require.NoError(t, engine.Control(rule.Key{Kind: "breaker", Name: "b"}, "open", core.Order{By: "alice", Reason: "it is down", For: time.Hour}))
-	require.NoError(t, engine.ControlKind("breaker", "closed", core.Order{By: "bob", Reason: "a test"}))
+	require.NoError(t, engine.Control(core.Scope{Kind: "breaker", Rule: "b"}, "open", core.Order{By: "alice", Reason: "it is down", For: time.Hour}))
+	require.NoError(t, engine.Control(core.Scope{Kind: "breaker"}, "closed", core.Order{By: "bob", Reason: "a test"}))
 	seen := watch(t, serve(t, console.Options{Engine: engine})+"/api/live?screen=history", `"forced":[`)
 	assert.Regexp(t, `"kind":"breaker","rule":"b","state":"open","by":"alice","reason":"it is down","since":"[^"]+","until":"`, seen)
 	assert.Regexp(t, `"kind":"breaker","state":"closed","by":"bob","reason":"a test","since":"[^"]+","instances":1`, seen)

@@ -16,9 +16,12 @@ import (
 
 // Accumulator makes of snapshots of an engine, whose resources come and go, counters that
 // never go down, of a bounded number of resources: what collectors of metrics need. Every
-// event is counted once. [NewAccumulator] returns one; it is not safe for concurrent use.
+// event is counted once. It is not safe for concurrent use.
 type Accumulator struct {
-	most      int
+	// MaxResources is how many resources have totals of their own: first those that rules name, then others,
+	// and of both first those that had them before. It is not to be changed after the first Add.
+	MaxResources int
+
 	resources map[string]*accumulated    // by name, that were in the last snapshot
 	inOrder   []*accumulated             // the same in the order of the snapshot
 	totals    map[string]*ResourceTotals // by valid name
@@ -83,12 +86,6 @@ type ruleCounts struct {
 	blocked, wouldBlock, demoted uint64
 }
 
-// NewAccumulator returns an accumulator in which so many resources have totals of their own:
-// first those that rules name, then others, and of both first those that had them before.
-func NewAccumulator(maxResources int) *Accumulator {
-	return &Accumulator{most: maxResources, resources: make(map[string]*accumulated), totals: make(map[string]*ResourceTotals)}
-}
-
 // Add adds the next snapshot of the engine, and returns the totals by name. The next one changes
 // the list and all that is in it, the buckets of ResponseTimes, too. The totals of [rule.OtherResources] are
 // among them once anything counts there. Calls that were counted after the last snapshot on
@@ -96,6 +93,9 @@ func NewAccumulator(maxResources int) *Accumulator {
 // taken as long as the mean. A call that a snapshot saw pass, but that was taken back because the
 // engine was just forgetting its resource, counts in place of the next one.
 func (a *Accumulator) Add(s *Snapshot) []*ResourceTotals {
+	if a.resources == nil {
+		a.resources, a.totals = make(map[string]*accumulated), make(map[string]*ResourceTotals)
+	}
 	a.snapshots++
 	clear(a.inOrder)
 	a.inOrder = a.inOrder[:0]
@@ -126,7 +126,7 @@ func (a *Accumulator) find(of *ResourceSnapshot) *accumulated {
 		a.resources[of.Name] = r
 	}
 	r.seen = a.snapshots
-	r.named = of.Named()
+	r.named = of.named()
 	return r
 }
 
@@ -142,7 +142,7 @@ func (a *Accumulator) dropForgotten() {
 
 // chooseSeparate chooses the resources with totals of their own.
 func (a *Accumulator) chooseSeparate(resources []ResourceSnapshot) {
-	remaining := a.most
+	remaining := a.MaxResources
 	for _, named := range []bool{true, false} {
 		for _, had := range []bool{true, false} {
 			for i, r := range a.inOrder {

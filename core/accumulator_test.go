@@ -32,7 +32,7 @@ func newAccumulating(t testing.TB, most, maxResources int, set rules.Set) *accum
 	virtual := clock.NewVirtual(time.Unix(1000, 0))
 	s := &accumulating{
 		Engine: core.New(core.Config{Clock: virtual, Logger: quiet, MaxResources: maxResources}), t: t, clock: virtual,
-		accumulator: core.NewAccumulator(most),
+		accumulator: &core.Accumulator{MaxResources: most},
 	}
 	t.Cleanup(s.Close)
 	require.NoError(t, s.Load(set))

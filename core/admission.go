@@ -124,7 +124,7 @@ func (a *admission) proceed(ctx context.Context, opts []Option) (after time.Dura
 		if plan == nil {
 			return 0, ErrClosed
 		}
-		c := plan.ChainFor(opts)
+		c := plan.ChainFor(a.Origin)
 		a.held.Follow(&a.Request, opts, c)
 		if err := a.refusedWaiting(ctx, opts, c); err != nil {
 			return 0, err
@@ -280,7 +280,7 @@ func (a *admission) guard(opts []Option) (g Guard) {
 	for i := range tickets {
 		tickets[i] = a.held.Ticket(i)
 	}
-	g = a.resource.guard(a.passed, &a.Request, opts, tickets)
+	g = a.resource.guardOf(a.passed, &a.Request, opts, tickets)
 	a.handed = true
 	return
 }

@@ -29,14 +29,13 @@ type Arrival struct {
 // exited. That guard stands for the new call then.
 func (a *Arrival) Arrive(ctx context.Context, e *Engine, resource string, wake func(), opts ...Option) {
 	ctx = call.OrBackground(ctx)
-	tokens, _, err := call.SizeOf(opts)
-	if ended := ctx.Err(); ended != nil {
-		err = ended
-	}
-	*a = Arrival{opts: append(a.opts[:0], opts...), ctx: ctx, err: err, done: err != nil}
+	*a = Arrival{opts: append(a.opts[:0], opts...), ctx: ctx}
 	var q call.Request
-	q.Init(resource, e.clock.Now(), tokens)
-	q.Read(ctx, a.opts)
+	a.err = q.Read(ctx, resource, e.clock.Now(), a.opts)
+	if ended := ctx.Err(); ended != nil {
+		a.err = ended
+	}
+	a.done = a.err != nil
 	a.admission.begin(e.get(resource), &q)
 	a.admission.wait.wake = wake
 }

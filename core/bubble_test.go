@@ -14,7 +14,6 @@ import (
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/flow"
 	"github.com/penstock-go/penstock/isolation"
-	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
 )
 
@@ -57,7 +56,7 @@ func useAllThatWaits(t *testing.T, e *core.Engine, second time.Duration) {
 	require.NoError(t, err)
 	next.Exit()
 
-	require.NoError(t, e.Control(rule.Key{Kind: "breaker", Name: "b"}, breaker.Open, core.Order{For: 2 * second}))
+	require.NoError(t, e.Control(core.Scope{Kind: "breaker", Rule: "b"}, breaker.Open, core.Order{For: 2 * second}))
 	_, err = e.Record(t.Context(), second)
 	require.NoError(t, err)
 	for len(e.Status().Forced) > 0 {

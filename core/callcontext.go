@@ -7,8 +7,8 @@ import (
 	"github.com/penstock-go/penstock/core/internal/call"
 )
 
-// CallContext is the context of what a guarded call does: [GuardFrom], [Settle], [MarkIgnored]
-// and [WouldBlock] find the guard in it, and in contexts derived from it. It is for adapters of
+// CallContext is the context of what a guarded call does: [GuardFrom], [Settle] and
+// [MarkIgnored] find the guard in it, and in contexts derived from it. It is for adapters of
 // servers: [CallContexts] makes it, or an adapter has it as a part of what it allocates for a call
 // anyway, and calls Begin.
 type CallContext struct {
@@ -87,8 +87,8 @@ func callOf(ctx context.Context) *CallContext {
 // adapter guards, or of the function that [Engine.Do] runs. It is nil if there is none, or if the
 // call has ended. The methods of a nil guard do nothing.
 //
-// The guard must not be used by a goroutine that may still run when the call ends: [Settle],
-// [MarkIgnored] and [WouldBlock] may.
+// The guard must not be used by a goroutine that may still run when the call ends: [Settle] and
+// [MarkIgnored] may.
 func GuardFrom(ctx context.Context) *Guard {
 	c := callOf(ctx)
 	if c == nil {
@@ -120,16 +120,6 @@ func MarkIgnored(ctx context.Context) bool {
 	defer c.mu.Unlock()
 	c.guard.decideIgnored()
 	return true
-}
-
-// WouldBlock is [Guard.WouldBlock] for the call within which ctx was made, see [GuardFrom].
-func WouldBlock(ctx context.Context) *BlockError {
-	c := callOf(ctx)
-	if c == nil {
-		return nil
-	}
-	defer c.mu.Unlock()
-	return c.guard.WouldBlock()
 }
 
 // blockOfContexts is how many contexts are allocated at once. A context that is kept keeps the

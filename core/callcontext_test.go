@@ -50,7 +50,7 @@ func TestFunctionOfDoReachesItsGuard(t *testing.T) {
 	assert.Nil(t, core.GuardFrom(kept))
 	assert.Equal(t, core.Settlement{}, core.Settle(kept, 5))
 	assert.False(t, core.MarkIgnored(kept))
-	assert.Nil(t, core.WouldBlock(kept))
+	assert.Nil(t, core.GuardFrom(kept).WouldBlock())
 	assert.Equal(t, core.Settlement{}, core.Settle(t.Context(), 5))
 	assert.Equal(t, core.Settlement{}, core.GuardFrom(t.Context()).Settle(5), "a nil guard does nothing")
 	core.GuardFrom(t.Context()).Exit()

@@ -186,7 +186,7 @@ type Rejection struct {
 	Source   string
 	Document string // "" for a change that was held back as a whole, see Config.MaxRemoval, or a source that panicked
 	Revision int64
-	Err      error // [rules.Problems] if the document was read, [*HeldBackError], [*SourcePanicError]
+	Err      error // [rules.Problems] if the document was read, [*HeldBackError], or says that the source has panicked
 }
 
 // StateChange says that a limiter has changed its state, as when a circuit breaker

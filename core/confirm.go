@@ -1,6 +1,10 @@
 package core
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/penstock-go/penstock/list"
+)
 
 // Confirm puts in force what the source of that name holds, of rules or of lists, however
 // many rules or entries that removes, after it was held back for that; see
@@ -9,7 +13,7 @@ import "fmt"
 func (e *Engine) Confirm(source string) error {
 	outcome, err := e.confirm(source)
 	e.report(outcome)
-	if !e.isClosed() && e.lists.Confirm(source) == nil {
+	if !e.isClosed() && e.lists.Confirm(list.Provider{Source: source}) == nil {
 		return nil
 	}
 	return err

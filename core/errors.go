@@ -25,11 +25,9 @@ var (
 	// make no sense. It is a mistake of the program.
 	ErrInvalid = call.ErrInvalid
 
-	// ErrUnknownRule says that no rule of that kind and name is in force.
-	ErrUnknownRule = errors.New("core: no such rule is in force")
-
-	// ErrUnknownKind says that the engine knows no such kind of rules.
-	ErrUnknownKind = errors.New("core: there is no such kind of rules")
+	// ErrUnknown matches, with errors.Is, the errors which say that no rule of that kind and name is in force,
+	// that there is no such kind of rules, or that the resource was not called of late and no rule guards it.
+	ErrUnknown = errors.New("core: there is no such rule, kind of rules or resource")
 )
 
 // BlockError says that a call was refused, by what, and when it is worth trying
@@ -116,24 +114,6 @@ func IsRefusal(err error) bool {
 	return !errors.As(err, &block) || block.Reason != rule.Injected
 }
 
-// SourcePanicError says that a source has panicked. It is started again.
-type SourcePanicError struct {
-	Source string
-	Value  any    // that it panicked with
-	Stack  []byte // of its goroutine
-}
-
-// Error tells the value.
-func (e *SourcePanicError) Error() string {
-	return fmt.Sprintf("core: source %q panicked: %v", e.Source, e.Value)
-}
-
-// Unwrap returns the value if it is an error.
-func (e *SourcePanicError) Unwrap() error {
-	err, _ := e.Value.(error)
-	return err
-}
-
 // publicError returns an error of package ruleset as the engine reports it.
 func publicError(err error) error {
 	if heldBack := (*ruleset.HeldBack)(nil); errors.As(err, &heldBack) {
@@ -142,10 +122,17 @@ func publicError(err error) error {
 	return err
 }
 
+// unknownError matches ErrUnknown.
+type unknownError struct{ text string }
+
+func (e *unknownError) Error() string { return e.text }
+
+func (e *unknownError) Is(target error) bool { return target == ErrUnknown }
+
 func unknownKind(kind rule.Kind) error {
-	return fmt.Errorf("%w: %s", ErrUnknownKind, rule.Quote(lines.Cut(string(kind))))
+	return &unknownError{"core: there is no such kind of rules: " + rule.Quote(lines.Cut(string(kind)))}
 }
 
 func unknownRule(key rule.Key) error {
-	return fmt.Errorf("%w: %s %s", ErrUnknownRule, lines.Cut(string(key.Kind)), rule.Quote(lines.Cut(key.Name)))
+	return &unknownError{"core: no such rule is in force: " + lines.Cut(string(key.Kind)) + " " + rule.Quote(lines.Cut(key.Name))}
 }

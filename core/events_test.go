@@ -46,10 +46,10 @@ func TestEventsTellWhatHappened(t *testing.T) {
 		Breaker: []breaker.Rule{{Name: "b", Resource: "r", Threshold: 0.5}},
 	}))
 	enter(e, "r", 1)
-	require.NoError(t, e.Control(rule.Key{Kind: rules.KindBreaker, Name: "b"}, breaker.Open))
-	require.NoError(t, e.ControlKind(rules.KindBreaker, breaker.Closed))
-	require.NoError(t, e.Control(rule.Key{Kind: rules.KindBreaker, Name: "b"}, ""))
-	require.Error(t, e.ControlKind(rules.KindFlow, "open"))
+	require.NoError(t, e.Control(core.Scope{Kind: rules.KindBreaker, Rule: "b"}, breaker.Open))
+	require.NoError(t, e.Control(core.Scope{Kind: rules.KindBreaker}, breaker.Closed))
+	require.NoError(t, e.Control(core.Scope{Kind: rules.KindBreaker, Rule: "b"}, ""))
+	require.Error(t, e.Control(core.Scope{Kind: rules.KindFlow}, "open"))
 	enter(e, "none", 3)
 	assert.Equal(t, []string{
 		"swap|code",
@@ -68,10 +68,10 @@ func TestEventsTellWhatHappened(t *testing.T) {
 	}
 	assert.Equal(t, []int{2, 2, 0, 0}, []int{events[0].Rules, events[0].Added, events[0].Changed, events[0].Removed})
 	assert.Equal(t, events[4:], eventsAfter(t, e, events[3].ID))
-	assert.Empty(t, eventsAfter(t, e, e.LastEvent()))
+	assert.Empty(t, eventsAfter(t, e, lastEvent(e)))
 
 	c.Advance(time.Second)
-	changed := e.EventsChanged()
+	_, changed := e.LastEvent()
 	enter(e, "none", 3)
 	<-changed
 	assert.Len(t, eventsAfter(t, e, events[6].ID), 1, "one of a resource in a second")
@@ -105,13 +105,13 @@ func TestEventsTellOfLists(t *testing.T) {
 	require.NoError(t, err)
 	e.Lists().Put("l", from, list.Version{List: entries, At: c.Now()})
 	assert.Equal(t, []string{"list|files|a.txt|l|in force"}, told(e, 0))
-	last := e.LastEvent()
+	last := lastEvent(e)
 	assert.Empty(t, told(e, last))
-	e.Lists().Reject("l", from, errors.New("no address"), c.Now())
+	e.Lists().Judge("l", from, errors.New("no address"), c.Now())
 	assert.Equal(t, []string{"list|files|a.txt|l|rejected|no address"}, told(e, last))
 	e.Lists().Withdraw("l", from)
-	e.Lists().Reject("l", from, nil, 0)
-	assert.NotEmpty(t, told(e, e.LastEvent()))
+	e.Lists().Judge("l", from, nil, 0)
+	assert.NotEmpty(t, told(e, lastEvent(e)))
 }
 
 func TestTheLatestEventsAreKept(t *testing.T) {
@@ -119,8 +119,8 @@ func TestTheLatestEventsAreKept(t *testing.T) {
 	defer e.Close()
 	load := func() uint64 {
 		e.Clock().(*clock.Virtual).Advance(time.Second)
-		require.NoError(t, e.Load(rules.Set{Flow: []flow.Rule{{Resource: "r", Limit: float64(e.LastEvent() % 1000)}}}))
-		return e.LastEvent()
+		require.NoError(t, e.Load(rules.Set{Flow: []flow.Rule{{Resource: "r", Limit: float64(lastEvent(e) % 1000)}}}))
+		return lastEvent(e)
 	}
 	first := load()
 	assert.InDelta(t, begin.UnixMicro(), float64(first), 1)
@@ -144,7 +144,7 @@ func TestOnlySomeEventsOfASecondAreKept(t *testing.T) {
 	for i := range 80 {
 		require.NoError(t, e.Load(rules.Set{Flow: []flow.Rule{{Resource: strings.Repeat("x", 500), Limit: float64(i)}}}))
 	}
-	require.NoError(t, e.ControlKind(rules.KindBreaker, breaker.Open))
+	require.NoError(t, e.Control(core.Scope{Kind: rules.KindBreaker}, breaker.Open))
 	c.Advance(time.Second)
 	require.NoError(t, e.Load(rules.Set{}))
 	events := eventsAfter(t, e, 0)
@@ -172,7 +172,7 @@ func BenchmarkEvent(b *testing.B) {
 	load(b, e, flow.Rule{Resource: "r"})
 	b.ReportAllocs()
 	for b.Loop() {
-		e.Events(e.LastEvent())
+		e.Events(lastEvent(e))
 	}
 }
 
@@ -183,7 +183,7 @@ func TestEventsTellOfOutagesOfTheFleet(t *testing.T) {
 	defer e.Close()
 	require.NoError(t, e.Load(rules.Set{Flow: []flow.Rule{{Name: "f", Resource: "r", Limit: 10, Scope: rule.ScopeFleet}}}))
 	runFleet(t, e, shared)
-	last := e.LastEvent()
+	last := lastEvent(e)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	for range 20 {
@@ -204,4 +204,10 @@ func TestEventsTellOfOutagesOfTheFleet(t *testing.T) {
 	require.Len(t, outages, 1)
 	assert.Contains(t, outages[0].Text, "the backend of the fleet does not")
 	assert.NotEmpty(t, outages[0].Err)
+}
+
+// lastEvent returns the ID of the latest event.
+func lastEvent(e *core.Engine) uint64 {
+	id, _ := e.LastEvent()
+	return id
 }

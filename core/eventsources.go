@@ -30,12 +30,12 @@ func (e *Engine) Events(after uint64) (events []Event, missed bool) {
 	return e.events.After(after)
 }
 
-// EventsChanged returns a channel that is closed when an event is added after the call. It is never
-// closed if [Config.MaxEvents] is negative.
-func (e *Engine) EventsChanged() <-chan struct{} { return e.events.Changed() }
-
-// LastEvent returns the ID of the latest event, or the one before the first.
-func (e *Engine) LastEvent() uint64 { return e.events.Last() }
+// LastEvent returns the ID of the latest event, or the one before the first, and a channel that is closed
+// when the next one is added. It is never closed if [Config.MaxEvents] is negative.
+func (e *Engine) LastEvent() (id uint64, next <-chan struct{}) {
+	next = e.events.Changed() // first, so that no event comes unseen between the two
+	return e.events.Last(), next
+}
 
 // noteLists notes which lists have changed since it was last called. Lists may belong to several
 // engines, so that nobody tells.

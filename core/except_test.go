@@ -73,9 +73,9 @@ func TestExceptedNamesBeyondTheBoundAreNotUnderTheRule(t *testing.T) {
 func TestExceptedResourceDoesNotMakeARuleMatched(t *testing.T) {
 	e, _ := newEngine(t, flow.Rule{Match: "api:*", Limit: 2, Except: rule.StringsOf("api:health")})
 	require.Equal(t, 5, enter(e, "api:health", 5))
-	assert.Equal(t, 1, e.Status().Unmatched.Count)
+	assert.Len(t, e.Status().Unmatched, 1)
 	guard, err := e.Entry(context.Background(), "api:a")
 	require.NoError(t, err)
 	guard.Exit()
-	assert.Zero(t, e.Status().Unmatched.Count)
+	assert.Empty(t, e.Status().Unmatched)
 }

@@ -75,22 +75,15 @@ func (e *Engine) locate(applied []Applied) {
 // looks at the attributes of the call; nil if it looks at none.
 func askedOf(ctx context.Context, p *inforce.Planned, now clock.Instant, opts []Option) (asked rule.Call, found []AppliedAttribute) {
 	keys := p.Rule.Attributes()
-	parts := new([rule.MaxKeys]rule.Attribute)
+	q, parts := requestOf(ctx, now, opts), new([rule.MaxKeys]rule.Attribute)
 	for i, key := range keys {
-		parts[i] = (&call.Request{Context: ctx}).Attribute(opts, key)
+		parts[i] = q.Attribute(opts, key)
 		found = append(found, AppliedAttribute{key, parts[i]})
 	}
 	value := parts[0] // nothing if it looks at none
 	if len(keys) > 1 {
 		value = rule.Composite(parts, len(keys))
 	}
-	tokens, _, err := call.SizeOf(opts)
-	if err != nil {
-		tokens = 1
-	}
-	var q call.Request
-	q.Init("", now, tokens)
-	q.Read(ctx, opts)
 	return q.With(value), found
 }
 
@@ -159,12 +152,18 @@ func (e *Engine) applying(resource string, opts []Option) []inforce.Planned {
 	if p == nil {
 		return nil
 	}
-	return p.Applying(opts)
+	return p.Applying(requestOf(context.Background(), 0, opts).Origin)
+}
+
+// requestOf returns what these options say of a call. Of a number of tokens that no call can take Entry tells.
+func requestOf(ctx context.Context, now clock.Instant, opts []Option) (q call.Request) {
+	_ = q.Read(ctx, "", now, opts)
+	return
 }
 
 // quotasOf returns the state of the rules of [Engine.Quotas].
 func quotasOf(ctx context.Context, p *inforce.Plan, now clock.Instant, opts []Option) (states []RuleSnapshot) {
-	for _, of := range p.Applying(opts) {
+	for _, of := range p.Applying(requestOf(ctx, now, opts).Origin) {
 		if !of.Refuses() {
 			continue
 		}

@@ -66,3 +66,16 @@ func (e *Engine) Arrive(ctx context.Context, resource string, wake func(), opts 
 	a.Arrive(ctx, e, resource, wake, opts...)
 	return a
 }
+
+// LoadOf returns how loaded the resource is, and whether its guards were asked for it.
+func LoadOf(v ResourceView) (Load, bool) {
+	m := v.resource.Load.Load()
+	if m == nil {
+		return Load{}, false
+	}
+	level, utilization, rate := m.Present(v.resource, v.At)
+	return Load{level, utilization, rate}, true
+}
+
+// Named returns whether a rule in force is for this resource alone and names it.
+func (s *ResourceSnapshot) Named() bool { return s.named() }

@@ -146,9 +146,9 @@ func TestFaultDelaysItsShareOfCalls(t *testing.T) {
 func TestKillSwitchLetsAllDelayedCallsGoOnAtOnce(t *testing.T) {
 	const calls = 1000
 	switches := map[string]func(e *core.Engine, state string) error{
-		"of the kind": func(e *core.Engine, state string) error { return e.ControlKind(rules.KindFault, state) },
+		"of the kind": func(e *core.Engine, state string) error { return e.Control(core.Scope{Kind: rules.KindFault}, state) },
 		"of the rule": func(e *core.Engine, state string) error {
-			return e.Control(rule.Key{Kind: rules.KindFault, Name: "slow"}, state)
+			return e.Control(core.Scope{Kind: rules.KindFault, Rule: "slow"}, state)
 		},
 	}
 	for name, control := range switches {
@@ -336,7 +336,7 @@ func TestForcedStateIsThatOfTheProcess(t *testing.T) {
 	c := clock.NewVirtual(begin)
 	set := rules.Set{Fault: []fault.Rule{{Resource: "r", Percent: 100, Abort: fault.Abort{HTTP: 503}}}}
 	e := newFaults(t, c, set)
-	require.NoError(t, e.ControlKind(rules.KindFault, fault.Off))
+	require.NoError(t, e.Control(core.Scope{Kind: rules.KindFault}, fault.Off))
 	require.Equal(t, 1, enter(e, "r", 1))
 	e.Close()
 	assert.Zero(t, enter(newFaults(t, c, set), "r", 1))

@@ -42,16 +42,15 @@ func (e *Engine) Fleet() fleet.Member {
 type FleetStatus struct {
 	fleet.Status
 
-	// Err is [ErrNoFleet] if rules in force are for the whole fleet, but the engine has no
-	// backend for it; else nil.
+	// Err says so if rules in force are for the whole fleet, but the engine has no backend for it; else nil.
 	Err error
 
 	// Rules is how many rules in force are for the whole fleet.
 	Rules int
 }
 
-// ErrNoFleet says that rules limit the whole fleet, but the engine does not know it.
-var ErrNoFleet = errors.New("core: the engine has no backend for its fleet, so that rules with scope fleet limit each instance:" +
+// errNoFleet says that rules limit the whole fleet, but the engine does not know it.
+var errNoFleet = errors.New("core: the engine has no backend for its fleet, so that rules with scope fleet limit each instance:" +
 	" set core.Config.Fleet")
 
 // fleetStatus returns how the engine shares limits; nil if it has no limit to share and no
@@ -63,7 +62,7 @@ func (e *Engine) fleetStatus(now clock.Instant) *FleetStatus {
 	}
 	status := FleetStatus{Rules: rules}
 	if member == nil {
-		status.Err = ErrNoFleet
+		status.Err = errNoFleet
 	} else {
 		status.Status = member.Status(now)
 	}

@@ -104,7 +104,7 @@ func TestFleetRuleWithoutABackendLimitsTheInstanceAndSaysSo(t *testing.T) {
 	assert.Equal(t, 5, enter(e, "r", 8))
 	status := e.Status().Fleet
 	require.NotNil(t, status)
-	require.ErrorIs(t, status.Err, core.ErrNoFleet)
+	require.ErrorContains(t, status.Err, "has no backend for its fleet")
 	assert.Equal(t, 1, status.Rules)
 	const message = "rules are for the whole fleet"
 	assert.Equal(t, 1, strings.Count(log.String(), message))

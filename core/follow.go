@@ -9,6 +9,7 @@ import (
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core/internal/ruleset"
 	"github.com/penstock-go/penstock/core/internal/sources"
+	"github.com/penstock-go/penstock/internal/sourcepanic"
 )
 
 // sourceSink is the [Sink] that a source writes to.
@@ -45,7 +46,7 @@ func (e *Engine) Follow(ctx context.Context, source Source) error {
 
 // reportPanic reports that a source has panicked.
 func (e *Engine) reportPanic(of *sources.Source, value any, stack []byte) {
-	err := &SourcePanicError{Source: of.Name, Value: value, Stack: stack}
+	err := &sourcepanic.Error{Source: of.Name, Value: value, Stack: stack}
 	e.log.Error("penstock: source panicked, the rules in force stay, it is started again",
 		slog.String("source", of.Name), slog.Any("error", err), slog.String("stack", string(stack)))
 	sourceSink{e, of}.Disconnected(err)

@@ -14,7 +14,6 @@ import (
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/flow"
-	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
 )
 
@@ -54,7 +53,7 @@ func TestForcedStateEndsByWhicheverHandIsFirst(t *testing.T) {
 				}))
 				order := core.Order{For: 10 * time.Minute}
 				require.NoError(t, e.Switch(core.Scope{Kind: "flow", Rule: "a"}, core.SwitchOff, order))
-				require.NoError(t, e.Control(rule.Key{Kind: "breaker", Name: "b"}, breaker.Open, order))
+				require.NoError(t, e.Control(core.Scope{Kind: "breaker", Rule: "b"}, breaker.Open, order))
 				c.set.Store(int64(steps.set))
 				time.Sleep(steps.passes + time.Millisecond)
 				synctest.Wait()

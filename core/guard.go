@@ -1,6 +1,7 @@
 package core
 
 import (
+	"context"
 	"sync/atomic"
 
 	"github.com/penstock-go/penstock/clock"
@@ -40,17 +41,24 @@ func newGuard(r *resource, start clock.Instant, extras *call.Extras, word, rest 
 	return Guard{resource: r, start: start, extras: extras, state: guardState{word: word, rest: rest}}
 }
 
-// guard returns the guard of a call that has passed, with the tickets of the steps. It
-// also asks the shadow rules, and counts the call for rules with related. If one of these
-// panics, it keeps nothing of the shadow rules; what else the call has taken is the caller's
-// to give back.
-func (r *resource) guard(c *call.Chain, q *call.Request, opts []Option, tickets []rule.Ticket) (g Guard) {
+// guard records that a call has passed that did not wait, and returns its guard, with the tickets of the steps.
+func (r *resource) guard(ctx context.Context, c *call.Chain, q *call.Request, opts []Option, tickets []rule.Ticket) Guard {
+	if r.Env.recorder.Load() != nil {
+		q.RecordedAt = r.recordAtOnce(ctx, c, q.Now, q.Tokens, opts, nil)
+	}
+	return r.guardOf(c, q, opts, tickets)
+}
+
+// guardOf is guard for a call that is recorded already. It also asks the shadow rules, and counts the call for rules
+// with related. If one of these panics, it keeps nothing of the shadow rules; what else the call has taken is the
+// caller's to give back.
+func (r *resource) guardOf(c *call.Chain, q *call.Request, opts []Option, tickets []rule.Ticket) (g Guard) {
 	word, rest, ok := uint32(0), uint32(q.Tokens), true
 	if c.Tickets {
 		word, rest, ok = c.Carry(tickets, q.Now, q.Tokens)
 	}
 	if !ok || c.HasShadows() || q.LongLived() {
-		g = r.recordedGuard(c, q, opts, tickets)
+		g = r.guardWithRecord(c, q, opts, tickets)
 	} else {
 		g = newGuard(r, q.Now, &c.Extras, word, call.Remember(q.RecordedAt, word, rest))
 	}
@@ -60,34 +68,29 @@ func (r *resource) guard(c *call.Chain, q *call.Request, opts []Option, tickets 
 	return
 }
 
-// stepGuard is guard for a chain that IsOneStep. It is told where the call is recorded.
-func (r *resource) stepGuard(
-	c *call.Chain, now clock.Instant, tokens int32, opts []Option, ticket rule.Ticket, record uint32,
-) Guard {
-	word, rest, ok := uint32(0), uint32(tokens), true
+// stepGuard is guard for a call without options and a chain that IsOneStep.
+func (r *resource) stepGuard(ctx context.Context, c *call.Chain, now clock.Instant, ticket rule.Ticket) Guard {
+	record := uint32(0)
+	if r.Env.recorder.Load() != nil {
+		record = r.recordAtOnce(ctx, c, now, 1, nil, nil)
+	}
+	word, rest, ok := uint32(0), uint32(1), true
 	if c.Tickets {
 		if c.IsStart(0, ticket, now) {
 			ticket = 0 // it need not be carried
 		}
-		word, rest, ok = call.CarryOne(0, ticket, tokens)
+		word, rest, ok = call.CarryOne(0, ticket, 1)
 	}
 	if !ok {
-		q := call.Request{Call: rule.Call{Now: now, Tokens: tokens}, RecordedAt: record}
-		return r.recordedGuard(c, &q, opts, []rule.Ticket{ticket})
+		q := call.Request{Call: rule.Call{Now: now, Tokens: 1}, RecordedAt: record}
+		return r.guardWithRecord(c, &q, nil, []rule.Ticket{ticket})
 	}
 	return newGuard(r, now, &c.Extras, word, call.Remember(record, word, rest))
 }
 
-// longLivedGuard is guard for a long-lived call and a chain that is empty.
-func (r *resource) longLivedGuard(c *call.Chain, now clock.Instant, tokens int32, record uint32) Guard {
-	q := call.Request{Call: rule.Call{Now: now, Tokens: tokens}, RecordedAt: record}
-	q.SetLongLived()
-	return r.recordedGuard(c, &q, nil, nil)
-}
-
-// recordedGuard returns the guard with a record of the tickets. It asks the shadow rules,
+// guardWithRecord returns a guard whose tickets are in a record. It asks the shadow rules,
 // each as if it were the only one, and notes the first that would have refused the call.
-func (r *resource) recordedGuard(c *call.Chain, q *call.Request, opts []Option, tickets []rule.Ticket) Guard {
+func (r *resource) guardWithRecord(c *call.Chain, q *call.Request, opts []Option, tickets []rule.Ticket) Guard {
 	record := r.Env.pools.NewRecord(&c.PassedRules)
 	for i, ticket := range tickets {
 		record.Hold(i, ticket, !c.Rules[i].IsDemoted(ticket))
@@ -277,12 +280,12 @@ func (g *Guard) exitSteps(now clock.Instant, word uint32) {
 		g.exitOuter(word, exit)
 		return
 	}
-	g.extras.Passed.Done(g.extras.Passed.Asked()-1, word, g.state.rest, &exit)
+	g.extras.Passed.Done(word, g.state.rest, &exit)
 }
 
 // exitOuter is exitSteps for a call to which those within it are linked.
 func (g *Guard) exitOuter(word uint32, exit rule.Exit) {
-	defer g.extras.Passed.Done(g.extras.Passed.Asked()-1, word, g.state.rest, &exit) // also if a limiter panics
+	defer g.extras.Passed.Done(word, g.state.rest, &exit) // also if a limiter panics
 	exit.Waited = g.extras.Outer.End(exit.Now)
 }
 

@@ -299,7 +299,7 @@ func TestObserverOfABreakerMayAskTheEngine(t *testing.T) {
 		next.MinCalls = 2 + len(changes)%2
 		assert.NoError(t, e.Load(rules.Set{Breaker: []breaker.Rule{next}}))
 		if len(changes) == 4 {
-			assert.NoError(t, e.Control(rule.Key{Kind: "breaker", Name: "circuit"}, breaker.Open))
+			assert.NoError(t, e.Control(core.Scope{Kind: "breaker", Rule: "circuit"}, breaker.Open))
 		}
 		guard, err := e.Entry(context.Background(), "r")
 		if err == nil {
@@ -327,7 +327,7 @@ func TestObserverOfABreakerMayAskTheEngine(t *testing.T) {
 	}
 	assert.Equal(t, []string{"closed open", "open halfOpen", "halfOpen closed", "closed open"}, changes)
 	assert.InDelta(t, 1, gaugesOf(t, e, "r")["forced"], 0)
-	require.NoError(t, e.Control(rule.Key{Kind: "breaker", Name: "circuit"}, ""))
+	require.NoError(t, e.Control(core.Scope{Kind: "breaker", Rule: "circuit"}, ""))
 	assert.Equal(t, "open closed", changes[4])
 	assert.Len(t, changes, 5)
 }
@@ -430,7 +430,7 @@ func TestObserverMayUseTheEngineWhateverFoundTheChange(t *testing.T) {
 			assert.Len(t, e.Explain("r"), 1)
 		},
 		"operator": func(t *testing.T, e *core.Engine, _ *clock.Virtual) {
-			assert.NoError(t, e.Control(key, breaker.Open))
+			assert.NoError(t, e.Control(core.Scope{Kind: key.Kind, Rule: key.Name}, breaker.Open))
 		},
 		"the rule goes": func(t *testing.T, e *core.Engine, c *clock.Virtual) {
 			guard, err := e.Entry(t.Context(), "r")
@@ -453,7 +453,7 @@ func TestObserverMayUseTheEngineWhateverFoundTheChange(t *testing.T) {
 				assert.NotEmpty(t, e.Status())
 				assert.Len(t, e.Explain("r"), 1)
 				assert.NoError(t, e.LoadAs("another", rules.Set{Isolation: []isolation.Rule{{Resource: "new", Limit: changes}}}))
-				assert.NoError(t, e.Control(key, breaker.Closed))
+				assert.NoError(t, e.Control(core.Scope{Kind: key.Kind, Rule: key.Name}, breaker.Closed))
 				guard, err := e.Entry(context.Background(), "new")
 				assert.NoError(t, err)
 				guard.Exit()

@@ -81,13 +81,3 @@ func (e *Engine) highestLoad(now clock.Instant) (highest Load, asked bool) {
 	}
 	return highest, asked
 }
-
-// Load returns how loaded the resource is, and whether its guards were asked for it.
-func (v ResourceView) Load() (Load, bool) {
-	m := v.resource.Load.Load()
-	if m == nil {
-		return Load{}, false
-	}
-	level, utilization, rate := m.Present(v.resource, v.At)
-	return Load{level, utilization, rate}, true
-}

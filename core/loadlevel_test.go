@@ -51,7 +51,7 @@ func (p *loadedPool) underWay(calls int) {
 func (p *loadedPool) look() rule.LoadLevel {
 	view, ok := p.engine.View("r")
 	require.True(p.t, ok)
-	load, _ := view.Load()
+	load, _ := core.LoadOf(view)
 	return load.Level
 }
 
@@ -161,7 +161,7 @@ func TestLoadOfAThrottleIsHowLongCallsWait(t *testing.T) {
 	g.Exit()
 	c.Advance(time.Minute)
 	view, _ := e.View("r")
-	load, ok := view.Load()
+	load, ok := core.LoadOf(view)
 	assert.True(t, ok)
 	assert.InDelta(t, 0, load.Utilization, 0.001)
 }

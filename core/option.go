@@ -10,6 +10,16 @@ import (
 // Tokens makes the call take n tokens, at least 1, instead of one.
 func Tokens(n int) Option { return call.Tokens(n) }
 
+// CallTokens returns how many tokens a call with these options takes; 0 if Entry would refuse it
+// for that number.
+func CallTokens(opts ...Option) int {
+	var q call.Request
+	if err := q.Read(context.Background(), "", 0, opts); err != nil {
+		return 0
+	}
+	return int(q.Tokens)
+}
+
 // Origin names who is calling, for rules that are for the calls of one caller.
 func Origin(caller string) Option { return call.Origin(caller) }
 

@@ -1,7 +1,6 @@
 package core
 
 import (
-	"context"
 	"sync/atomic"
 
 	"github.com/penstock-go/penstock/core/internal/call"
@@ -23,14 +22,4 @@ func (g *Guard) Place() (number uint64, ok bool) {
 		return 0, false // a copy of the guard has exited
 	}
 	return g.extras.Passed.Place(record, atomic.LoadUint32(&g.state.word), g.state.rest, g.start)
-}
-
-// Place is [Guard.Place] for the call within which ctx was made, see [GuardFrom].
-func Place(ctx context.Context) (number uint64, ok bool) {
-	c := callOf(ctx)
-	if c == nil {
-		return 0, false
-	}
-	defer c.mu.Unlock()
-	return c.guard.Place()
 }

@@ -65,7 +65,7 @@ func TestTheNextHolderOfAPlaceHasAHigherNumber(t *testing.T) {
 	assert.Greater(t, second, first)
 	var within core.CallContext
 	within.Begin(t.Context(), &next)
-	found, ok := core.Place(&within)
+	found, ok := core.GuardFrom(&within).Place()
 	assert.True(t, ok)
 	assert.Equal(t, second, found)
 
@@ -85,6 +85,6 @@ func TestTheNextHolderOfAPlaceHasAHigherNumber(t *testing.T) {
 	local.Exit()
 	_, ok = new(core.Guard).Place()
 	assert.False(t, ok)
-	_, ok = core.Place(t.Context())
+	_, ok = core.GuardFrom(t.Context()).Place()
 	assert.False(t, ok, "within no call")
 }

@@ -64,7 +64,7 @@ func TestEngineThatWasReadyStaysSo(t *testing.T) {
 	loadAccess(t, e, access.Rule{Match: "*", List: "scrapers"})
 	setList(t, e, "scrapers", "10.0.0.0/8")
 	require.NoError(t, e.Ready(ended(t)))
-	e.Lists().Delete("scrapers")
+	e.Lists().Set("scrapers", nil)
 	require.NoError(t, e.Ready(ended(t)))
 	assert.Len(t, e.Status().MissingLists, 1, "the status tells")
 

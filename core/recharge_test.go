@@ -107,7 +107,7 @@ func TestValuesHaveBalancesOfTheirOwn(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, states, 1)
 	assert.EqualValues(t, 990, states[0].Quota.Remaining)
-	require.Error(t, e.ControlValue(valueCredit, core.ResetValue, acme), "that would take what somebody has paid for")
+	require.Error(t, e.ResetValue(valueCredit, acme), "that would take what somebody has paid for")
 	virtual.Advance(time.Hour) // nothing is forgotten
 	assert.EqualValues(t, 990, recharge(t, e, valueCredit, 0, acme))
 	var texts []string

@@ -25,12 +25,15 @@ func (r *resource) named() recorder.Resource {
 	return recorder.Resource{Place: &r.Recorded, Name: r.Name}
 }
 
-// recordAtOnce records what was decided on a call that did not wait: it has passed, or was refused by a rule. It
-// returns where that is recorded, for its end.
+// recordAtOnce records what was decided on a call that did not wait, if there is a recorder: it has passed, or was
+// refused by a rule. It returns where that is recorded, for its end.
 func (r *resource) recordAtOnce(
-	ctx context.Context, rec *recorder.Recorder, c *call.Chain, now clock.Instant, tokens int32, opts []Option, by *call.Refusals,
+	ctx context.Context, c *call.Chain, now clock.Instant, tokens int32, opts []Option, by *call.Refusals,
 ) uint32 {
+	rec := r.Env.recorder.Load()
 	switch {
+	case rec == nil:
+		return 0
 	case len(opts) > 0 || tokens != 1 || c.HasRecordedKeys():
 		v := verdict{by: by}
 		if by != nil {
@@ -48,11 +51,10 @@ func (r *resource) recordAtOnce(
 func (r *resource) recordDecision(
 	ctx context.Context, rec *recorder.Recorder, c *call.Chain, now clock.Instant, tokens int32, opts []Option, v verdict,
 ) uint32 {
-	d := recorder.Decision{Outcome: v.outcome, By: v.by.Named(), At: now, Tokens: tokens}
-	if !call.AreAttributes(opts) {
-		var q call.Request
-		q.Read(ctx, opts)
-		d.Priority, d.Flags, d.Origin = q.Priority(), q.RecordedFlags(), call.OriginOf(opts)
+	var q call.Request
+	_ = q.Read(ctx, "", now, opts) // it was read before
+	d := recorder.Decision{
+		Outcome: v.outcome, By: v.by.Named(), At: now, Tokens: tokens, Priority: q.Priority(), Flags: q.RecordedFlags(), Origin: q.Origin,
 	}
 	if v.waited {
 		d.Waited, d.Wait = true, max(0, now.Sub(v.since))
@@ -60,7 +62,6 @@ func (r *resource) recordDecision(
 	if deadline, ok := deadlineOf(ctx, v.bounded); ok {
 		d.WasBounded, d.Patience = true, max(1, r.Env.clock.Until(deadline)+d.Wait)
 	}
-	q := call.Request{Context: ctx}
 	for _, key := range c.RecordedKeys() {
 		if a := q.Attribute(opts, key.Name); a.IsSet() {
 			rec.AddAttribute(&d, key, a)
@@ -98,7 +99,7 @@ func (a *admission) recordGivenUp(ctx context.Context, opts []Option, err error)
 	rec, plan := a.resource.Env.recorder.Load(), a.resource.Plan.Load()
 	if rec != nil && err != nil && a.wait.node != nil && ctx.Err() != nil && !errors.Is(err, ErrBlocked) {
 		v := verdict{outcome: recording.GaveUp, waited: true, since: a.wait.since}
-		a.resource.recordDecision(ctx, rec, plan.ChainFor(opts), a.Now, a.Tokens, opts, v)
+		a.resource.recordDecision(ctx, rec, plan.ChainFor(a.Origin), a.Now, a.Tokens, opts, v)
 	}
 }
 
@@ -113,15 +114,15 @@ func (g *Guard) recordEnd(now clock.Instant, word uint32, longLived bool, record
 	if rec == nil {
 		return
 	}
-	flags := recording.Flags(0)
+	flags := recorder.Flags(0)
 	if longLived {
-		flags = recording.LongLived
+		flags = recorder.LongLived
 	}
 	switch word & call.StateMask {
 	case call.Failed:
-		flags |= recording.Failed
+		flags |= recorder.Failed
 	case call.Ignored:
-		flags |= recording.Ignored
+		flags |= recorder.Ignored
 	}
 	rec.Ended(g.resource.named(), g.start, now, flags, record)
 }
@@ -129,7 +130,7 @@ func (g *Guard) recordEnd(now clock.Instant, word uint32, longLived bool, record
 // recordCancel records that a call was not made after all, if there is a recorder.
 func (g *Guard) recordCancel(now clock.Instant, record uint32) {
 	if rec := g.resource.Env.recorder.Load(); rec != nil {
-		rec.Ended(g.resource.named(), g.start, now, recording.Cancelled, record)
+		rec.Ended(g.resource.named(), g.start, now, recorder.Cancelled, record)
 	}
 }
 

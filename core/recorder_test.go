@@ -27,7 +27,7 @@ import (
 // described returns a recorded call with its names, and its attributes as they are.
 func described(r *recording.Recording, c recording.Call) string {
 	text := fmt.Sprintf("%v %s", c.At.Sub(clock.Instant(begin.UnixNano())), r.Resources[c.Resource])
-	text += fmt.Sprintf(" %s tokens=%d priority=%d flags=%b", [...]string{"passed", "refused", "gave up"}[c.Outcome], c.Tokens, c.Priority, c.Flags)
+	text += fmt.Sprintf(" %s tokens=%d priority=%d flags=%b", [...]string{"passed", "refused", "gave up"}[c.Outcome], c.Tokens, c.Priority, flagsOf(c))
 	if c.Outcome == recording.Refused {
 		text += fmt.Sprintf(" by %s %s", r.Rules[c.Rule].Kind, r.Rules[c.Rule].Name)
 	}
@@ -375,6 +375,16 @@ func TestRecorderHasTheEndsOfCallsOfManyTokens(t *testing.T) {
 	require.Len(t, got.Calls, 10)
 	for i, call := range got.Calls {
 		assert.Equal(t, time.Millisecond, call.Duration, i)
-		assert.Equal(t, i == 6, call.Flags&recording.LongLived != 0, i)
+		assert.Equal(t, i == 6, call.LongLived, i)
 	}
+}
+
+// flagsOf returns what is true of a call as bits.
+func flagsOf(c recording.Call) (flags uint8) {
+	for i, is := range []bool{c.Inbound, c.NoWait, c.LongLived, c.Failed, c.Ignored, c.Cancelled} {
+		if is {
+			flags |= 1 << i
+		}
+	}
+	return flags
 }

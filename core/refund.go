@@ -17,8 +17,8 @@ import (
 //
 // The error is [ErrInvalid] or [ErrClosed].
 func (e *Engine) Refund(resource string, opts ...Option) error {
-	tokens, _, err := call.SizeOf(opts)
-	if err != nil {
+	var q call.Request
+	if err := q.Read(context.Background(), resource, 0, opts); err != nil {
 		return err
 	}
 	if e.peek(resource).planNow() == nil {
@@ -31,7 +31,7 @@ func (e *Engine) Refund(resource string, opts ...Option) error {
 			continue
 		}
 		call, _ := askedOf(context.Background(), &p, now, opts)
-		call.Now, call.Tokens = now, tokens // of rules without attributes, too
+		call.Now, call.Tokens = now, q.Tokens // of rules without attributes, too
 		refunder.Refund(call)
 	}
 	return nil

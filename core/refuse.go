@@ -14,6 +14,24 @@ import (
 // refusalLines is how many refusals a second are logged, for all resources together.
 const refusalLines = 10
 
+// refuseAtOnce refuses a call that did not wait and took nothing, by the step whose answer that is.
+func (r *resource) refuseAtOnce(ctx context.Context, q *call.Request, opts []Option, c *call.Chain, said call.Answer) error {
+	if r.Env.recorder.Load() != nil {
+		r.recordAtOnce(ctx, c, q.Now, q.Tokens, opts, c.Steps[said.Which].Refusals)
+	}
+	return r.refuseBy(ctx, q, opts, c, said, nil)
+}
+
+// refuseBy refuses a call that holds some tickets by the step whose answer that is.
+func (r *resource) refuseBy(ctx context.Context, q *call.Request, opts []Option, c *call.Chain, said call.Answer, held *call.HeldTickets) error {
+	by := c.Steps[said.Which].Refusals
+	if q.DemotedBy != nil {
+		by = by.OfDemoted()
+	}
+	q.CountDemotion()
+	return r.refuse(ctx, q.Now, q.Tokens, by, c.RetryAfter(said, q, opts, held))
+}
+
 // refuse counts and reports a call that a rule refuses, and returns its error.
 func (r *resource) refuse(
 	ctx context.Context, now clock.Instant, tokens int32, by *call.Refusals, retryAfter time.Duration,
@@ -83,14 +101,4 @@ func (r *resource) markLogged(now clock.Instant) bool {
 
 func endOfSecond(now clock.Instant) int64 {
 	return (int64(now)/int64(time.Second) + 1) * int64(time.Second)
-}
-
-// refuseBy refuses a call that holds some tickets by the step whose answer that is.
-func (r *resource) refuseBy(ctx context.Context, q *call.Request, opts []Option, c *call.Chain, said call.Answer, held *call.HeldTickets) error {
-	by := c.Steps[said.Which].Refusals
-	if q.DemotedBy != nil {
-		by = by.OfDemoted()
-	}
-	q.CountDemotion()
-	return r.refuse(ctx, q.Now, q.Tokens, by, c.RetryAfter(said, q, opts, held))
 }

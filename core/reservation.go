@@ -39,14 +39,11 @@ func (e *Engine) Reserve(ctx context.Context, resource string, opts ...Option) (
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	tokens, _, err := call.SizeOf(opts)
-	if err != nil {
-		return nil, err
-	}
 	opts = slices.Clone(opts)
 	var q call.Request
-	q.Init(resource, e.clock.Now(), tokens)
-	q.Read(ctx, opts)
+	if err := q.Read(ctx, resource, e.clock.Now(), opts); err != nil {
+		return nil, err
+	}
 	a := new(admission)
 	a.begin(e.get(resource), &q)
 	r := &Reservation{clock: e.clock, ctx: ctx, decided: make(chan struct{})}

@@ -20,9 +20,9 @@ type ResourceSnapshot struct {
 	stats *registry.Stats // tells the resource from an earlier one of the same name
 }
 
-// Named returns whether a rule in force is for this resource alone and names it. Calls choose the
+// named returns whether a rule in force is for this resource alone and names it. Calls choose the
 // names that match a pattern, but rules choose these, so there are only so many.
-func (s *ResourceSnapshot) Named() bool {
+func (s *ResourceSnapshot) named() bool {
 	for i := range s.Rules {
 		if s.Rules[i].Rule.Target().Resource != "" {
 			return true

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,22 +10,14 @@ import (
 	"github.com/penstock-go/penstock/rule"
 )
 
-// Control forces the state of a rule, on all resources that it guards, until it is
-// released with "": as when an operator opens a circuit breaker by hand. The state
-// stays forced while the rule keeps its name and what it guards, or until the time of the
-// order is over. The error says that there is no such rule in force, see [ErrUnknownRule], or
-// that rules of the kind cannot be forced so.
-func (e *Engine) Control(key rule.Key, state string, order ...Order) error {
-	change, rules, err := e.force(key, state, order)
-	return e.forced(&change, rules, err)
-}
-
-// ControlKind forces the state of all rules of a kind, those that come later too, until
-// it is released with "": as when an operator switches off all faults that rules inject.
-// A state that [Engine.Control] has forced on a single rule goes before it. The error
-// says that there is no such kind, see [ErrUnknownKind], or that its rules cannot be forced so.
-func (e *Engine) ControlKind(kind rule.Kind, state string, order ...Order) error {
-	change, rules, err := e.forceKind(kind, state, order)
+// Control forces the state of the rule of a scope, on all resources that it guards, or of all rules of
+// a kind, those that come later too, until it is released with "": as when an operator opens a circuit
+// breaker by hand, or switches off all faults that rules inject. A state that is forced on a single rule
+// goes before that of its kind. It stays forced while the rule keeps its name and what it guards, or
+// until the time of the order is over. The error says that there is no such rule in force or no such
+// kind, see [ErrUnknown], or that rules of the kind cannot be forced so.
+func (e *Engine) Control(scope Scope, state string, order ...Order) error {
+	change, rules, err := e.force(scope, state, order)
 	return e.forced(&change, rules, err)
 }
 
@@ -53,39 +46,43 @@ func (e *Engine) applyForced(rules []forcedRule) {
 	}
 }
 
-// force notes the state that is forced on a rule.
-func (e *Engine) force(key rule.Key, state string, orders []Order) (ForcedChange, []forcedRule, error) {
+// force notes the state that is forced on a rule, or on all rules of a kind.
+func (e *Engine) force(scope Scope, state string, orders []Order) (ForcedChange, []forcedRule, error) {
 	e.rules.mu.Lock()
 	defer e.rules.mu.Unlock()
 	if e.isClosed() {
 		return ForcedChange{}, nil, ErrClosed
 	}
-	a := e.rules.inForce(key)
-	if a == nil {
-		return ForcedChange{}, nil, unknownRule(key)
+	of, forced, err := e.rules.forcedBy(scope)
+	if err == nil {
+		err = checkControl(of, scope, state)
 	}
-	if err := checkControl(a.Version.Type(), "rule "+key.String(), state); err != nil {
+	if err != nil {
 		return ForcedChange{}, nil, err
 	}
-	return e.setForced(&a.Forced, Scope(inforce.ScopeOf(key)), state, orders)
+	return e.setForced(forced(), scope, state, orders)
 }
 
-// forceKind notes the state that is forced on all rules of a kind.
-func (e *Engine) forceKind(kind rule.Kind, state string, orders []Order) (ForcedChange, []forcedRule, error) {
-	e.rules.mu.Lock()
-	defer e.rules.mu.Unlock()
-	if e.isClosed() {
-		return ForcedChange{}, nil, ErrClosed
+// forcedBy returns the kind of the rules of a scope, and what returns the state that is forced on it. The caller
+// holds s.mu.
+func (s *ruleStore) forcedBy(scope Scope) (of rule.Definition, forced func() *inforce.ForcedState, err error) {
+	if scope.Resource != "" {
+		return nil, nil, errors.New("core: a state is forced on a rule, or on all rules of a kind: Scope has a Resource")
 	}
-	kinds := e.rules.book.Kinds()
-	i := slices.IndexFunc(kinds, func(d rule.Definition) bool { return d.Kind() == kind })
+	if scope.Rule != "" {
+		key := rule.Key{Kind: scope.Kind, Name: scope.Rule}
+		a := s.inForce(key)
+		if a == nil {
+			return nil, nil, unknownRule(key)
+		}
+		return a.Version.Type(), func() *inforce.ForcedState { return &a.Forced }, nil
+	}
+	kinds := s.book.Kinds()
+	i := slices.IndexFunc(kinds, func(d rule.Definition) bool { return d.Kind() == scope.Kind })
 	if i < 0 {
-		return ForcedChange{}, nil, unknownKind(kind)
+		return nil, nil, unknownKind(scope.Kind)
 	}
-	if err := checkControl(kinds[i], fmt.Sprintf("kind %q", kind), state); err != nil {
-		return ForcedChange{}, nil, err
-	}
-	return e.setForced(e.rules.forcedKind(kind), Scope{Kind: kind}, state, orders)
+	return kinds[i], func() *inforce.ForcedState { return s.forcedKind(scope.Kind) }, nil
 }
 
 // setForced sets what is forced on a scope, and returns the rules that this concerns. The caller holds
@@ -103,13 +100,13 @@ func (e *Engine) setForced(of *inforce.ForcedState, scope Scope, state string, o
 }
 
 // checkControl returns why a state cannot be forced on rules of a kind.
-func checkControl(of rule.Definition, what, state string) error {
+func checkControl(of rule.Definition, scope Scope, state string) error {
 	switch controls := of.Controls(); {
 	case len(controls) == 0:
 		return fmt.Errorf("core: the state of a rule of kind %q cannot be forced", of.Kind())
 	case state != "" && !slices.Contains(controls, state):
 		return fmt.Errorf("core: %s cannot be forced to be %q: the states are %s, and \"\" to release it",
-			what, state, strings.Join(controls, ", "))
+			scope, state, strings.Join(controls, ", "))
 	}
 	return nil
 }

@@ -38,8 +38,10 @@ func TestStateThatIsReleasedWhileAResourceIsAddedIsReleasedThereToo(t *testing.T
 		},
 	})
 	for name, control := range map[string]func(*core.Engine, string) error{
-		"rule": func(e *core.Engine, state string) error { return e.Control(rule.Key{Kind: "lamp", Name: "x*"}, state) },
-		"kind": func(e *core.Engine, state string) error { return e.ControlKind("lamp", state) },
+		"rule": func(e *core.Engine, state string) error {
+			return e.Control(core.Scope{Kind: "lamp", Rule: "x*"}, state)
+		},
+		"kind": func(e *core.Engine, state string) error { return e.Control(core.Scope{Kind: "lamp"}, state) },
 	} {
 		meanwhile = func() {}
 		e := core.New(core.Config{Clock: clock.NewVirtual(begin), Logger: quiet, Kinds: []rule.Definition{kind}})

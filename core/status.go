@@ -13,7 +13,13 @@ type Status struct {
 	AppliedAt clock.Instant // when it was put in force
 	Rules     int
 	Sources   []SourceStatus // in the order in which they were first followed
-	Unmatched Unmatched      // rules that no call has matched
+
+	// Unmatched are the rules in force that no call has matched since they came into force: perhaps their
+	// resource is misspelled, or nothing guards it. A rule matches a call of a resource that it guards,
+	// whatever the call's origin. That a name was called is forgotten with the name, when it is not called
+	// for a minute. It has the first hundred, by kind and name; MoreUnmatched counts the others.
+	Unmatched     []rule.Key
+	MoreUnmatched int
 
 	MissingLists []MissingList // that rules in force name, by name
 
@@ -41,7 +47,7 @@ func (e *Engine) Status() Status {
 	e.rules.mu.Lock()
 	defer e.rules.mu.Unlock()
 	status := Status{Revision: e.rules.revision, AppliedAt: e.rules.appliedAt, Rules: e.rules.book.Len()}
-	status.Unmatched = e.rules.unmatched()
+	status.Unmatched, status.MoreUnmatched = e.rules.unmatched()
 	status.Signals = e.signalStatus()
 	status.Forced, status.Switches = e.rules.forcedList(e.clock), switchList(e.rules.switches, e.clock)
 	status.MissingLists = e.missingLists(func(rule.Rule) bool { return true })

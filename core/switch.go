@@ -20,14 +20,6 @@ const (
 // maxSwitches is how many scopes can be switched at a time.
 const maxSwitches = 1000
 
-var (
-	// ErrUnknownResource says that the resource was not called of late, and that no rule guards it.
-	ErrUnknownResource = errors.New("core: the resource was not called, and no rule is for it")
-
-	// ErrTooManySwitches says that 1,000 scopes are switched already.
-	ErrTooManySwitches = errors.New("core: too many scopes are switched: release some")
-)
-
 // Switch switches rules off or on again, as an operator does with a rule that is wrong: [SwitchOff] has
 // them let all calls pass, and count those that they would have refused, like shadow rules; [SwitchOn]
 // has them act although a broader scope is off. "" releases the scope. The narrowest scope counts: that
@@ -40,9 +32,8 @@ var (
 // asked at all while it is off: it takes no tokens of the fleet, and counts nothing.
 //
 // The scope stays switched while rules change, come and go, until the time of the order is over, it is
-// released or the engine ends. The error matches [ErrUnknownRule], [ErrUnknownKind],
-// [ErrUnknownResource] or [ErrTooManySwitches]; what is switched can be released even if it is not known
-// any more.
+// released or the engine ends. The error matches [ErrUnknown] if there is nothing of the scope, and says so if 1,000
+// scopes are switched already; what is switched can be released even if it is not known any more.
 func (e *Engine) Switch(scope Scope, state string, order ...Order) error {
 	change, limiters, err := e.switchTo(scope, state, order)
 	if err != nil {
@@ -91,11 +82,11 @@ func (e *Engine) checkSwitch(scope Scope, state string, before *inforce.Forced) 
 	case before != nil: // it can be released although it is gone
 		return nil
 	case state != "" && e.rules.switches.Len() >= maxSwitches:
-		return fmt.Errorf("%w: %d are", ErrTooManySwitches, maxSwitches)
+		return fmt.Errorf("core: too many scopes are switched: %d are, release some", maxSwitches)
 	case scope.Kind != "":
 		return e.checkKindScope(scope)
 	case scope.Resource != "" && !e.resources.IsKnown(scope.Resource):
-		return fmt.Errorf("%w: %s", ErrUnknownResource, rule.Quote(lines.Cut(scope.Resource)))
+		return &unknownError{"core: the resource was not called, and no rule is for it: " + rule.Quote(lines.Cut(scope.Resource))}
 	}
 	return nil
 }
@@ -117,7 +108,7 @@ func (s *ruleStore) withKind(scope Scope) (Scope, error) {
 		found = with
 	}
 	if found.Kind == "" {
-		return scope, fmt.Errorf("%w: %s", ErrUnknownRule, rule.Quote(lines.Cut(scope.Rule)))
+		return scope, &unknownError{"core: no such rule is in force: " + rule.Quote(lines.Cut(scope.Rule))}
 	}
 	return found, nil
 }

@@ -73,7 +73,7 @@ func TestSwitchedOffRulesOfEveryKindLetCallsPassAndCount(t *testing.T) {
 				defer e.Close()
 				require.NoError(t, e.Load(set("x*")))
 				if kind == rules.KindBreaker {
-					require.NoError(t, e.ControlKind(kind, breaker.Open))
+					require.NoError(t, e.Control(core.Scope{Kind: kind}, breaker.Open))
 				}
 				user := []core.Option{core.String("user", "x"), core.NoWait()}
 				for _, resource := range []string{"x", "x beyond"} {
@@ -166,7 +166,7 @@ func TestSwitchEndsByItselfWhenItsTimeIsOver(t *testing.T) {
 	require.NoError(t, e.Switch(core.Scope{Kind: "flow", Rule: "a"}, core.SwitchOff, order))
 	order.For = time.Hour
 	require.NoError(t, e.Switch(core.Scope{Resource: "b"}, core.SwitchOff, order))
-	require.NoError(t, e.Control(rule.Key{Kind: "breaker", Name: "c"}, breaker.Open, core.Order{For: 20 * time.Minute}))
+	require.NoError(t, e.Control(core.Scope{Kind: "breaker", Rule: "c"}, breaker.Open, core.Order{For: 20 * time.Minute}))
 	require.NoError(t, e.Switch(core.Scope{}, core.SwitchOn))
 	assert.Equal(t, begin.Add(10*time.Minute), e.Status().Switches[1].Until)
 
@@ -219,19 +219,19 @@ func TestSwitchesThatCannotBe(t *testing.T) {
 		err   error
 		text  string
 	}{
-		{core.Scope{Kind: "flow", Rule: "b"}, "off", core.ErrUnknownRule, `flow "b"`},
-		{core.Scope{Kind: "breaker", Rule: "a"}, "off", core.ErrUnknownRule, `breaker "a"`},
-		{core.Scope{Kind: "flaw", Rule: "a"}, "off", core.ErrUnknownKind, `"flaw"`},
-		{core.Scope{Kind: "flaw"}, "off", core.ErrUnknownKind, `"flaw"`},
-		{core.Scope{Resource: "b"}, "off", core.ErrUnknownResource, `"b"`},
-		{core.Scope{Resource: rule.OtherResources}, "off", core.ErrUnknownResource, ""},
-		{core.Scope{Resource: huge}, "off", core.ErrUnknownResource, ""},
-		{core.Scope{Kind: "flow", Rule: huge}, "off", core.ErrUnknownRule, ""},
-		{core.Scope{Resource: "b"}, "", core.ErrUnknownResource, `"b"`},
+		{core.Scope{Kind: "flow", Rule: "b"}, "off", core.ErrUnknown, `flow "b"`},
+		{core.Scope{Kind: "breaker", Rule: "a"}, "off", core.ErrUnknown, `breaker "a"`},
+		{core.Scope{Kind: "flaw", Rule: "a"}, "off", core.ErrUnknown, `"flaw"`},
+		{core.Scope{Kind: "flaw"}, "off", core.ErrUnknown, `"flaw"`},
+		{core.Scope{Resource: "b"}, "off", core.ErrUnknown, `"b"`},
+		{core.Scope{Resource: rule.OtherResources}, "off", core.ErrUnknown, ""},
+		{core.Scope{Resource: huge}, "off", core.ErrUnknown, ""},
+		{core.Scope{Kind: "flow", Rule: huge}, "off", core.ErrUnknown, ""},
+		{core.Scope{Resource: "b"}, "", core.ErrUnknown, `"b"`},
 		{core.Scope{Resource: "a", Kind: "flow"}, "off", nil, "has fields of two"},
 		{core.Scope{Resource: "a", Rule: "a", Kind: "flow"}, "off", nil, "has fields of two"},
 		{core.Scope{Resource: "a", Rule: "a"}, "off", nil, "has fields of two"},
-		{core.Scope{Rule: "b"}, "off", core.ErrUnknownRule, `"b"`},
+		{core.Scope{Rule: "b"}, "off", core.ErrUnknown, `"b"`},
 		{core.Scope{}, "shadow", nil, `"shadow"`},
 		{core.Scope{}, huge, nil, "cannot be switched"},
 	} {
@@ -277,7 +277,7 @@ func TestSwitchesAreBounded(t *testing.T) {
 	for i := range core.MaxSwitches {
 		require.NoError(t, e.Switch(name(i), core.SwitchOff))
 	}
-	require.ErrorIs(t, e.Switch(name(core.MaxSwitches), core.SwitchOff), core.ErrTooManySwitches)
+	require.ErrorContains(t, e.Switch(name(core.MaxSwitches), core.SwitchOff), "too many scopes are switched")
 	require.NoError(t, e.Switch(name(0), core.SwitchOn))
 	require.NoError(t, e.Switch(name(0), ""))
 	require.NoError(t, e.Switch(name(core.MaxSwitches), core.SwitchOff))
@@ -332,7 +332,7 @@ func TestStateThatWasForcedSaysByWhomAndWhy(t *testing.T) {
 	})
 	defer e.Close()
 	loadBreaker(t, e, breaker.Rule{Name: "b", Resource: "b", Threshold: 0.5})
-	require.NoError(t, e.Control(rule.Key{Kind: "breaker", Name: "b"}, "open", core.Order{By: "alice", Reason: "the card network is down"}))
+	require.NoError(t, e.Control(core.Scope{Kind: "breaker", Rule: "b"}, "open", core.Order{By: "alice", Reason: "the card network is down"}))
 	assert.Equal(t, "forced to be open by alice: the card network is down", because)
 	assert.Equal(t, "alice", e.Status().Forced[0].By)
 }

@@ -13,15 +13,6 @@ import (
 // maxUnmatched is how many rules [Status] names that never matched a call.
 const maxUnmatched = 100
 
-// Unmatched are the rules in force that no call has matched since they came into
-// force: perhaps their resource is misspelled, or nothing guards it. A rule matches a
-// call of a resource that it guards, whatever the call's origin. That a name was
-// called is forgotten with the name, when it is not called for a minute.
-type Unmatched struct {
-	Count int
-	Rules []rule.Key // the first hundred, by kind and name
-}
-
 // noteMatched takes note of the rules that calls have matched, but for those of names
 // beyond the bound, whose rules are noted when they are looked up.
 func (e *Engine) noteMatched() {
@@ -90,20 +81,18 @@ func (c *calledNames) match(pattern string) bool {
 	return matched
 }
 
-// unmatched returns the rules of which no call was noted.
-func (s *ruleStore) unmatched() Unmatched {
-	var u Unmatched
+// unmatched returns the first rules of which no call was noted, by kind and name, and how many more there are.
+func (s *ruleStore) unmatched() (first []rule.Key, more int) {
 	for key, active := range s.all() {
 		if !active.Matched.Load() {
-			u.Count++
-			u.Rules = append(u.Rules, key)
+			first = append(first, key)
 		}
 	}
-	slices.SortFunc(u.Rules, func(a, b rule.Key) int {
+	slices.SortFunc(first, func(a, b rule.Key) int {
 		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
 	})
-	u.Rules = slices.Clip(u.Rules[:min(len(u.Rules), maxUnmatched)])
-	return u
+	more = max(0, len(first)-maxUnmatched)
+	return slices.Clip(first[:len(first)-more]), more
 }
 
 // UnmatchedRule is a rule in force of a source of which something is missing so far: that

@@ -29,22 +29,6 @@ type ValueState struct {
 	Instance bool
 }
 
-// ValueAction is what an operator does to a value, see [Engine.ControlValue].
-type ValueAction string
-
-// The actions.
-const (
-	// ResetValue makes the value as new: it has used nothing, and has no penalty. The limit of a
-	// whole fleet cannot be reset on one instance, nor can calls under way.
-	ResetValue ValueAction = "reset"
-
-	// LiftPenalty ends the penalty of the value on this instance. What it has used stays used.
-	LiftPenalty ValueAction = "lift"
-)
-
-// ValueActions returns all actions.
-func ValueActions() []ValueAction { return []ValueAction{ResetValue, LiftPenalty} }
-
 // ValueStates returns the state of the value that a call with these options has for a rule that has
 // a limit for each value, such as a hotParam rule: what it has used, what remains, and until when it
 // has a penalty. A rule with a limit for each of many resources has a state on each: those are
@@ -72,24 +56,27 @@ func (e *Engine) ValueStates(key rule.Key, opts ...Option) ([]ValueState, error)
 	return states, nil
 }
 
-// ControlValue acts on the value that a call with these options has for a rule that has a limit for
-// each value, on all resources that the rule guards. The error says that there is no such rule in
-// force, which attribute the options lack, or why it cannot be done.
-func (e *Engine) ControlValue(key rule.Key, action ValueAction, opts ...Option) error {
-	if !slices.Contains(ValueActions(), action) {
-		return fmt.Errorf("core: %q cannot be done to a value: there are %s and %s", action, ResetValue, LiftPenalty)
-	}
+// ResetValue makes the value as new that a call with these options has for a rule that has a limit for each
+// value, on all resources that the rule guards: it has used nothing, and has no penalty. The limit of a
+// whole fleet cannot be reset on one instance, nor can calls under way. The error says that there is no
+// such rule in force, which attribute the options lack, or why it cannot be done.
+func (e *Engine) ResetValue(key rule.Key, opts ...Option) error {
+	return e.actOnValue(key, opts, optional.ValueKeeper.ResetValue)
+}
+
+// LiftPenalty ends the penalty of the value that a call with these options has for such a rule, on this
+// instance. What it has used stays used. The error is one of [Engine.ResetValue].
+func (e *Engine) LiftPenalty(key rule.Key, opts ...Option) error {
+	return e.actOnValue(key, opts, optional.ValueKeeper.LiftPenalty)
+}
+
+func (e *Engine) actOnValue(key rule.Key, opts []Option, act func(optional.ValueKeeper, rule.Call) error) error {
 	kept, call, err := e.valueKeepers(key, opts)
 	if err != nil {
 		return err
 	}
 	for _, k := range kept {
-		if action == ResetValue {
-			err = k.limiter.ResetValue(call)
-		} else {
-			err = k.limiter.LiftPenalty(call)
-		}
-		if err != nil {
+		if err := act(k.limiter, call); err != nil {
 			return fmt.Errorf("core: rule %v: %w", key, err)
 		}
 	}

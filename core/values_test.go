@@ -80,7 +80,7 @@ func TestOneValueIsResetAndTheOthersAreNot(t *testing.T) {
 			if r.Penalty.For > 0 {
 				assert.Equal(t, time.Hour, states[0].Penalty)
 			}
-			require.NoError(t, e.ControlValue(keyOf("r"), core.ResetValue, alice...))
+			require.NoError(t, e.ResetValue(keyOf("r"), alice...))
 			states, err = e.ValueStates(keyOf("r"), alice...)
 			require.NoError(t, err)
 			assert.Zero(t, states[0].Used)
@@ -104,7 +104,7 @@ func TestPenaltyOfOneValueIsLifted(t *testing.T) {
 	spend(e, "login", 5, bob)
 	now.Advance(2 * time.Minute)
 	require.Zero(t, spend(e, "login", 2, alice))
-	require.NoError(t, e.ControlValue(keyOf("r"), core.LiftPenalty, alice))
+	require.NoError(t, e.LiftPenalty(keyOf("r"), alice))
 	assert.Equal(t, 2, spend(e, "login", 2, alice))
 	assert.Zero(t, spend(e, "login", 2, bob))
 }
@@ -121,7 +121,7 @@ func TestValueOfARuleForEachResourceIsResetOnAll(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, states, 2)
 	assert.Equal(t, []string{"api:a", "api:b"}, []string{states[0].Resource, states[1].Resource})
-	require.NoError(t, e.ControlValue(keyOf("r"), core.ResetValue, alice))
+	require.NoError(t, e.ResetValue(keyOf("r"), alice))
 	assert.Equal(t, 3, spend(e, "api:a", 5, alice))
 	assert.Equal(t, 3, spend(e, "api:b", 5, alice))
 }
@@ -139,7 +139,7 @@ func TestValueOfCallsUnderWayIsShown(t *testing.T) {
 	require.NoError(t, err)
 	assert.EqualValues(t, 2, states[0].InFlight)
 	assert.EqualValues(t, 3, states[0].Places)
-	assert.ErrorContains(t, e.ControlValue(keyOf("r"), core.ResetValue, alice), "calls under way")
+	assert.ErrorContains(t, e.ResetValue(keyOf("r"), alice), "calls under way")
 }
 
 func TestControlOfAValueTellsWhatIsWrong(t *testing.T) {
@@ -150,17 +150,16 @@ func TestControlOfAValueTellsWhatIsWrong(t *testing.T) {
 	spend(e, "api:a", 1)
 	user := core.String("user", "alice")
 	for _, test := range []struct {
-		key    rule.Key
-		action core.ValueAction
-		want   string
+		key  rule.Key
+		act  func(rule.Key, ...core.Option) error
+		want string
 	}{
-		{keyOf("x"), core.ResetValue, `no rule hotParam "x" is in force`},
-		{rule.Key{Kind: "access", Name: "who"}, core.ResetValue, `rule access "who" has no limit for each value`},
-		{keyOf("r"), core.ResetValue, `rule hotParam "r" looks at tenant, user: say which value of tenant`},
-		{keyOf("each"), core.LiftPenalty, "the rule has no penalty"},
-		{keyOf("each"), "open", `"open" cannot be done to a value: there are reset and lift`},
+		{keyOf("x"), e.ResetValue, `no rule hotParam "x" is in force`},
+		{rule.Key{Kind: "access", Name: "who"}, e.ResetValue, `rule access "who" has no limit for each value`},
+		{keyOf("r"), e.ResetValue, `rule hotParam "r" looks at tenant, user: say which value of tenant`},
+		{keyOf("each"), e.LiftPenalty, "the rule has no penalty"},
 	} {
-		assert.ErrorContains(t, e.ControlValue(test.key, test.action, user), test.want)
+		assert.ErrorContains(t, test.act(test.key, user), test.want)
 	}
 }
 
@@ -183,8 +182,8 @@ func TestValueOfAFleetRuleIsWhatTheInstanceKnows(t *testing.T) {
 		require.Len(t, states, 1)
 		assert.True(t, states[0].Instance)
 		assert.Positive(t, states[0].Penalty)
-		require.ErrorContains(t, e.ControlValue(keyOf("r"), core.ResetValue, alice), "one of the whole fleet")
-		require.NoError(t, e.ControlValue(keyOf("r"), core.LiftPenalty, alice))
+		require.ErrorContains(t, e.ResetValue(keyOf("r"), alice), "one of the whole fleet")
+		require.NoError(t, e.LiftPenalty(keyOf("r"), alice))
 		states, err = e.ValueStates(keyOf("r"), alice)
 		require.NoError(t, err)
 		assert.Zero(t, states[0].Penalty)

@@ -39,19 +39,19 @@ func common(r *Rule) rule.Common {
 
 func fields() []rule.Field[Rule] {
 	return []rule.Field[Rule]{
-		rule.NumberField("percent", func(r *Rule) *float64 { return &r.Percent }).
+		rule.FieldOf("percent", func(r *Rule) *float64 { return &r.Percent }).
 			Required("is missing: write how many of 100 calls the fault is for, such as 5").
 			Says("how many of 100 calls are chosen, at random; may be fractional"),
-		rule.DurationField("delay", func(r *Rule) *time.Duration { return &r.Delay }).Given("abort.http", "abort.grpc").
+		rule.FieldOf("delay", func(r *Rule) *time.Duration { return &r.Delay }).Given("abort.http", "abort.grpc").
 			NotZero("leave it out, or delay calls by at least 1ms").
 			Says("how long a chosen call is delayed").Otherwise("no delay; then abort is required"),
-		rule.WholeField("abort.http", func(r *Rule) *int { return &r.Abort.HTTP }).
+		rule.FieldOf("abort.http", func(r *Rule) *int { return &r.Abort.HTTP }).
 			NotZero("must be the status of an error, from 400 to 599").
 			Says("chosen calls are refused, after the delay, and answered over HTTP with this status").
 			Otherwise("not refused; 503 if abort.grpc is given"),
 		rule.ChoiceField("abort.grpc", func(r *Rule) *string { return &r.Abort.GRPC }, codes()...).
 			Says("… and over gRPC with this code").Otherwise("not refused; UNAVAILABLE if abort.http is given"),
-		rule.TimeField("until", func(r *Rule) *time.Time { return &r.Until }).Required(missingUntil).
+		rule.FieldOf("until", func(r *Rule) *time.Time { return &r.Until }).Required(missingUntil).
 			Says("when the rule ends: from then on it injects nothing"),
 	}
 }

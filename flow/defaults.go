@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/penstock-go/penstock/fleet"
@@ -13,24 +14,24 @@ func defaults(r *Rule) {
 	switch {
 	case r.Algorithm == Prepaid:
 		if r.Scope == rule.ScopeFleet {
-			rule.SetDefault(&r.Fleet.OnOutage, fleet.OutageClosed)
+			r.Fleet.OnOutage = cmp.Or(r.Fleet.OnOutage, fleet.OutageClosed)
 		}
 	case r.Calendar.IsSet():
-		rule.SetDefault(&r.Algorithm, FixedWindow)
+		r.Algorithm = cmp.Or(r.Algorithm, FixedWindow)
 	default:
-		rule.SetDefault(&r.Window, defaultWindow)
-		rule.SetDefault(&r.Algorithm, SlidingWindow)
+		r.Window = cmp.Or(r.Window, defaultWindow)
+		r.Algorithm = cmp.Or(r.Algorithm, SlidingWindow)
 	}
 	if r.Algorithm == SlidingWindow {
-		rule.SetDefault(&r.Buckets, defaultBuckets(r.Window))
+		r.Buckets = cmp.Or(r.Buckets, defaultBuckets(r.Window))
 	}
 	if r.WarmUp.Period != 0 {
-		rule.SetDefault(&r.WarmUp.ColdFactor, DefaultColdFactor)
+		r.WarmUp.ColdFactor = cmp.Or(r.WarmUp.ColdFactor, DefaultColdFactor)
 		if r.limiterKind() != bucketLimiter {
-			rule.SetDefault(&r.WarmUp.Step, defaultStep)
+			r.WarmUp.Step = cmp.Or(r.WarmUp.Step, defaultStep)
 		}
 	} else if r.limiterKind() == bucketLimiter {
-		rule.SetDefault(&r.Burst, defaultBurst(r.Limit))
+		r.Burst = cmp.Or(r.Burst, defaultBurst(r.Limit))
 	}
 	if r.OnExceed == rule.ExceedRefuse {
 		r.OnExceed = ""
@@ -39,8 +40,8 @@ func defaults(r *Rule) {
 		r.Counts = ""
 	}
 	if r.isFair() {
-		rule.SetDefault(&r.WeightBy, ByTokens)
-		rule.SetDefault(&r.Newcomers, r.defaultNewcomers())
+		r.WeightBy = cmp.Or(r.WeightBy, ByTokens)
+		r.Newcomers = cmp.Or(r.Newcomers, r.defaultNewcomers())
 	}
 	settings.SetFleetDefaults(&r.Scope, &r.Fleet, r.defaultMode())
 }

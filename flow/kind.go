@@ -95,7 +95,7 @@ func common(r *Rule) rule.Common {
 // [Rule] and to the list here.
 func fields() []rule.Field[Rule] {
 	return slices.Concat([]rule.Field[Rule]{
-		rule.NumberField("limit", func(r *Rule) *float64 { return &r.Limit }).
+		rule.FieldOf("limit", func(r *Rule) *float64 { return &r.Limit }).
 			Required("is missing: write how many tokens may pass in a window, 0 to block all").
 			Says("tokens per window, a call takes one; 0 blocks all, 0.5 is one in two windows"),
 	}, rule.CalendarFields(func(r *Rule) *time.Duration { return &r.Window },
@@ -103,15 +103,15 @@ func fields() []rule.Field[Rule] {
 		rule.ChoiceField("algorithm", func(r *Rule) *Algorithm { return &r.Algorithm },
 			SlidingWindow, FixedWindow, TokenBucket, Throttle, Prepaid).Accepts("leakyBucket", string(Throttle)).
 			Says("slidingWindow, fixedWindow, tokenBucket, throttle, which spaces calls evenly, or prepaid, a balance that is only recharged"),
-		rule.WholeField("buckets", func(r *Rule) *int { return &r.Buckets }).Given("window", "algorithm").
+		rule.FieldOf("buckets", func(r *Rule) *int { return &r.Buckets }).Given("window", "algorithm").
 			Says("the parts of a slidingWindow"),
-		rule.BooleanField("strict", func(r *Rule) *bool { return &r.Strict }).Given("algorithm").
+		rule.FieldOf("strict", func(r *Rule) *bool { return &r.Strict }).Given("algorithm").
 			Says("slidingWindow: the limit holds over every interval, aligned to buckets or not"),
-		rule.DurationField("maxWait", func(r *Rule) *time.Duration { return &r.MaxWait }).Given("algorithm").
+		rule.FieldOf("maxWait", func(r *Rule) *time.Duration { return &r.MaxWait }).Given("algorithm").
 			Says("throttle and tokenBucket: the longest that a call may wait"),
-		rule.StringsField("fairBy", func(r *Rule) *rule.Strings { return &r.FairBy }).Given("algorithm", "maxWait", "scope").
+		rule.FieldOf("fairBy", func(r *Rule) *rule.Strings { return &r.FairBy }).Given("algorithm", "maxWait", "scope").
 			Says("the attribute of calls that tells tenants apart, or a list of several: each tenant gets its share of what passes, whoever else waits; only with maxWait").Otherwise("no shares"),
-		rule.NumberMapField("weights", func(r *Rule) *rule.NumberMap { return &r.Weights }).Given("fairBy").
+		rule.FieldOf("weights", func(r *Rule) *rule.NumberMap { return &r.Weights }).Given("fairBy").
 			Says("tenants that get more or less than others, whose weight is 1; only with fairBy").Otherwise("all have 1"),
 		rule.ChoiceField("weightBy", func(r *Rule) *WeightBy { return &r.WeightBy }, ByTokens, ByCalls).Given("fairBy").
 			Says("what tenants get shares of: tokens, or calls; only with fairBy"),
@@ -120,23 +120,23 @@ func fields() []rule.Field[Rule] {
 			Otherwise("half if 256 tokens may wait"),
 		rule.ChoiceField("mask", func(r *Rule) *rule.Mask { return &r.Mask }, rule.MaskHash).Given("fairBy").
 			Says("hash: status shows a hash in place of each tenant; only with fairBy").Otherwise("tenants are shown"),
-		rule.NumberField("burst", func(r *Rule) *float64 { return &r.Burst }).Given("limit", "algorithm", "overdraft").
+		rule.FieldOf("burst", func(r *Rule) *float64 { return &r.Burst }).Given("limit", "algorithm", "overdraft").
 			Says("tokenBucket: how many tokens it holds, and has at the start").Otherwise("the limit, at least 1"),
-		rule.BooleanField("overdraft", func(r *Rule) *bool { return &r.Overdraft }).Given("algorithm").
+		rule.FieldOf("overdraft", func(r *Rule) *bool { return &r.Overdraft }).Given("algorithm").
 			Says("tokenBucket: a call goes when nothing is owed, whatever it takes; those behind it pay"),
-		rule.DurationField("warmUp.period", func(r *Rule) *time.Duration { return &r.WarmUp.Period }).
+		rule.FieldOf("warmUp.period", func(r *Rule) *time.Duration { return &r.WarmUp.Period }).
 			Says("how long a cold resource takes to become warm under full load").Otherwise("off"),
-		rule.NumberField("warmUp.coldFactor", func(r *Rule) *float64 { return &r.WarmUp.ColdFactor }).
+		rule.FieldOf("warmUp.coldFactor", func(r *Rule) *float64 { return &r.WarmUp.ColdFactor }).
 			Says("how much lower the effective limit is at first"),
-		rule.DurationField("warmUp.step", func(r *Rule) *time.Duration { return &r.WarmUp.Step }).Given("algorithm").
+		rule.FieldOf("warmUp.step", func(r *Rule) *time.Duration { return &r.WarmUp.Step }).Given("algorithm").
 			Says("how often the effective limit is computed anew; not for tokenBucket"),
-		rule.TextField("follow.signal", func(r *Rule) *string { return (*string)(&r.Follow.Signal) }).
+		rule.FieldOf("follow.signal", func(r *Rule) *string { return (*string)(&r.Follow.Signal) }).
 			Says("lowers the limit while this signal is high, such as cpu, load or memory").Otherwise("off"),
-		rule.NumberField("follow.from", func(r *Rule) *float64 { return &r.Follow.From }).Given("follow.signal", "follow.to").
+		rule.FieldOf("follow.from", func(r *Rule) *float64 { return &r.Follow.From }).Given("follow.signal", "follow.to").
 			Says("up to which number of the signal the limit is as written"),
-		rule.NumberField("follow.to", func(r *Rule) *float64 { return &r.Follow.To }).Given("follow.signal", "follow.from").
+		rule.FieldOf("follow.to", func(r *Rule) *float64 { return &r.Follow.To }).Given("follow.signal", "follow.from").
 			Says("from which number of the signal on the limit is the least"),
-		rule.NumberField("follow.least", func(r *Rule) *float64 { return &r.Follow.Least }).Given("limit", "follow.signal").
+		rule.FieldOf("follow.least", func(r *Rule) *float64 { return &r.Follow.Least }).Given("limit", "follow.signal").
 			Says("the limit from there on; in between it falls linearly"),
 		settings.OnExceedField(func(r *Rule) *rule.OnExceed { return &r.OnExceed }),
 		settings.CountsField(func(r *Rule) *rule.Counts { return &r.Counts }),

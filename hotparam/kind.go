@@ -66,16 +66,16 @@ func forbids(r *Rule) rule.Answer {
 
 func fields() []rule.Field[Rule] {
 	own := []rule.Field[Rule]{
-		rule.StringsField("param", func(r *Rule) *rule.Strings { return &r.Param }).
+		rule.FieldOf("param", func(r *Rule) *rule.Strings { return &r.Param }).
 			Required("is missing: write the attribute whose values the rule limits, such as user or ip").
 			Says("the attribute whose values are limited, or a list of several for a composite value"),
-		rule.NumberField("limit", func(r *Rule) *float64 { return &r.Limit }).Given("concurrency", "algorithm").
+		rule.FieldOf("limit", func(r *Rule) *float64 { return &r.Limit }).Given("concurrency", "algorithm").
 			Required("is missing: write how many tokens each value may take in a window, or concurrency", "concurrency").
 			Says("tokens per window and value, a call takes one; 0 blocks all"),
-		rule.WholeField("concurrency", func(r *Rule) *int { return &r.Concurrency }).Given("limit").
+		rule.FieldOf("concurrency", func(r *Rule) *int { return &r.Concurrency }).Given("limit").
 			NotZero("must be from 1 to 1000000 calls under way; to block all, write limit: 0").
 			Says("instead of a limit: how many calls of a value may be under way at once").Otherwise("limit instead"),
-		rule.DurationField("maxAge", func(r *Rule) *time.Duration { return &r.MaxAge }).Given("concurrency").
+		rule.FieldOf("maxAge", func(r *Rule) *time.Duration { return &r.MaxAge }).Given("concurrency").
 			Says("concurrency: how long a call may hold its place: after it the place counts as given back").Otherwise("until the call ends"),
 	}
 	window := rule.CalendarFields(func(r *Rule) *time.Duration { return &r.Window },
@@ -84,22 +84,22 @@ func fields() []rule.Field[Rule] {
 		rule.ChoiceField("algorithm", func(r *Rule) *Algorithm { return &r.Algorithm }, TokenBucket, SlidingWindow, FixedWindow, Throttle, Prepaid).
 			Given("concurrency").
 			Says("tokenBucket, slidingWindow, fixedWindow, throttle, which spaces the calls of a value evenly, or prepaid, a balance that is only recharged"),
-		rule.NumberField("burst", func(r *Rule) *float64 { return &r.Burst }).Given("limit", "algorithm", "concurrency").
+		rule.FieldOf("burst", func(r *Rule) *float64 { return &r.Burst }).Given("limit", "algorithm", "concurrency").
 			Says("tokenBucket: how many tokens a value has at the start and can save").Otherwise("the limit, at least 1"),
-		rule.DurationField("maxWait", func(r *Rule) *time.Duration { return &r.MaxWait }).Given("algorithm", "concurrency").
+		rule.FieldOf("maxWait", func(r *Rule) *time.Duration { return &r.MaxWait }).Given("algorithm", "concurrency").
 			Says("throttle: the longest that a call may wait").Otherwise("no waiting"),
-		rule.WholeField("maxValues", func(r *Rule) *int { return &r.MaxValues }).
+		rule.FieldOf("maxValues", func(r *Rule) *int { return &r.MaxValues }).
 			Says("how many values have a state of their own; the others share some, which is stricter"),
-		rule.NumberMapField("values", func(r *Rule) *rule.NumberMap { return &r.Values }).
+		rule.FieldOf("values", func(r *Rule) *rule.NumberMap { return &r.Values }).
 			Given("param", "limit", "concurrency", "algorithm").
 			Says("other limits for some values: exact ones, then patterns in their order").Otherwise("none"),
-		rule.WholeField("penalty.after", func(r *Rule) *int { return &r.Penalty.After }).
+		rule.FieldOf("penalty.after", func(r *Rule) *int { return &r.Penalty.After }).
 			Given("penalty.within", "penalty.for").
 			Says("a value that is refused so often is refused outright for a while").Otherwise("off"),
-		rule.DurationField("penalty.within", func(r *Rule) *time.Duration { return &r.Penalty.Within }).
+		rule.FieldOf("penalty.within", func(r *Rule) *time.Duration { return &r.Penalty.Within }).
 			Given("penalty.after", "penalty.for").
 			Says("within this time").Otherwise("required with penalty"),
-		rule.DurationField("penalty.for", func(r *Rule) *time.Duration { return &r.Penalty.For }).
+		rule.FieldOf("penalty.for", func(r *Rule) *time.Duration { return &r.Penalty.For }).
 			Given("penalty.after", "penalty.within").
 			Says("for so long").Otherwise("required with penalty"),
 		rule.ChoiceField("missing", func(r *Rule) *Missing { return &r.Missing }, MissingPass, MissingShare, MissingBlock, MissingUnauthenticated).

@@ -1,6 +1,7 @@
 package hotparam
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/penstock-go/penstock/fleet"
@@ -234,18 +235,18 @@ type Penalty struct {
 }
 
 func withDefaults(r *Rule) {
-	rule.SetDefault(&r.Missing, MissingPass)
+	r.Missing = cmp.Or(r.Missing, MissingPass)
 	switch {
 	case r.Concurrency != 0:
 	case r.Algorithm == Prepaid:
 		if isOfFleet(r) {
-			rule.SetDefault(&r.Fleet.OnOutage, fleet.OutageClosed)
+			r.Fleet.OnOutage = cmp.Or(r.Fleet.OnOutage, fleet.OutageClosed)
 		}
 	case r.Calendar.IsSet():
-		rule.SetDefault(&r.Algorithm, FixedWindow)
+		r.Algorithm = cmp.Or(r.Algorithm, FixedWindow)
 	default:
-		rule.SetDefault(&r.Window, defaultWindow)
-		rule.SetDefault(&r.Algorithm, TokenBucket)
+		r.Window = cmp.Or(r.Window, defaultWindow)
+		r.Algorithm = cmp.Or(r.Algorithm, TokenBucket)
 	}
 	if r.OnExceed == rule.ExceedRefuse {
 		r.OnExceed = ""
@@ -255,13 +256,13 @@ func withDefaults(r *Rule) {
 	}
 	settings.SetFleetDefaults(&r.Scope, &r.Fleet, r.defaultMode())
 	if r.Concurrency != 0 {
-		rule.SetDefault(&r.MaxValues, DefaultMaxValues)
+		r.MaxValues = cmp.Or(r.MaxValues, DefaultMaxValues)
 		return
 	}
 	if r.Algorithm == TokenBucket && r.Values.Len() == 0 { // else each limit is its own burst
-		rule.SetDefault(&r.Burst, defaultBurst(r.Limit))
+		r.Burst = cmp.Or(r.Burst, defaultBurst(r.Limit))
 	}
-	rule.SetDefault(&r.MaxValues, r.defaultMaxValues())
+	r.MaxValues = cmp.Or(r.MaxValues, r.defaultMaxValues())
 }
 
 // defaultBurst is the limit, or 1 where no call could pass otherwise.

@@ -30,7 +30,7 @@ func (l *changedLimiters) limiters(engine *core.Engine) Limiters {
 		return l.known
 	}
 	l.revision, l.forced = status.Revision, forced
-	l.known = limitersOf(engine, Selection{changed: true})
+	l.known = limitersOf(engine, RuleQuery{}, true)
 	l.until = keptUntil(began, engine.Clock().Now())
 	return l.known
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/list"
-	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
 )
 
@@ -49,10 +48,10 @@ func TestChangedLimitersAreKeptForATime(t *testing.T) {
 	require.Len(t, l.limiters(engine).Limiters, 1)
 
 	keep()
-	require.NoError(t, engine.Control(rule.Key{Kind: "breaker", Name: "b"}, "open"))
+	require.NoError(t, engine.Control(core.Scope{Kind: "breaker", Rule: "b"}, "open"))
 	require.Len(t, l.limiters(engine).Limiters, 1, "an operator sees what came of it")
 	keep()
-	require.NoError(t, engine.Control(rule.Key{Kind: "breaker", Name: "b"}, ""))
+	require.NoError(t, engine.Control(core.Scope{Kind: "breaker", Rule: "b"}, ""))
 	load("2")
 	require.Empty(t, l.limiters(engine).Limiters, "and so does who pushes")
 }

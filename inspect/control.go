@@ -27,7 +27,8 @@ import (
 //
 // With action in place of state it acts on one value of a rule that limits each value: the attributes
 // of the value are given as attr, one for each key, and origin if the rule looks at that. The actions
-// are reset and lift, see [core.Engine.ControlValue]:
+// are reset and lift, see [core.Engine.ResetValue] and
+// [core.Engine.LiftPenalty]:
 //
 //	curl -X POST '127.0.0.1:6060/control?kind=hotParam&rule=per-user&attr=user=alice&action=reset'
 //
@@ -155,7 +156,7 @@ func mistakeIn(form url.Values) string {
 	case form.Has("action"):
 		return mistakeInAction(form)
 	case form.Has("attr") || form.Has("origin"):
-		return "attr and origin say which value an action is for: name an action, " + actions()
+		return "attr and origin say which value an action is for: name an action, reset or lift"
 	case !form.Has("state"):
 		return "state is missing: name one, or leave it empty to release the rule"
 	}
@@ -204,15 +205,6 @@ func mistakeInAction(form url.Values) string {
 	return ""
 }
 
-// actions returns what can be done to a value.
-func actions() string {
-	var names []string
-	for _, action := range core.ValueActions() {
-		names = append(names, string(action))
-	}
-	return strings.Join(names, " or ")
-}
-
 // controlValue acts on one value of a rule.
 func (h control) controlValue(w http.ResponseWriter, form url.Values) {
 	query, err := parseValueQuery(form)
@@ -221,7 +213,17 @@ func (h control) controlValue(w http.ResponseWriter, form url.Values) {
 		return
 	}
 	key := rule.Key{Kind: query.Kind, Name: query.Rule}
-	if err := h.engine.ControlValue(key, core.ValueAction(form.Get("action")), query.options()...); err != nil {
+	act := h.engine.ResetValue
+	switch action := form.Get("action"); action {
+	case "reset":
+	case "lift":
+		act = h.engine.LiftPenalty
+	default:
+		act = func(rule.Key, ...core.Option) error {
+			return fmt.Errorf("inspect: %q cannot be done to a value: there are reset and lift", action)
+		}
+	}
+	if err := act(key, query.options()...); err != nil {
 		answer(w, http.StatusUnprocessableEntity, Failure{err.Error()})
 		return
 	}
@@ -230,17 +232,15 @@ func (h control) controlValue(w http.ResponseWriter, form url.Values) {
 
 // control forces the state of a rule, or of all rules of a kind if it has no name, or switches rules.
 func (h control) control(form url.Values, order core.Order) error {
-	kind, name := rule.Kind(form.Get("kind")), form.Get("rule")
-	switch {
-	case form.Has("switch"):
-		at, _ := givenAt(form) // without a mistake
-		return h.orders.do(scopeOf(form), at, h.engine.Clock().Now(), func() error {
-			return h.engine.Switch(core.Scope{Kind: kind, Rule: name, Resource: form.Get("resource")}, form.Get("switch"), order)
-		})
-	case name == "":
-		return h.engine.ControlKind(kind, form.Get("state"), order)
+	scope := core.Scope{Kind: rule.Kind(form.Get("kind")), Rule: form.Get("rule")}
+	if !form.Has("switch") {
+		return h.engine.Control(scope, form.Get("state"), order)
 	}
-	return h.engine.Control(rule.Key{Kind: kind, Name: name}, form.Get("state"), order)
+	scope.Resource = form.Get("resource")
+	at, _ := givenAt(form) // without a mistake
+	return h.orders.do(scopeOf(form), at, h.engine.Clock().Now(), func() error {
+		return h.engine.Switch(scope, form.Get("switch"), order)
+	})
 }
 
 // orderIn returns who sends a request, why, and for how long.

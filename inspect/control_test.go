@@ -158,7 +158,7 @@ func TestOperatorClosesABreakerThatHasOpened(t *testing.T) {
 func TestForcedStateOutlivesReloadsAndAppliesToNewResources(t *testing.T) {
 	o := newOperated(t)
 	require.True(t, o.call("db:read", nil))
-	require.NoError(t, o.engine.Control(rule.Key{Kind: "breaker", Name: "each"}, "open"))
+	require.NoError(t, o.engine.Control(core.Scope{Kind: "breaker", Rule: "each"}, "open"))
 	assert.False(t, o.call("db:read", nil))
 	assert.False(t, o.call("db:write", nil), "a resource that was never called before")
 
@@ -167,7 +167,7 @@ func TestForcedStateOutlivesReloadsAndAppliesToNewResources(t *testing.T) {
 	require.NoError(t, o.engine.Load(changed))
 	assert.False(t, o.call("db:read", nil))
 	assert.False(t, o.call("db:delete", nil))
-	require.NoError(t, o.engine.Control(rule.Key{Kind: "breaker", Name: "each"}, ""))
+	require.NoError(t, o.engine.Control(core.Scope{Kind: "breaker", Rule: "each"}, ""))
 	for _, name := range []string{"db:read", "db:write", "db:delete", "db:new"} {
 		assert.True(t, o.call(name, nil), name)
 	}
@@ -175,7 +175,7 @@ func TestForcedStateOutlivesReloadsAndAppliesToNewResources(t *testing.T) {
 
 func TestShadowBreakerForcedOpenRefusesNothing(t *testing.T) {
 	o := newOperated(t)
-	require.NoError(t, o.engine.Control(rule.Key{Kind: "breaker", Name: "shadow"}, "open"))
+	require.NoError(t, o.engine.Control(core.Scope{Kind: "breaker", Rule: "shadow"}, "open"))
 	guard, err := o.engine.Entry(t.Context(), "mail:send")
 	require.NoError(t, err)
 	defer guard.Exit()
@@ -267,5 +267,5 @@ func TestControlRequestThatIsTooLongIsRefused(t *testing.T) {
 func TestControlOfAClosedEngineIsAnError(t *testing.T) {
 	o := newOperated(t)
 	o.engine.Close()
-	assert.ErrorIs(t, o.engine.Control(rule.Key{Kind: "breaker", Name: "pay-errors"}, "open"), core.ErrClosed)
+	assert.ErrorIs(t, o.engine.Control(core.Scope{Kind: "breaker", Rule: "pay-errors"}, "open"), core.ErrClosed)
 }

@@ -181,7 +181,7 @@ func RuleOf(r rule.Rule) Rule {
 	r = r.WithDefaults()
 	of := Rule{Kind: r.Key().Kind, Name: r.Key().Name, Shadow: r.Target().Shadow}
 	for _, f := range rules.Written(r) {
-		of.Fields = append(of.Fields, Field{f.Field, f.Value})
+		of.Fields = append(of.Fields, Field{f.Field, f.To})
 	}
 	return of
 }

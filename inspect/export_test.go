@@ -19,7 +19,7 @@ type (
 
 func EventsOf(engine *core.Engine, since uint64) Events { return eventsOf(engine, since) }
 
-func QuotasOf(engine *core.Engine, query QuotaQuery) (Quotas, error) { return quotasOf(engine, query) }
+func QuotasOf(engine *core.Engine, query RuleQuery) (Quotas, error) { return quotasOf(engine, query) }
 
 func StatusWithShares(ctx context.Context, engine *core.Engine) Status {
 	return statusWithShares(ctx, engine)
@@ -32,4 +32,8 @@ const (
 	MaxResources     = maxResources
 	MaxStreams       = maxStreams
 	MaxValueLimiters = maxValueLimiters
+	MaxValues        = maxValues
 )
+
+// StatusOf returns the status of the engine.
+func StatusOf(engine *core.Engine) Status { return presentStatus(engine) }

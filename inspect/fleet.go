@@ -114,7 +114,7 @@ func fleetOf(of *core.FleetStatus, c clock.Clock) *Fleet {
 // of the limits of their fleet. It asks the backend, no longer than its timeout or until the
 // context ends; if it cannot tell, the status says why.
 func statusWithShares(ctx context.Context, engine *core.Engine) Status {
-	return withShares(ctx, engine, StatusOf(engine))
+	return withShares(ctx, engine, presentStatus(engine))
 }
 
 func withShares(ctx context.Context, engine *core.Engine, status Status) Status {

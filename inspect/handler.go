@@ -123,12 +123,12 @@ func (h handler) ready(w http.ResponseWriter) {
 }
 
 func (h handler) limiters(w http.ResponseWriter, r *http.Request) {
-	selection, err := parseSelection(r.URL.RawQuery)
+	query, err := parseLimiterQuery(r.URL.RawQuery)
 	if err != nil {
 		answer(w, http.StatusBadRequest, Failure{err.Error()})
 		return
 	}
-	answer(w, http.StatusOK, limitersOf(h.engine, selection))
+	answer(w, http.StatusOK, limitersOf(h.engine, query, false))
 }
 
 func (h handler) explain(w http.ResponseWriter, r *http.Request) {

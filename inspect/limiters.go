@@ -22,8 +22,8 @@ const (
 	// maxValueLimiters is how many of these have [Limiter.Values].
 	maxValueLimiters = 100
 
-	// MaxValues is how many values a limiter shows at the most.
-	MaxValues = 10
+	// maxValues is how many values a limiter shows at the most.
+	maxValues = 10
 
 	// maxValueLength is how many bytes of a value are shown.
 	maxValueLength = 256
@@ -48,7 +48,7 @@ type Limiter struct {
 	Notes []Note `json:"notes,omitempty"`
 
 	// Values are the values of attributes, such as users, that the limiter has seen most
-	// often of late, the most frequent first, at most [MaxValues].
+	// often of late, the most frequent first, at most ten.
 	Values []Value `json:"values,omitempty"`
 }
 
@@ -80,57 +80,37 @@ type Limiters struct {
 	MoreValues int `json:"moreValues,omitempty"`
 }
 
-// Selection says of which limiters somebody wants to know. What is "" selects all.
-type Selection struct {
-	Resource string // as in [Limiter.Resource]
-	Kind     rule.Kind
-	Rule     string // the name
-
-	changed bool // only those that are not in their first state
-}
-
-// limitersOf returns limiters of an engine. It takes a time in proportion to the rules on
+// limitersOf returns limiters of an engine, if changed is true only those that are not in their first state. It takes a time in proportion to the rules on
 // the resources that the engine knows.
-func limitersOf(engine *core.Engine, s Selection) Limiters {
-	c := limiterCollector{clock: engine.Clock(), changed: s.changed}
-	for resource, of := range engine.RuleStates(s.includes) {
-		if s.Resource == "" || s.Resource == resource {
+func limitersOf(engine *core.Engine, q RuleQuery, changed bool) Limiters {
+	c := limiterCollector{clock: engine.Clock(), changed: changed}
+	include := func(r rule.Rule) bool { return q.mayShow(r, changed) }
+	for resource, of := range engine.RuleStates(include) {
+		if q.Resource == "" || q.Resource == resource {
 			c.add(resource, &of)
 		}
 	}
 	return c.result()
 }
 
-// includes says whether limiters of a rule may have something to show, and are selected.
-func (s Selection) includes(r rule.Rule) bool {
-	key, kind := r.Key(), r.Type()
-	return (s.Kind == "" || s.Kind == key.Kind) && (s.Rule == "" || s.Rule == key.Name) &&
-		(len(kind.States()) > 0 || !s.changed && (len(kind.Gauges()) > 0 || len(r.Attributes()) > 0))
+// mayShow says whether limiters of a rule may have something to show, and are selected.
+func (q RuleQuery) mayShow(r rule.Rule, changed bool) bool {
+	kind := r.Type()
+	return q.includes(r) && (len(kind.States()) > 0 || !changed && (len(kind.Gauges()) > 0 || len(r.Attributes()) > 0))
 }
 
-// parseSelection reads the limiters that a request asks about.
-func parseSelection(query string) (Selection, error) {
+// parseLimiterQuery reads the limiters that a request asks about.
+func parseLimiterQuery(query string) (RuleQuery, error) {
 	values, err := url.ParseQuery(query)
 	if err != nil {
-		return Selection{}, fmt.Errorf("inspect: %w", err)
+		return RuleQuery{}, fmt.Errorf("inspect: %w", err)
 	}
 	if err := checkParameters(values, "resource", "kind", "rule"); err != nil {
-		return Selection{}, err
+		return RuleQuery{}, err
 	}
-	return Selection{
+	return RuleQuery{
 		Resource: values.Get("resource"), Kind: rule.Kind(values.Get("kind")), Rule: values.Get("rule"),
 	}, nil
-}
-
-// Query returns the selection as [Handler] takes it.
-func (s Selection) Query() url.Values {
-	query := make(url.Values)
-	for name, value := range map[string]string{"resource": s.Resource, "kind": string(s.Kind), "rule": s.Rule} {
-		if value != "" {
-			query.Set(name, value)
-		}
-	}
-	return query
 }
 
 // limiterCollector keeps the limiters that matter most. It never holds more than twice as
@@ -253,7 +233,7 @@ func notesOf(c clock.Clock, of *core.RuleSnapshot) (notes []Note) {
 // valuesOf returns the values that a rule has seen most often.
 func valuesOf(of *core.RuleSnapshot) []Value {
 	var values []Value
-	for _, v := range of.Values[:min(len(of.Values), MaxValues)] {
+	for _, v := range of.Values[:min(len(of.Values), maxValues)] {
 		values = append(values, Value{shorten(v.Value), v.Passed, v.Refused})
 	}
 	return values

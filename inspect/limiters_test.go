@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/penstock-go/penstock/breaker"
+	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/flow"
 	"github.com/penstock-go/penstock/hotparam"
 	"github.com/penstock-go/penstock/inspect"
@@ -47,7 +48,7 @@ func TestStatusShowsTheStatesOfRules(t *testing.T) {
 	assert.Equal(t, inspect.Gauge{Name: "in_flight", Value: 1}, status.Limiters[1].Gauges[0])
 	assert.Equal(t, breaker.Closed, status.Limiters[2].State)
 
-	require.NoError(t, engine.Control(rule.Key{Kind: rules.KindBreaker, Name: "pay-errors"}, breaker.Closed))
+	require.NoError(t, engine.Control(core.Scope{Kind: rules.KindBreaker, Rule: "pay-errors"}, breaker.Closed))
 	var released inspect.Status
 	ask(t, server, http.MethodGet, "/status", &released)
 	for _, l := range released.Limiters {

@@ -16,21 +16,9 @@ import (
 // maxQuotas is how many limits [Quotas] has at the most.
 const maxQuotas = 1000
 
-// QuotaQuery says which limits somebody wants to know of. What is "" selects all.
-type QuotaQuery struct {
-	Kind rule.Kind `json:"kind,omitempty"`
-	Rule string    `json:"rule,omitempty"`
-
-	// Origin and Attributes are of a caller: with them, limits for each value of an attribute tell what
-	// is left of that caller's value. Attributes are written as [rule.ParseAttribute] reads them; they
-	// are not part of answers, for a rule may mask its values.
-	Origin     string            `json:"origin,omitempty"`
-	Attributes map[string]string `json:"-"`
-}
-
 // Quotas are the limits on how much passes in a time, with what is left of them.
 type Quotas struct {
-	QuotaQuery
+	RuleQuery
 
 	Time time.Time `json:"time"` // of the answer
 
@@ -73,9 +61,9 @@ type QuotaState struct {
 // QuotasOf asks the engine what is left of its limits. It changes nothing. Limits for each value of an
 // attribute are left out unless the query has all that they look at; the error says what a rule that
 // the query names lacks. Limits of resources that were never called are left out.
-func quotasOf(engine *core.Engine, query QuotaQuery) (Quotas, error) {
+func quotasOf(engine *core.Engine, query RuleQuery) (Quotas, error) {
 	now := engine.Clock().Now()
-	found := Quotas{QuotaQuery: query, Time: timeOf(engine.Clock(), now), Quotas: []QuotaState{}}
+	found := Quotas{RuleQuery: query, Time: timeOf(engine.Clock(), now), Quotas: []QuotaState{}}
 	byValue, known := map[rule.Key]core.RuleSnapshot{}, false
 	for resource, of := range engine.RuleStates(query.includes) {
 		known = true
@@ -114,7 +102,7 @@ func quotasOf(engine *core.Engine, query QuotaQuery) (Quotas, error) {
 }
 
 // includes says whether the query selects the rule.
-func (q QuotaQuery) includes(r rule.Rule) bool {
+func (q RuleQuery) includes(r rule.Rule) bool {
 	key := r.Key()
 	return (q.Kind == "" || q.Kind == key.Kind) && (q.Rule == "" || q.Rule == key.Name)
 }
@@ -146,20 +134,8 @@ func compareKeys(a, b rule.Key) int {
 	return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
 }
 
-// Query returns the query as [Handler] takes it.
-func (q QuotaQuery) Query() url.Values {
-	query := Call{Origin: q.Origin, Attributes: q.Attributes}.Query()
-	query.Del("resource")
-	for name, text := range map[string]string{"kind": string(q.Kind), "rule": q.Rule} {
-		if text != "" {
-			query.Set(name, text)
-		}
-	}
-	return query
-}
-
 // parseQuotaQuery reads which limits a request asks about.
-func parseQuotaQuery(raw string) (q QuotaQuery, err error) {
+func parseQuotaQuery(raw string) (q RuleQuery, err error) {
 	form, err := url.ParseQuery(raw)
 	if err != nil {
 		return q, fmt.Errorf("inspect: %w", err)
@@ -169,7 +145,7 @@ func parseQuotaQuery(raw string) (q QuotaQuery, err error) {
 	if err := checkParameters(form, "kind", "rule", "origin", "attr"); err != nil {
 		return q, err
 	}
-	q = QuotaQuery{Kind: rule.Kind(form.Get("kind")), Rule: form.Get("rule"), Origin: form.Get("origin")}
+	q = RuleQuery{Kind: rule.Kind(form.Get("kind")), Rule: form.Get("rule"), Origin: form.Get("origin")}
 	if q.Attributes, err = ParseAttributes(attributes); err != nil {
 		return q, err
 	}

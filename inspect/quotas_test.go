@@ -45,7 +45,7 @@ isolation:
 
 func TestQuotasTellWhatIsUsedAndLeft(t *testing.T) {
 	e, _ := quotaService(t)
-	found, err := inspect.QuotasOf(e, inspect.QuotaQuery{})
+	found, err := inspect.QuotasOf(e, inspect.RuleQuery{})
 	require.NoError(t, err)
 	require.Len(t, found.Quotas, 2, "limits for each value need a value")
 	contract := found.Quotas[0]
@@ -56,7 +56,7 @@ func TestQuotasTellWhatIsUsedAndLeft(t *testing.T) {
 	assert.Equal(t, time.Date(2026, 3, 31, 22, 0, 0, 0, time.UTC), contract.ResetsAt.UTC(), "at midnight in Berlin")
 	assert.Equal(t, []any{"rate", "*", int64(47)}, []any{found.Quotas[1].Rule, found.Quotas[1].Resource, found.Quotas[1].Remaining})
 
-	of := inspect.QuotaQuery{Attributes: map[string]string{"tenant": "acme", "user": "u1"}}
+	of := inspect.RuleQuery{Attributes: map[string]string{"tenant": "acme", "user": "u1"}}
 	found, err = inspect.QuotasOf(e, of)
 	require.NoError(t, err)
 	require.Len(t, found.Quotas, 4)
@@ -64,7 +64,7 @@ func TestQuotasTellWhatIsUsedAndLeft(t *testing.T) {
 	assert.Equal(t, []any{"plan", "acme", int64(7), 3.0}, []any{plan.Rule, plan.Value, plan.Remaining, *plan.Used})
 	assert.Equal(t, []any{"user", "search", int64(0)}, []any{found.Quotas[3].Rule, found.Quotas[3].Resource, found.Quotas[3].Remaining})
 
-	found, err = inspect.QuotasOf(e, inspect.QuotaQuery{Rule: "plan", Attributes: map[string]string{"tenant": "other"}})
+	found, err = inspect.QuotasOf(e, inspect.RuleQuery{Rule: "plan", Attributes: map[string]string{"tenant": "other"}})
 	require.NoError(t, err)
 	require.Len(t, found.Quotas, 1)
 	assert.EqualValues(t, 10, found.Quotas[0].Remaining)
@@ -81,7 +81,7 @@ func TestQuotasOfBucketsTellWhatTheyLack(t *testing.T) {
 		require.NoError(t, err)
 		g.Exit()
 	}
-	found, err := inspect.QuotasOf(e, inspect.QuotaQuery{})
+	found, err := inspect.QuotasOf(e, inspect.RuleQuery{})
 	require.NoError(t, err)
 	require.Len(t, found.Quotas, 1)
 	assert.EqualValues(t, 17, found.Quotas[0].Remaining)
@@ -91,9 +91,9 @@ func TestQuotasOfBucketsTellWhatTheyLack(t *testing.T) {
 
 func TestQuotasSayWhatAQueryLacks(t *testing.T) {
 	e, _ := quotaService(t)
-	_, err := inspect.QuotasOf(e, inspect.QuotaQuery{Rule: "user", Attributes: map[string]string{"tenant": "acme"}})
+	_, err := inspect.QuotasOf(e, inspect.RuleQuery{Rule: "user", Attributes: map[string]string{"tenant": "acme"}})
 	require.ErrorContains(t, err, "say which value of user")
-	_, err = inspect.QuotasOf(e, inspect.QuotaQuery{Rule: "plans"})
+	_, err = inspect.QuotasOf(e, inspect.RuleQuery{Rule: "plans"})
 	require.ErrorContains(t, err, `no rule "plans"`)
 
 	handler := inspect.Handler(e, inspect.Options{})
@@ -102,7 +102,7 @@ func TestQuotasSayWhatAQueryLacks(t *testing.T) {
 		handler.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/quotas?"+query, nil))
 		return w.Code, w.Body.String()
 	}
-	query := inspect.QuotaQuery{Rule: "user", Attributes: map[string]string{"tenant": "acme", "user": "u1"}}.Query().Encode()
+	query := inspect.RuleQuery{Rule: "user", Attributes: map[string]string{"tenant": "acme", "user": "u1"}}.Query().Encode()
 	code, body := get(query)
 	assert.Equal(t, http.StatusOK, code)
 	var found inspect.Quotas

@@ -84,7 +84,7 @@ func (o *onlyValue) of(key string) rule.Attribute {
 
 // balanceOf returns the state of a balance of the fleet as the store tells it; nil if the rule has none, or
 // there is no answer.
-func balanceOf(engine *core.Engine, of *core.RuleSnapshot, resource string, query QuotaQuery) *rule.Quota {
+func balanceOf(engine *core.Engine, of *core.RuleSnapshot, resource string, query RuleQuery) *rule.Quota {
 	if !of.Rule.Fleet() {
 		return nil
 	}

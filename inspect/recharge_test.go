@@ -67,7 +67,7 @@ func TestControlHandlerRechargesBalances(t *testing.T) {
 	handler.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "http://127.0.0.1/control?kind=flow&rule=all&state=&tokens=1", nil))
 	assert.Equal(t, 400, w.Code)
 
-	quotas, err := inspect.QuotasOf(engine, inspect.QuotaQuery{Rule: "credit", Attributes: map[string]string{"tenant": "acme"}})
+	quotas, err := inspect.QuotasOf(engine, inspect.RuleQuery{Rule: "credit", Attributes: map[string]string{"tenant": "acme"}})
 	require.NoError(t, err)
 	require.Len(t, quotas.Quotas, 1)
 	assert.EqualValues(t, 950, quotas.Quotas[0].Remaining)

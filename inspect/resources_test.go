@@ -197,7 +197,7 @@ func TestResourceShowsItsRulesWithTheirStates(t *testing.T) {
 		Flow:    []flow.Rule{{Name: "two", Resource: "pay", Limit: 2}, {Name: "batch", Resource: "pay", Limit: 1, Origin: "batch"}},
 		Breaker: []breaker.Rule{{Name: "errors", Resource: "pay", Threshold: 0.5}},
 	}))
-	require.NoError(t, engine.ControlKind(rules.KindBreaker, breaker.Open))
+	require.NoError(t, engine.Control(core.Scope{Kind: rules.KindBreaker}, breaker.Open))
 	makeCalls(t, engine, "pay", 3, 0)
 	var detail inspect.ResourceDetail
 	require.Equal(t, http.StatusOK, ask(t, server, http.MethodGet, "/resources/pay", &detail))

@@ -145,8 +145,10 @@ type Document struct {
 	RejectedRevision int64  `json:"rejectedRevision,omitempty"`
 }
 
-// StatusOf returns the status of the engine. It asks no other machine, see statusWithShares.
-func StatusOf(engine *core.Engine) Status { return statusOf(engine, limitersOf(engine, Selection{})) }
+// presentStatus returns the status of the engine. It asks no other machine, see statusWithShares.
+func presentStatus(engine *core.Engine) Status {
+	return statusOf(engine, limitersOf(engine, RuleQuery{}, false))
+}
 
 // statusOf returns the status of the engine, with these limiters.
 func statusOf(engine *core.Engine, limiters Limiters) Status {
@@ -154,9 +156,9 @@ func statusOf(engine *core.Engine, limiters Limiters) Status {
 	now := c.Now()
 	status := Status{
 		Time: timeOf(c, now), Revision: of.Revision, AppliedAt: timeOf(c, of.AppliedAt),
-		Rules: of.Rules, Sources: make([]Source, len(of.Sources)), Unmatched: of.Unmatched.Count,
+		Rules: of.Rules, Sources: make([]Source, len(of.Sources)), Unmatched: len(of.Unmatched) + of.MoreUnmatched,
 	}
-	for _, key := range of.Unmatched.Rules {
+	for _, key := range of.Unmatched {
 		status.UnmatchedRules = append(status.UnmatchedRules, key.String())
 	}
 	for i, s := range of.Sources {

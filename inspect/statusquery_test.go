@@ -11,7 +11,6 @@ import (
 
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/inspect"
-	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
 )
 
@@ -27,7 +26,7 @@ isolation: [{name: c, match: "*", limit: 5}]
 	guard, err := engine.Entry(t.Context(), "orders")
 	require.NoError(t, err)
 	guard.Exit()
-	require.NoError(t, engine.Control(rule.Key{Kind: "breaker", Name: "b"}, "open"))
+	require.NoError(t, engine.Control(core.Scope{Kind: "breaker", Rule: "b"}, "open"))
 	ask := func(query string) (status inspect.Status, code int) {
 		answer := httptest.NewRecorder()
 		inspect.Handler(engine, inspect.Options{}).ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/status"+query, http.NoBody))

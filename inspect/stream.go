@@ -89,7 +89,8 @@ func parseStream(r *http.Request, last uint64) (s streamRequest, err error) {
 
 // stream answers with what happens, as it happens.
 func (h handler) stream(w http.ResponseWriter, r *http.Request) {
-	request, err := parseStream(r, h.engine.LastEvent())
+	last, _ := h.engine.LastEvent()
+	request, err := parseStream(r, last)
 	if err != nil {
 		answer(w, http.StatusBadRequest, Failure{err.Error()})
 		return
@@ -135,7 +136,7 @@ func (c *streamClient) run(r *http.Request, ended <-chan struct{}) {
 	timer := engine.Clock().NewTimer(0) // the first page comes at once
 	defer timer.Stop()
 	for c.err == nil && engine.Revision() != math.MaxUint64 { // not closed
-		changed := engine.EventsChanged()
+		_, changed := engine.LastEvent()
 		c.writeEvents()
 		c.flush()
 		select {

@@ -31,7 +31,7 @@ func TestEventsAreShownSinceOneOfThem(t *testing.T) {
 		Breaker: []breaker.Rule{{Name: "b", Resource: "r", Threshold: 0.5}},
 	}))
 	makeCalls(t, engine, "<none>", 2, 0)
-	require.NoError(t, engine.ControlKind(rules.KindBreaker, breaker.Open))
+	require.NoError(t, engine.Control(core.Scope{Kind: rules.KindBreaker}, breaker.Open))
 	var all, rest inspect.Events
 	require.Equal(t, http.StatusOK, ask(t, server, http.MethodGet, "/events", &all))
 	require.Len(t, all.Events, 4)

@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/inspect"
-	"github.com/penstock-go/penstock/rule"
 )
 
 // post sends the fields in the query of a request.
@@ -25,7 +25,7 @@ func (o *operated) post(query string) (status int, failure string) {
 
 func TestRulesAreSwitchedOffAndShownSo(t *testing.T) {
 	o := newOperated(t)
-	require.NoError(t, o.engine.Control(rule.Key{Kind: "breaker", Name: "pay-errors"}, "open"))
+	require.NoError(t, o.engine.Control(core.Scope{Kind: "breaker", Rule: "pay-errors"}, "open"))
 	require.False(t, o.call("pay:charge", nil))
 	for scope, want := range map[string]inspect.Forced{
 		"rule=pay-errors":              {Kind: "breaker", Rule: "pay-errors"},

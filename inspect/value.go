@@ -10,22 +10,10 @@ import (
 	"github.com/penstock-go/penstock/rule"
 )
 
-// ValueQuery names one value of a rule that has a limit for each value, such as one user of a
-// hotParam rule.
-type ValueQuery struct {
-	Kind   rule.Kind `json:"kind"`
-	Rule   string    `json:"rule"`
-	Origin string    `json:"origin,omitempty"`
-
-	// Attributes are those that the rule looks at, written as [rule.ParseAttribute] reads them.
-	// They are not part of answers, for a rule may mask its values.
-	Attributes map[string]string `json:"-"`
-}
-
 // Values tells the state of one value: on each resource that has a state of its own, if it is not as
 // new there.
 type Values struct {
-	ValueQuery
+	RuleQuery
 
 	States []ValueState `json:"states"`
 }
@@ -54,7 +42,7 @@ type ValueState struct {
 }
 
 // valuesFor asks the engine about a value. It changes nothing.
-func valuesFor(engine *core.Engine, query ValueQuery) (Values, error) {
+func valuesFor(engine *core.Engine, query RuleQuery) (Values, error) {
 	states, err := engine.ValueStates(rule.Key{Kind: query.Kind, Name: query.Rule}, query.options()...)
 	if err != nil {
 		return Values{}, err
@@ -84,22 +72,9 @@ func quotaOf(q *rule.Quota) *Quota {
 	}
 }
 
-func (q ValueQuery) options() []core.Option {
-	return Call{Origin: q.Origin, Attributes: q.Attributes}.options()
-}
-
-// Query returns the query as [Handler] takes it, and as [ControlHandler] does with an action.
-func (q ValueQuery) Query() url.Values {
-	query := Call{Origin: q.Origin, Attributes: q.Attributes}.Query()
-	query.Del("resource")
-	query.Set("kind", string(q.Kind))
-	query.Set("rule", q.Rule)
-	return query
-}
-
 // parseValueQuery reads which value a request is about. It takes the attributes out of the form.
-func parseValueQuery(form url.Values) (q ValueQuery, err error) {
-	q = ValueQuery{Kind: rule.Kind(form.Get("kind")), Rule: form.Get("rule"), Origin: form.Get("origin")}
+func parseValueQuery(form url.Values) (q RuleQuery, err error) {
+	q = RuleQuery{Kind: rule.Kind(form.Get("kind")), Rule: form.Get("rule"), Origin: form.Get("origin")}
 	if q.Kind == "" || q.Rule == "" {
 		return q, fmt.Errorf("inspect: kind or rule is missing: name the rule that limits the value")
 	}
@@ -121,7 +96,7 @@ func (h handler) value(w http.ResponseWriter, r *http.Request) {
 		}
 		err = checkParameters(known, "kind", "rule", "origin", "attr")
 	}
-	var query ValueQuery
+	var query RuleQuery
 	if err == nil {
 		query, err = parseValueQuery(form)
 	}

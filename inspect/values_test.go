@@ -163,7 +163,7 @@ func TestLimitersOfOneRuleAreShownByThemselves(t *testing.T) {
 		"rule=per-user":           {"orders:create per-user", "orders:list per-user"},
 		"resource=orders:*":       {"orders:* together"},
 		"rule=per-user&kind=gate": nil,
-		inspect.Selection{Resource: "orders:list", Kind: "ration", Rule: "per-user"}.Query().Encode(): {"orders:list per-user"},
+		inspect.RuleQuery{Resource: "orders:list", Kind: "ration", Rule: "per-user"}.Query().Encode(): {"orders:list per-user"},
 	} {
 		var found inspect.Limiters
 		require.Equal(t, http.StatusOK, ask(t, server, http.MethodGet, "/limiters?"+query, &found), query)
@@ -269,7 +269,7 @@ func TestStatusTellsOfLists(t *testing.T) {
 	now := engine.Clock().Now()
 	from := list.Provider{Source: "file:/lists", Document: "scrapers.txt"}
 	engine.Lists().Put("scrapers", from, list.Version{List: l, Digest: [32]byte{0xab}, At: now})
-	engine.Lists().Reject("scrapers", from, errors.New("line 3: no address"), now.Add(time.Second))
+	engine.Lists().Judge("scrapers", from, errors.New("line 3: no address"), now.Add(time.Second))
 	engine.Lists().Set("own", l)
 	var status inspect.Status
 	ask(t, server, http.MethodGet, "/status", &status)

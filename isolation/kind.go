@@ -37,18 +37,18 @@ func common(r *Rule) rule.Common {
 
 func fields() []rule.Field[Rule] {
 	own := []rule.Field[Rule]{
-		rule.WholeField("limit", func(r *Rule) *int { return &r.Limit }).
+		rule.FieldOf("limit", func(r *Rule) *int { return &r.Limit }).
 			Required("is missing: write how many calls may be under way at once, 0 to block all").
 			Says("calls under way at once; 0 blocks all"),
-		rule.DurationField("maxWait", func(r *Rule) *time.Duration { return &r.MaxWait }).
+		rule.FieldOf("maxWait", func(r *Rule) *time.Duration { return &r.MaxWait }).
 			Says("the longest that a call may wait for a place").Otherwise("no waiting"),
-		rule.WholeField("maxQueue", func(r *Rule) *int { return &r.MaxQueue }).Given("maxWait").
+		rule.FieldOf("maxQueue", func(r *Rule) *int { return &r.MaxQueue }).Given("maxWait").
 			Says("how many calls may wait; only with maxWait"),
 		rule.ChoiceField("order", func(r *Rule) *Order { return &r.Order }, FIFO, LIFO).Given("maxWait").
 			Says("which waiting call of a priority gets the next place: fifo, the oldest, or lifo, the newest; only with maxWait"),
-		rule.StringsField("fairBy", func(r *Rule) *rule.Strings { return &r.FairBy }).Given("maxWait", "order").
+		rule.FieldOf("fairBy", func(r *Rule) *rule.Strings { return &r.FairBy }).Given("maxWait", "order").
 			Says("the attribute of calls that tells tenants apart, or a list of several: each tenant gets its share of the places, whoever else waits; only with maxWait").Otherwise("no shares"),
-		rule.NumberMapField("weights", func(r *Rule) *rule.NumberMap { return &r.Weights }).Given("fairBy").
+		rule.FieldOf("weights", func(r *Rule) *rule.NumberMap { return &r.Weights }).Given("fairBy").
 			Says("tenants that get more or less than others, whose weight is 1; only with fairBy").Otherwise("all have 1"),
 		rule.ChoiceField("weightBy", func(r *Rule) *WeightBy { return &r.WeightBy }, ByTime, ByCalls).Given("fairBy").
 			Says("what tenants get shares of: time, for which their calls have places, or calls; only with fairBy"),
@@ -57,7 +57,7 @@ func fields() []rule.Field[Rule] {
 			Otherwise("half from maxQueue: 256 on"),
 		rule.ChoiceField("mask", func(r *Rule) *rule.Mask { return &r.Mask }, rule.MaskHash).Given("fairBy").
 			Says("hash: status shows a hash in place of each tenant; only with fairBy").Otherwise("tenants are shown"),
-		rule.DurationField("maxAge", func(r *Rule) *time.Duration { return &r.MaxAge }).
+		rule.FieldOf("maxAge", func(r *Rule) *time.Duration { return &r.MaxAge }).
 			Says("how long a call may hold its place: after it the place counts as given back").Otherwise("until the call ends"),
 	}
 	return append(own, fleetFields()...)

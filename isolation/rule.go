@@ -1,6 +1,7 @@
 package isolation
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/penstock-go/penstock/fleet"
@@ -149,12 +150,12 @@ type Rule struct {
 
 func withDefaults(r *Rule) {
 	if r.MaxWait != 0 {
-		rule.SetDefault(&r.MaxQueue, defaultMaxQueue)
-		rule.SetDefault(&r.Order, FIFO)
+		r.MaxQueue = cmp.Or(r.MaxQueue, defaultMaxQueue)
+		r.Order = cmp.Or(r.Order, FIFO)
 	}
 	if r.isFair() {
-		rule.SetDefault(&r.WeightBy, ByTime)
-		rule.SetDefault(&r.Newcomers, r.defaultNewcomers())
+		r.WeightBy = cmp.Or(r.WeightBy, ByTime)
+		r.Newcomers = cmp.Or(r.Newcomers, r.defaultNewcomers())
 	}
 	settings.SetFleetDefaults(&r.Scope, &r.Fleet, fleet.ModeLease)
 }

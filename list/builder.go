@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/netip"
 
 	"github.com/penstock-go/penstock/clock"
 )
@@ -28,22 +27,6 @@ type Builder struct {
 // Add adds an entry as the text of a list has it: an address, a prefix, a text, or a
 // text in quotes, perhaps with an end. See the package comment.
 func (b *Builder) Add(entry string) error { return prefixed(b.addEntry([]byte(entry))) }
-
-// AddPrefix adds all addresses of a prefix. Bits beyond its length count for nothing.
-func (b *Builder) AddPrefix(p netip.Prefix) error {
-	if !p.IsValid() {
-		return errors.New("list: the prefix is not valid")
-	}
-	addr, length := p.Addr(), p.Bits()
-	if addr.Is4In6() && length >= 96 {
-		addr, length = addr.Unmap(), length-96
-	}
-	prefix := wordsOf6(addr)
-	if addr.Is4() {
-		prefix = wordsOf4(addr)
-	}
-	return prefixed(b.addPrefix(prefix.masked(length), length, addr.Is4(), never))
-}
 
 // AddText adds an exact text of at most 1024 bytes, whatever it looks like.
 func (b *Builder) AddText(text string) error { return prefixed(b.addText([]byte(text), never)) }

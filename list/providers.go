@@ -49,7 +49,7 @@ type Version struct {
 	At     clock.Instant // when it was put in force
 
 	// CopiedAt, when set, says that the list was read from a copy of what the source held
-	// at that instant, as the source cannot be read. [Registry.MarkRead] ends it.
+	// at that instant, as the source cannot be read. [Registry.Judge] ends it.
 	CopiedAt clock.Instant
 }
 
@@ -113,26 +113,19 @@ func (r *Registry) Put(name string, from Provider, v Version) (inForce bool) {
 	return r.handle(name).List() == v.List
 }
 
-// Reject notes why the present version of a provider's list cannot be put in force: the
-// last good one stays. A nil error takes that back.
-func (r *Registry) Reject(name string, from Provider, err error, at clock.Instant) {
+// Judge notes whether the present version of a provider's list is in force: err says why it cannot be put in
+// force, so that the last good one stays; nil that it is in force, as the source has it and not a copy only.
+func (r *Registry) Judge(name string, from Provider, err error, at clock.Instant) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	e := r.entry(name, from)
-	if err == nil {
-		at = 0
-	} else if e.err != nil {
+	switch {
+	case err == nil:
+		e.CopiedAt, at = 0, 0
+	case e.err != nil:
 		at = e.failedAt
 	}
 	e.err, e.failedAt = err, at
-}
-
-// MarkRead notes that the source of a provider has the version in force: it is not
-// that of a copy only.
-func (r *Registry) MarkRead(name string, from Provider) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.entry(name, from).CopiedAt = 0
 }
 
 // Withdraw takes away the list of a provider, which no longer has one, unless that is held
@@ -145,13 +138,16 @@ func (r *Registry) Withdraw(name string, from Provider) {
 	r.resolve(name, e)
 }
 
-// Status returns how the lists of all providers are, by name, those of one name in the
-// order in which they come into force.
-func (r *Registry) Status() []Status {
+// Status returns how the lists of all providers are, or those of the given names: by name, those of one name in
+// the order in which they come into force.
+func (r *Registry) Status(names ...string) []Status {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
+	if len(names) == 0 {
+		names = slices.Sorted(maps.Keys(r.provided))
+	}
 	var all []Status
-	for _, name := range slices.Sorted(maps.Keys(r.provided)) {
+	for _, name := range names {
 		taken := false
 		for _, e := range r.provided[name] {
 			s := e.status(name)
@@ -162,22 +158,6 @@ func (r *Registry) Status() []Status {
 		}
 	}
 	return all
-}
-
-// StatusOf returns how the list of one provider is; false if it has none.
-func (r *Registry) StatusOf(name string, from Provider) (Status, bool) {
-	r.mu.RLock()
-	defer r.mu.RUnlock()
-	taken := false
-	for _, e := range r.provided[name] {
-		if e.Provider == from {
-			s := e.status(name)
-			s.InForce = !taken && e.List != nil
-			return s, true
-		}
-		taken = taken || e.List != nil
-	}
-	return Status{}, false
 }
 
 // status returns how the list is, but for whether it is in force.

@@ -41,7 +41,7 @@ func TestFirstProviderOfANameIsInForceWhateverCameFirst(t *testing.T) {
 	}
 	assert.Equal(t, []string{"", "a2", "b1", "b2"}, order)
 
-	r.Delete("l")
+	r.Set("l", nil)
 	assert.Same(t, first, h.List())
 	r.Withdraw("l", a)
 	assert.Same(t, second, h.List())
@@ -58,8 +58,8 @@ func TestRejectedVersionLeavesTheLastGoodOneInForce(t *testing.T) {
 	r, from := list.NewRegistry(), list.Provider{Source: "a", Document: "1"}
 	good := texts(t, "x", "y")
 	r.Put("l", from, list.Version{List: good, Digest: [32]byte{7}, At: 5})
-	r.Reject("l", from, errors.New("bad"), 8)
-	r.Reject("l", from, errors.New("worse"), 9)
+	r.Judge("l", from, errors.New("bad"), 8)
+	r.Judge("l", from, errors.New("worse"), 9)
 	s := r.Status()[0]
 	require.EqualError(t, s.Err, "worse")
 	s.Err = nil
@@ -68,9 +68,9 @@ func TestRejectedVersionLeavesTheLastGoodOneInForce(t *testing.T) {
 	}, s)
 	assert.Same(t, good, r.Get("l"))
 
-	r.Reject("l", from, nil, 10)
+	r.Judge("l", from, nil, 10)
 	assert.Zero(t, r.Status()[0].FailedAt)
-	r.Reject("other", from, errors.New("bad"), 8)
+	r.Judge("other", from, errors.New("bad"), 8)
 	assert.Nil(t, r.Get("other"))
 	assert.False(t, r.Status()[1].InForce)
 }

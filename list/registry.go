@@ -49,11 +49,14 @@ func (r *Registry) handle(name string) *Handle {
 }
 
 // Set gives a name a list made by the code of the program, for all calls from now on. It
-// comes before lists of the same name that sources have.
-func (r *Registry) Set(name string, l *List) { r.Put(name, Provider{}, Version{List: l}) }
-
-// Delete takes away the list that [Registry.Set] gave to a name, if there is one.
-func (r *Registry) Delete(name string) { r.Withdraw(name, Provider{}) }
+// comes before lists of the same name that sources have. nil takes away the list that Set gave to the name.
+func (r *Registry) Set(name string, l *List) {
+	if l == nil {
+		r.Withdraw(name, Provider{})
+		return
+	}
+	r.Put(name, Provider{}, Version{List: l})
+}
 
 // Get returns the present list of a name; nil if there is none.
 func (r *Registry) Get(name string) *List {

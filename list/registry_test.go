@@ -20,7 +20,7 @@ func TestHandleFollowsTheListOfItsName(t *testing.T) {
 	assert.Nil(t, h.List())
 	assert.Nil(t, r.Get("scrapers"))
 	assert.Empty(t, r.Names())
-	r.Delete("nothing")
+	r.Set("nothing", nil)
 
 	one, other := parse(t, "10.0.0.1"), parse(t, "10.0.0.2")
 	r.Set("scrapers", one)
@@ -31,7 +31,7 @@ func TestHandleFollowsTheListOfItsName(t *testing.T) {
 	assert.Same(t, other, h.List())
 	assert.Same(t, other, r.Get("scrapers"))
 
-	r.Delete("scrapers")
+	r.Set("scrapers", nil)
 	assert.Nil(t, h.List())
 	assert.Equal(t, []string{"partners"}, r.Names())
 	r.Set("scrapers", one)

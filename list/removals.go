@@ -64,32 +64,23 @@ func (e *HeldBackError) Error() string {
 		"the list in force stays; put them back or confirm", e.Source, e.Removed, e.Entries, e.Name, when, e.Most)
 }
 
-// ErrNothingHeldBack is returned when there is nothing to confirm.
-var ErrNothingHeldBack = errors.New("list: nothing is held back: there is nothing to confirm")
-
-// Confirm puts in force what a source has of its lists, however many entries that takes out,
-// after it was held back for that. It speaks of what the source has now: later
-// changes are held back again. It returns [ErrNothingHeldBack] if nothing of it is.
-func (r *Registry) Confirm(source string) error {
-	return r.confirm(func(_ string, e *entry) bool { return e.Source == source })
-}
-
-// ConfirmList is [Registry.Confirm] for the list of one provider.
-func (r *Registry) ConfirmList(name string, from Provider) error {
-	return r.confirm(func(of string, e *entry) bool { return of == name && e.Provider == from })
-}
-
-func (r *Registry) confirm(meant func(name string, e *entry) bool) error {
+// Confirm puts in force what a provider has of its lists, however many entries that takes out, after it was held
+// back for that: of all documents of the source if it names none. It speaks of what the provider has now: later
+// changes are held back again. The error says that nothing is held back.
+func (r *Registry) Confirm(of Provider) error {
+	isMeant := func(e *entry) bool {
+		return e.heldBack != nil && e.Source == of.Source && (of.Document == "" || e.Document == of.Document)
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var names []string
 	for name, all := range r.provided {
-		if slices.ContainsFunc(all, func(e *entry) bool { return e.heldBack != nil && meant(name, e) }) {
+		if slices.ContainsFunc(all, isMeant) {
 			names = append(names, name)
 		}
 	}
 	if len(names) == 0 {
-		return ErrNothingHeldBack
+		return errors.New("list: nothing is held back: there is nothing to confirm")
 	}
 	for _, name := range names {
 		r.takeAll(name)

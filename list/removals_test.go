@@ -49,10 +49,10 @@ func TestListThatShrinksTooMuchIsHeldBackUntilItIsConfirmed(t *testing.T) {
 	assert.Equal(t, 10, status.Entries)
 	require.EqualError(t, status.HeldBack, `list: source "a": 6 of the 10 entries of list "l" would go at once, more than `+
 		"the share of 0.5 that is allowed: the list in force stays; put them back or confirm")
-	require.ErrorIs(t, r.Confirm("b"), list.ErrNothingHeldBack)
-	require.NoError(t, r.Confirm("a"))
+	require.ErrorContains(t, r.Confirm(list.Provider{Source: "b"}), "nothing is held back")
+	require.NoError(t, r.Confirm(list.Provider{Source: "a"}))
 	assert.Equal(t, 4, r.Get("l").Len())
-	require.ErrorIs(t, r.Confirm("a"), list.ErrNothingHeldBack)
+	require.ErrorContains(t, r.Confirm(list.Provider{Source: "a"}), "nothing is held back")
 	assert.Equal(t, 4, put(t, r, 1), "a later change is held back again")
 }
 
@@ -68,7 +68,7 @@ func TestListThatIsEmptiedOrGoneIsHeldBack(t *testing.T) {
 			c.Advance(time.Hour)
 			change(r)
 			assert.Equal(t, 1, r.Get("l").Len(), "waiting for long confirms nothing")
-			require.NoError(t, r.ConfirmList("l", first))
+			require.NoError(t, r.Confirm(first))
 			if l := r.Get("l"); l != nil {
 				assert.Zero(t, l.Len())
 			}
@@ -140,13 +140,13 @@ func TestWhatTheCodeDoesIsNotHeldBack(t *testing.T) {
 	r.Set("l", ofLength(t, 10))
 	r.Set("l", ofLength(t, 1))
 	assert.Equal(t, 1, r.Get("l").Len())
-	r.Delete("l")
+	r.Set("l", nil)
 	assert.Nil(t, r.Get("l"))
 	put(t, r, 10)
 	r.Withdraw("l", first)
 	r.Set("l", ofLength(t, 1))
 	assert.Equal(t, 1, r.Get("l").Len())
-	r.Delete("l")
+	r.Set("l", nil)
 	require.Nil(t, r.Get("l"), "the list that was held back has gone when another one took its place")
 	assert.Empty(t, r.Status())
 }
@@ -164,8 +164,8 @@ func TestStrictestLimitCounts(t *testing.T) {
 func TestChangesWakeThoseWhoWait(t *testing.T) {
 	r, _ := limited(t)
 	for _, change := range []func(){
-		func() { put(t, r, 10) }, func() { put(t, r, 1) }, func() { require.NoError(t, r.Confirm("a")) },
-		func() { r.Set("l", ofLength(t, 1)) }, func() { r.Delete("l") },
+		func() { put(t, r, 10) }, func() { put(t, r, 1) }, func() { require.NoError(t, r.Confirm(list.Provider{Source: "a"})) },
+		func() { r.Set("l", ofLength(t, 1)) }, func() { r.Set("l", nil) },
 	} {
 		changed := r.Changed()
 		change()

@@ -5,3 +5,6 @@ const (
 	MaxCalls  = maxCalls
 	FileMagic = magic
 )
+
+// FormatError says that a file is no recording, or is damaged.
+type FormatError = formatError

@@ -38,15 +38,15 @@ var (
 	errTooMany = errors.New("recording: the instances have more than 65,536 different names: record fewer of them at once")
 )
 
-// FormatError says that a file is no recording, or is damaged.
-type FormatError struct {
+// formatError says that a file is no recording, or is damaged.
+type formatError struct {
 	Offset int64 // in the file, of what is wrong
 	What   string
 	Err    error // of the reader, such as io.ErrUnexpectedEOF; nil if the content is wrong
 }
 
 // Error tells where the file is wrong, and how.
-func (e *FormatError) Error() string {
+func (e *formatError) Error() string {
 	if e.Err != nil {
 		return fmt.Sprintf("recording: at byte %d: %s: %v", e.Offset, e.What, e.Err)
 	}
@@ -54,7 +54,7 @@ func (e *FormatError) Error() string {
 }
 
 // Unwrap returns the error of the reader.
-func (e *FormatError) Unwrap() error { return e.Err }
+func (e *formatError) Unwrap() error { return e.Err }
 
 // The bits of the head of a call.
 const (
@@ -65,7 +65,7 @@ const (
 	headEnded    = 1 << 7
 	headSettled  = 1 << 8
 	headMore     = 1 << 9 // an origin, other tokens than 1, attributes
-	headFlags    = 10     // six bits
+	headFacts    = 10     // six bits
 	headBits     = 16
 )
 
@@ -178,7 +178,12 @@ func (w *writer) values(values []any) {
 }
 
 func (w *writer) call(c *Call, before clock.Instant, of *Recording) {
-	head := uint64(c.Outcome)<<headOutcome | uint64(c.Priority+2)<<headPriority | uint64(c.Flags)<<headFlags
+	head := uint64(c.Outcome)<<headOutcome | uint64(c.Priority+2)<<headPriority
+	for i, fact := range c.facts() {
+		if *fact {
+			head |= 1 << (headFacts + i)
+		}
+	}
 	has := func(bit uint64, yes bool) {
 		if yes {
 			head |= bit
@@ -222,7 +227,7 @@ func (w *writer) call(c *Call, before clock.Instant, of *Recording) {
 }
 
 // Read reads a recording. Whatever the file says, it takes no more memory than about twenty times its size,
-// and than 16 million calls do; an error that is not one of the reader is a [*FormatError].
+// and than 16 million calls do; an error tells at which byte the file is damaged, and wraps that of the reader, if it is one.
 func Read(from io.Reader) (*Recording, error) {
 	r := &reader{from: bufio.NewReaderSize(from, 64<<10), size: sizeOf(from), crc: newChecksum()}
 	out := new(Recording)
@@ -304,7 +309,7 @@ func (r *reader) head(out *Recording) {
 // wrong notes that the content is wrong.
 func (r *reader) wrong(format string, args ...any) {
 	if r.err == nil {
-		r.err = &FormatError{Offset: r.offset, What: fmt.Sprintf(format, args...)}
+		r.err = &formatError{Offset: r.offset, What: fmt.Sprintf(format, args...)}
 	}
 }
 
@@ -313,7 +318,7 @@ func (r *reader) failed(what string, err error) {
 		err = io.ErrUnexpectedEOF
 	}
 	if r.err == nil {
-		r.err = &FormatError{Offset: r.offset, What: "reading " + what, Err: err}
+		r.err = &formatError{Offset: r.offset, What: "reading " + what, Err: err}
 	}
 }
 
@@ -477,7 +482,10 @@ func (r *reader) call(c *Call, before clock.Instant, of *Recording) {
 	if r.err == nil && (c.Outcome > GaveUp || priority > 4) {
 		r.wrong("the head of a call is %#x: there is no such outcome or priority", head)
 	}
-	c.Priority, c.Flags = int8(priority)-2, Flags(head>>headFlags)
+	c.Priority = int8(priority) - 2
+	for i, fact := range c.facts() {
+		*fact = head>>(headFacts+i)&1 != 0
+	}
 	since := r.duration("the time of a call")
 	if since > math.MaxInt64-time.Duration(before) {
 		r.wrong("the time of a call is too large")

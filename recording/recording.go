@@ -72,7 +72,13 @@ type Call struct {
 
 	Priority int8 // as of the package rule
 	Outcome  Outcome
-	Flags    Flags
+
+	Inbound   bool
+	NoWait    bool // it did not want to wait
+	LongLived bool // known when it entered, or when it ended
+	Failed    bool // when it ended
+	Ignored   bool // its end tells nothing of what was called
+	Cancelled bool // it was not made after all
 
 	// The attributes that rules in force looked at are so many of the recording's, from an index on.
 	AttributeCount uint8
@@ -92,18 +98,10 @@ const (
 	GaveUp          // its context ended while it waited
 )
 
-// Flags say more of a call.
-type Flags uint8
-
-// The flags.
-const (
-	Inbound   Flags = 1 << iota
-	NoWait          // it did not want to wait
-	LongLived       // known when it entered, or when it ended
-	Failed          // when it ended
-	Ignored         // its end tells nothing of what was called
-	Cancelled       // it was not made after all
-)
+// facts are what is true or false of a call, in the order of the bits in a file.
+func (c *Call) facts() [6]*bool {
+	return [...]*bool{&c.Inbound, &c.NoWait, &c.LongLived, &c.Failed, &c.Ignored, &c.Cancelled}
+}
 
 // Attribute is an attribute of a call.
 type Attribute struct {

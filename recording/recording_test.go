@@ -50,7 +50,9 @@ func drawn(t *rapid.T) *recording.Recording {
 			Origin:   uint16(rapid.IntRange(0, len(r.Origins)-1).Draw(t, "origin")),
 			Priority: int8(rapid.IntRange(-2, 2).Draw(t, "priority")),
 			Outcome:  recording.Outcome(rapid.IntRange(0, 2).Draw(t, "outcome")),
-			Flags:    recording.Flags(rapid.IntRange(0, 63).Draw(t, "flags")),
+			Inbound:  rapid.Bool().Draw(t, "inbound"), NoWait: rapid.Bool().Draw(t, "no wait"),
+			LongLived: rapid.Bool().Draw(t, "long-lived"), Failed: rapid.Bool().Draw(t, "failed"),
+			Ignored: rapid.Bool().Draw(t, "ignored"), Cancelled: rapid.Bool().Draw(t, "cancelled"),
 		}
 		if c.SettledAfter >= 0 {
 			c.Settled = rapid.Int32Range(0, math.MaxInt32-1).Draw(t, "cost")

@@ -54,7 +54,7 @@ func (c Calendar) Length(otherwise time.Duration) time.Duration {
 // CalendarFields returns the fields window, timeZone and startsAt of a kind whose limits are for
 // a duration or a window of the calendar.
 func CalendarFields[R any](window func(*R) *time.Duration, at func(*R) *Calendar, given ...string) []Field[R] {
-	duration := DurationField("window", window)
+	duration := FieldOf("window", window)
 	field := Field[R]{
 		Path: "window",
 		read: func(r *R, v document.Value) (fault string) {
@@ -79,9 +79,9 @@ func CalendarFields[R any](window func(*R) *time.Duration, at func(*R) *Calendar
 	return []Field[R]{
 		field.Given(given...).
 			Says("the time that the limit speaks of: a duration such as 1s, or days, weeks or months: 1d, 2w, 3mo"),
-		TextField("timeZone", func(r *R) *string { return &at(r).TimeZone }).Given("window").
+		FieldOf("timeZone", func(r *R) *string { return &at(r).TimeZone }).Given("window").
 			Says("windows of days, weeks or months: where the days begin, such as Europe/Berlin").Otherwise("UTC"),
-		TextField("startsAt", func(r *R) *string { return &at(r).StartsAt }).Given("window").
+		FieldOf("startsAt", func(r *R) *string { return &at(r).StartsAt }).Given("window").
 			Says("such windows: when one begins by the clocks of the time zone, such as 2026-01-17 or 2026-01-17T06:00").
 			Otherwise("midnight; of weeks, on Monday; of months, on the first"),
 	}

@@ -138,9 +138,9 @@ func decode(encoded string) (text, rest string) {
 	return rest[:length], rest[length:]
 }
 
-// StringsField is a field with a list of texts. A document may write a single text
+// stringsField is a field with a list of texts. A document may write a single text
 // without brackets.
-func StringsField[R any](path string, at func(*R) *Strings) Field[R] {
+func stringsField[R any](path string, at func(*R) *Strings) Field[R] {
 	f := newField(path, at, readStrings, stringsValue)
 	f.check = func(rule *R) string {
 		for item := range at(rule).All() {
@@ -153,8 +153,8 @@ func StringsField[R any](path string, at func(*R) *Strings) Field[R] {
 	return f
 }
 
-// NumberMapField is a field with a mapping from texts, numbers or booleans to numbers.
-func NumberMapField[R any](path string, at func(*R) *NumberMap) Field[R] {
+// numberMapField is a field with a mapping from texts, numbers or booleans to numbers.
+func numberMapField[R any](path string, at func(*R) *NumberMap) Field[R] {
 	f := newField(path, at, readNumberMap, numberMapValue)
 	f.check = func(rule *R) string {
 		for e := range at(rule).All() {

@@ -23,11 +23,3 @@ func (f *Faults) Add(field, format string, args ...any) {
 
 // Within says whether a value is in a range, bounds included; NaN is in none.
 func Within[T cmp.Ordered](value, least, most T) bool { return value >= least && value <= most }
-
-// SetDefault sets a field that was left out.
-func SetDefault[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
-}

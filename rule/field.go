@@ -9,7 +9,7 @@ import (
 )
 
 // Field is one field of the rules of type R: how a document spells it and where a rule
-// keeps it. [TextField], [NumberField] and the others make fields.
+// keeps it. [FieldOf] and [ChoiceField] make fields.
 type Field[R any] struct {
 	// Path is the field's name. One with a dot, "warmUp.period", stands in a mapping
 	// of its own in the document.
@@ -37,8 +37,37 @@ type Field[R any] struct {
 	isCommon bool // it is one of the fields of Common that are text
 }
 
-// TextField is a field of text that is written to logs and metrics, such as a name.
-func TextField[R any](path string, at func(*R) *string) Field[R] {
+// FieldOf returns the field of a place in the rule, which documents spell by its type: a text, which is written
+// to logs and metrics and must do for that, such as a name; a number, whole or not; true or false; a duration with its
+// unit; an instant in RFC 3339, "2030-06-01T00:00:00Z", which the rule has in UTC; a list of texts, of which a
+// document may write a single one without brackets; or a mapping from texts, numbers or booleans to numbers. A text
+// that is one of a few has a [ChoiceField].
+func FieldOf[R any, V string | float64 | int | bool | time.Duration | time.Time | Strings | NumberMap](
+	path string, at func(*R) *V,
+) Field[R] {
+	switch at := any(at).(type) {
+	case func(*R) *string:
+		return textField(path, at)
+	case func(*R) *float64:
+		return newField(path, at, document.ReadNumber, document.NumberValue)
+	case func(*R) *int:
+		return newField(path, at, document.ReadWhole, document.WholeValue)
+	case func(*R) *bool:
+		return newField(path, at, document.ReadBoolean, document.BooleanValue)
+	case func(*R) *time.Duration:
+		return newField(path, at, document.ReadDuration, document.DurationValue)
+	case func(*R) *time.Time:
+		return newField(path, at, document.ReadTime, document.TimeValue)
+	case func(*R) *Strings:
+		return stringsField(path, at)
+	case func(*R) *NumberMap:
+		return numberMapField(path, at)
+	}
+	panic("rule: a type that the constraint does not have")
+}
+
+// textField is a field of text that is written to logs and metrics, such as a name.
+func textField[R any](path string, at func(*R) *string) Field[R] {
 	f := newField(path, at, document.ReadText, document.TextValue[string])
 	f.check = func(rule *R) string { return CheckName(*at(rule)) }
 	return f
@@ -49,22 +78,7 @@ func ChoiceField[R any, V ~string](path string, at func(*R) *V, values ...V) Fie
 	return newField(path, at, func(v document.Value) (V, string) { return document.ReadChoice(v, values) }, document.TextValue[V])
 }
 
-// NumberField is a field with a number, whole or not.
-func NumberField[R any](path string, at func(*R) *float64) Field[R] {
-	return newField(path, at, document.ReadNumber, document.NumberValue)
-}
-
-// WholeField is a field with a whole number.
-func WholeField[R any](path string, at func(*R) *int) Field[R] {
-	return newField(path, at, document.ReadWhole, document.WholeValue)
-}
-
-// BooleanField is a field that is true or false.
-func BooleanField[R any](path string, at func(*R) *bool) Field[R] {
-	return newField(path, at, document.ReadBoolean, document.BooleanValue)
-}
-
-// invertedField is a BooleanField that documents spell the other way round: what
+// invertedField is a boolean field that documents spell the other way round: what
 // the rule keeps as false, its default, is true there.
 func invertedField[R any](path string, at func(*R) *bool) Field[R] {
 	return newField(path, at,
@@ -73,17 +87,6 @@ func invertedField[R any](path string, at func(*R) *bool) Field[R] {
 			return !value && fault == "", fault
 		},
 		func(v bool) document.Value { return document.BooleanValue(!v) })
-}
-
-// DurationField is a field with a duration and its unit.
-func DurationField[R any](path string, at func(*R) *time.Duration) Field[R] {
-	return newField(path, at, document.ReadDuration, document.DurationValue)
-}
-
-// TimeField is a field with an instant, in RFC 3339: "2030-06-01T00:00:00Z". The rule has
-// it in UTC.
-func TimeField[R any](path string, at func(*R) *time.Time) Field[R] {
-	return newField(path, at, document.ReadTime, document.TimeValue)
 }
 
 // newField makes a field of a place in the rule and a way to read and to write
@@ -172,28 +175,28 @@ func (s *Spec[R]) allFields() []Field[R] {
 	}
 	at, has := s.Common, s.Common(new(R))
 	list := []Field[R]{
-		common(TextField("name", func(r *R) *string { return at(r).Name }).
+		common(FieldOf("name", func(r *R) *string { return at(r).Name }).
 			Says("identifies the rule in errors, logs and metrics, and over reloads").Otherwise("the resource, or the pattern")),
-		common(TextField("resource", func(r *R) *string { return at(r).Resource }).Given("match").
+		common(FieldOf("resource", func(r *R) *string { return at(r).Resource }).Given("match").
 			Says("the exact name of the guarded resource").Otherwise("match instead")),
-		common(TextField("match", func(r *R) *string { return at(r).Match }).
+		common(FieldOf("match", func(r *R) *string { return at(r).Match }).
 			Says("instead of a resource: a pattern of names, a glob or ~ and a regular expression").Otherwise("resource instead")),
 	}
 	if has.Except != nil {
-		list = append(list, common(StringsField("except", func(r *R) *Strings { return at(r).Except }).Given("match").
+		list = append(list, common(FieldOf("except", func(r *R) *Strings { return at(r).Except }).Given("match").
 			NotZero("name what the rule is not for, or remove the field").
 			Says("names or patterns of resources that match, but that the rule is not for").Otherwise("none")))
 	}
 	list = append(list, invertedField("perResource", func(r *R) *bool { return at(r).Shared }).Given("match").
 		Says("false: all resources that match share one limit"))
 	own := len(list)
-	list = append(list, common(TextField("origin", func(r *R) *string { return at(r).Origin }).
+	list = append(list, common(FieldOf("origin", func(r *R) *string { return at(r).Origin }).
 		Says("only calls of this caller; other: of callers that no rule names").Otherwise("all calls")))
 	if has.Related != nil {
-		list = append(list, TextField("related", func(r *R) *string { return at(r).Related }).Given("resource", "algorithm").
+		list = append(list, FieldOf("related", func(r *R) *string { return at(r).Related }).Given("resource", "algorithm").
 			Says("windows: count the passes of that resource instead").Otherwise("none"))
 	}
-	list = append(list, BooleanField("shadow", func(r *R) *bool { return at(r).Shadow }).
+	list = append(list, FieldOf("shadow", func(r *R) *bool { return at(r).Shadow }).
 		Says("decide and count, but let every call through"))
 	var others []Field[R]
 	for _, f := range s.Fields {

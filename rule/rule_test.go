@@ -1,6 +1,7 @@
 package rule_test
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"testing"
@@ -32,9 +33,9 @@ func spec() rule.Spec[pool] {
 	return rule.Spec[pool]{
 		Kind: "pool", Common: common,
 		Fields: []rule.Field[pool]{
-			rule.WholeField("size", func(p *pool) *int { return &p.Size }).Says("how large it is"),
+			rule.FieldOf("size", func(p *pool) *int { return &p.Size }).Says("how large it is"),
 		},
-		Defaults: func(p *pool) { rule.SetDefault(&p.Size, 10) },
+		Defaults: func(p *pool) { p.Size = cmp.Or(p.Size, 10) },
 		Validate: func(p *pool) (faults []rule.Fault) {
 			if !rule.Within(p.Size, 1, 100) {
 				faults = append(faults, rule.Fault{Field: "size", Message: "is out of range"})
@@ -183,8 +184,8 @@ func TestCollectionsInDocuments(t *testing.T) {
 			}
 		},
 		Fields: []rule.Field[loud]{
-			rule.StringsField("list", func(r *loud) *rule.Strings { return &r.list }),
-			rule.NumberMapField("values", func(r *loud) *rule.NumberMap { return &r.values }),
+			rule.FieldOf("list", func(r *loud) *rule.Strings { return &r.list }),
+			rule.FieldOf("values", func(r *loud) *rule.NumberMap { return &r.values }),
 		},
 		New: func(*loud, rule.Env) rule.Limiter { return nil },
 	}).Draft()
@@ -248,7 +249,7 @@ func TestDefineRefusesTwoFieldsOfOneNameAndExamplesOfUnknownFields(t *testing.T)
 			})
 		}
 	}
-	size := rule.WholeField("size", func(r *pool) *int { return &r.Size })
+	size := rule.FieldOf("size", func(r *pool) *int { return &r.Size })
 	assert.PanicsWithValue(t, `rule: Define of kind "toy": two fields are called "size"`,
 		define([]rule.Field[pool]{size, size}))
 	assert.PanicsWithValue(t, `rule: Define of kind "toy": the example "one" shows a field "limit" that the kind does not have`,
@@ -258,7 +259,7 @@ func TestDefineRefusesTwoFieldsOfOneNameAndExamplesOfUnknownFields(t *testing.T)
 
 func TestFieldOfAKindStandsInPlaceOfTheOneOfAllKinds(t *testing.T) {
 	s := spec()
-	s.Fields = append(s.Fields, rule.TextField("name", func(p *pool) *string { return &p.Name }).
+	s.Fields = append(s.Fields, rule.FieldOf("name", func(p *pool) *string { return &p.Name }).
 		Required("is missing: name the pool").Says("of the pool"))
 	var paths []string
 	kind := rule.Define(s)

@@ -105,15 +105,6 @@ func textOf(v document.Value) string {
 	return strings.TrimSpace(string(text))
 }
 
-// FieldValue is a field of a rule as its document writes it, less quotes.
-type FieldValue struct{ Field, Value string }
-
 // Written returns the fields that a document of the rule has, in the order of writing,
-// without the name and what is there by default.
-func Written(r rule.Rule) []FieldValue {
-	var fields []FieldValue
-	for _, d := range diffFields(nil, r.WithDefaults()) {
-		fields = append(fields, FieldValue{d.Field, d.To})
-	}
-	return fields
-}
+// without the name and what is there by default: each with its value, less quotes, in To.
+func Written(r rule.Rule) []FieldDifference { return diffFields(nil, r.WithDefaults()) }

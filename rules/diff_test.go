@@ -3,7 +3,6 @@ package rules_test
 import (
 	"cmp"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -90,10 +89,6 @@ func TestDiffCompletesSetsMadeInCode(t *testing.T) {
 		Kind: rules.KindFlow, Name: "a*", Change: rules.Removed,
 		Fields: []rules.FieldDifference{{"match", "a*", ""}, {"limit", "5", ""}},
 	}}, rules.Diff(code, rules.Set{}))
-}
-
-func TestChangesHaveNames(t *testing.T) {
-	assert.Equal(t, "added changed removed Change(7)", fmt.Sprint(rules.Added, rules.Changed, rules.Removed, rules.Change(7)))
 }
 
 func TestDiffOfASetWithItselfIsEmpty(t *testing.T) {

@@ -8,28 +8,14 @@ import (
 )
 
 // Change is what became of a rule between two sets.
-type Change int
+type Change string
 
 // The changes, in the order in which [Diff] has them.
 const (
-	Added Change = iota
-	Changed
-	Removed
+	Added   Change = "added"
+	Changed Change = "changed"
+	Removed Change = "removed"
 )
-
-// String returns "added", "changed" or "removed".
-func (c Change) String() string {
-	switch c {
-	case Added:
-		return "added"
-	case Changed:
-		return "changed"
-	case Removed:
-		return "removed"
-	default:
-		return fmt.Sprintf("Change(%d)", int(c))
-	}
-}
 
 // Difference is one rule that two sets do not have alike, or a [Domain], of the kind [KindServe].
 type Difference struct {

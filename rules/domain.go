@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -42,7 +43,7 @@ type Domain struct {
 
 // WithDefaults returns the domain with every field that was left out filled in.
 func (d Domain) WithDefaults() Domain {
-	rule.SetDefault(&d.Resource, defaultDomainResource)
+	d.Resource = cmp.Or(d.Resource, defaultDomainResource)
 	return d
 }
 

@@ -19,7 +19,7 @@ import (
 func (t *Table) Example(kinds ...rule.Kind) ([]byte, error) {
 	for _, kind := range kinds {
 		if t.find(kind) == nil {
-			return nil, fmt.Errorf("rules: there is no kind %s of rules: there are %s", rule.Quote(string(kind)), joined(t.Kinds()))
+			return nil, fmt.Errorf("rules: there is no kind %s of rules: there are %s", rule.Quote(string(kind)), joined(t.kinds()))
 		}
 	}
 	var text bytes.Buffer

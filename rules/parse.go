@@ -121,7 +121,7 @@ func (t *Table) readLists(name string, root node, to *Set) ([]UnknownKind, Probl
 // shown: the document may be of another kind.
 func (t *Table) readTop(root node) (top []entry, unknown []UnknownKind, problems Problems) {
 	var kinds []string
-	for _, kind := range t.Kinds() {
+	for _, kind := range t.kinds() {
 		kinds = append(kinds, string(kind))
 	}
 	kinds = append(kinds, string(KindServe)) // which is a field like them

@@ -58,8 +58,8 @@ func NewTable(custom ...rule.Definition) *Table {
 	return t
 }
 
-// Kinds returns the names of the kinds, in the order of documents.
-func (t *Table) Kinds() []rule.Kind {
+// kinds returns the names of the kinds, in the order of documents.
+func (t *Table) kinds() []rule.Kind {
 	var kinds []rule.Kind
 	for _, l := range t.lists {
 		kinds = append(kinds, l.kind().Kind())

@@ -49,7 +49,7 @@ func (t *Table) unknownKind(e entry, kinds []string) (UnknownKind, bool) {
 		return UnknownKind{}, false // it has slipped out of a rule
 	}
 	u := UnknownKind{Kind: rule.Kind(name), Meant: rule.Kind(rule.Nearest(name, kinds))}
-	message, advice := "unknown kind", "the kinds here are "+joined(t.Kinds())
+	message, advice := "unknown kind", "the kinds here are "+joined(t.kinds())
 	if shown || u.Meant != "" { // else the document may be of another kind
 		message += " " + rule.Quote(name)
 	}

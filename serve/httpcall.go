@@ -105,7 +105,7 @@ func (j *httpJudge) enter(v *verdict, r *http.Request, resource string) {
 			opts = append(opts, core.Origin(origin))
 		}
 	}
-	if p, ok := j.attributes.ChosenPriority(r, j.options.PriorityHeader, nil); ok {
+	if p, ok := nethttp.ChosenPriority[any](j.attributes, r, j.options.PriorityHeader, nil, nil); ok {
 		opts = append(opts, core.Priority(p))
 	}
 	guard, err := j.engine.Entry(r.Context(), resource, opts...)

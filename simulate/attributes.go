@@ -21,19 +21,9 @@ type Attr struct {
 	// how often each occurs. At most 10 million.
 	Count int
 
-	// Shape is that of a Count. Defaults to [Cycle].
-	Shape AttrShape
+	// Shape is that of a Count: [Cycle], the default, [Uniform] or [Zipf].
+	Shape Shape
 }
-
-// AttrShape is how often each value of an attribute occurs.
-type AttrShape string
-
-// The shapes of attributes.
-const (
-	Cycle   AttrShape = "cycle"   // in turn, beginning with the first
-	Uniform AttrShape = "uniform" // at random, all equally often
-	Zipf    AttrShape = "zipf"    // at random, the n-th 1/n times as often as the first
-)
 
 // attribute makes the values of an [Attr].
 type attribute struct {

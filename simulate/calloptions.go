@@ -19,8 +19,8 @@ func commonOptions(of Stream) []core.Option {
 	if of.Inbound {
 		options = append(options, core.Inbound())
 	}
-	if priority, ok := rule.ParsePriority(of.Priority); ok {
-		options = append(options, core.Priority(priority))
+	if of.Priority != rule.PriorityNormal {
+		options = append(options, core.Priority(of.Priority))
 	}
 	return slices.Clip(options)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/penstock-go/penstock/breaker"
 	"github.com/penstock-go/penstock/flow"
 	"github.com/penstock-go/penstock/isolation"
+	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
 	"github.com/penstock-go/penstock/simulate"
 )
@@ -48,7 +49,7 @@ func tracedCallsOf(load simulate.Load, end time.Duration) (calls []*tracedCall) 
 func newTracedCall(s simulate.Stream, k int, at int64, server *oracleServer) *tracedCall {
 	c := &tracedCall{
 		at: at, resource: s.Resource, origin: s.Origin, timeout: int64(s.Timeout), server: server,
-		service: int64(s.ServiceTime), fails: failsAt(k, s.Fails), priority: cmp.Or(s.Priority, simulate.PriorityNormal),
+		service: int64(s.ServiceTime), fails: failsAt(k, s.Fails), priority: s.Priority.String(),
 	}
 	for _, p := range s.Phases {
 		if p.Until == 0 || at < int64(p.Until) {
@@ -160,8 +161,8 @@ func drawCalls(t *rapid.T, duration time.Duration) simulate.Load {
 
 // drawPriorities gives each stream one of up to three priorities.
 func drawPriorities(t *rapid.T, load simulate.Load) {
-	all := []string{simulate.PriorityCritical, simulate.PriorityHigh, "", simulate.PriorityLow, simulate.PrioritySheddable}
-	some := rapid.Permutation(all).Draw(t, "priorities")[:rapid.IntRange(1, 3).Draw(t, "how many priorities")]
+	all := rule.Priorities()
+	some := rapid.Permutation(all[:]).Draw(t, "priorities")[:rapid.IntRange(1, 3).Draw(t, "how many priorities")]
 	for i := range load.Streams {
 		load.Streams[i].Priority = rapid.SampledFrom(some).Draw(t, "priority")
 	}

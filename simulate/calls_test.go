@@ -10,6 +10,7 @@ import (
 
 	"github.com/penstock-go/penstock/flow"
 	"github.com/penstock-go/penstock/internal/longtest"
+	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
 	"github.com/penstock-go/penstock/simulate"
 )
@@ -206,7 +207,7 @@ func TestAttributesComeInTurnOrAtRandom(t *testing.T) {
 	for n := 1; n <= count; n++ {
 		harmonic += 1 / float64(n)
 	}
-	for shape, probability := range map[simulate.AttrShape]func(n int) float64{
+	for shape, probability := range map[simulate.Shape]func(n int) float64{
 		simulate.Uniform: func(int) float64 { return 1.0 / count },
 		simulate.Zipf:    func(n int) float64 { return 1 / (float64(n) * harmonic) },
 	} {
@@ -236,7 +237,7 @@ func TestEventsShowTheFirstAttribute(t *testing.T) {
 
 func TestCallsCarryTheirPriority(t *testing.T) {
 	t.Parallel()
-	load := streams(simulate.Stream{Times: at(0), Priority: simulate.PrioritySheddable, Inbound: true}, simulate.Stream{Times: at(1)})
+	load := streams(simulate.Stream{Times: at(0), Priority: rule.PrioritySheddable, Inbound: true}, simulate.Stream{Times: at(1)})
 	result := run(t, rules.Set{}, load, 0)
 	assert.Equal(t, "sheddable", result.Events[0].Priority)
 	assert.Equal(t, "normal", result.Events[1].Priority)

@@ -13,19 +13,13 @@ type Cost struct {
 	// Estimate is how many tokens a call takes when it enters. Must be 1 or more.
 	Estimate int
 
-	// Actual is what calls really cost.
-	Actual ActualCost
-}
-
-// ActualCost is how the real costs of calls are distributed. They are rounded, and at least 0.
-type ActualCost struct {
-	// Mean is what calls cost on average. More than 0.
+	// Mean is what calls really cost on average. More than 0. Costs are rounded, and at least 0.
 	Mean float64
 
-	// Shape says how the costs differ. Defaults to [FixedCost].
-	Shape CostShape
+	// Shape says how the costs differ: [Fixed], the default, [Uniform], [Exponential] or [Lognormal].
+	Shape Shape
 
-	// Sigma is the standard deviation of the logarithm of costs. [LognormalCost] only, from 0 to
+	// Sigma is the standard deviation of the logarithm of costs. [Lognormal] only, from 0 to
 	// 3; 0 stands for 1.
 	Sigma float64
 
@@ -33,37 +27,25 @@ type ActualCost struct {
 	Max int
 }
 
-// CostShape says how costs differ.
-type CostShape string
-
-// The shapes of costs.
-const (
-	FixedCost       CostShape = "fixed"       // all are the mean
-	UniformCost     CostShape = "uniform"     // from 0 to twice the mean
-	ExponentialCost CostShape = "exponential" // many small ones
-	LognormalCost   CostShape = "lognormal"   // a few large ones
-)
-
 func costShapes() []string {
-	return []string{string(FixedCost), string(UniformCost), string(ExponentialCost), string(LognormalCost)}
+	return []string{string(Fixed), string(Uniform), string(Exponential), string(Lognormal)}
 }
 
 const maxSigma = 3
 
 func (c *Cost) validate(check checker) {
 	check(c.Estimate >= 1 && c.Estimate <= math.MaxInt32, "cost.estimate", "is %d: must be from 1 to %d", c.Estimate, math.MaxInt32)
-	a := &c.Actual
-	check(a.Mean > 0 && a.Mean <= math.MaxInt32, "cost.actual.mean", "is %v: must be more than 0 and at most %d", a.Mean, math.MaxInt32)
-	check(a.Shape == "" || slices.Contains(costShapes(), string(a.Shape)), "cost.actual.shape",
-		"is %.60q: must be %s", a.Shape, strings.Join(costShapes(), ", "))
-	check(a.Sigma >= 0 && a.Sigma <= maxSigma, "cost.actual.sigma", "is %v: must be from 0 to %d", a.Sigma, maxSigma)
-	check(a.Sigma == 0 || a.Shape == LognormalCost, "cost.actual.sigma", "has no effect with this shape: remove it")
-	check(a.Max >= 0 && a.Max <= math.MaxInt32, "cost.actual.max", "is %d: must be from 1 to %d", a.Max, math.MaxInt32)
+	check(c.Mean > 0 && c.Mean <= math.MaxInt32, "cost.actual.mean", "is %v: must be more than 0 and at most %d", c.Mean, math.MaxInt32)
+	check(c.Shape == "" || slices.Contains(costShapes(), string(c.Shape)), "cost.actual.shape",
+		"is %.60q: must be %s", c.Shape, strings.Join(costShapes(), ", "))
+	check(c.Sigma >= 0 && c.Sigma <= maxSigma, "cost.actual.sigma", "is %v: must be from 0 to %d", c.Sigma, maxSigma)
+	check(c.Sigma == 0 || c.Shape == Lognormal, "cost.actual.sigma", "has no effect with this shape: remove it")
+	check(c.Max >= 0 && c.Max <= math.MaxInt32, "cost.actual.max", "is %d: must be from 1 to %d", c.Max, math.MaxInt32)
 }
 
 // costs are the costs of the calls of a stream, one after the other.
 type costs struct {
-	of     *ActualCost // nil if calls settle nothing
+	of     *Cost // nil if calls settle nothing
 	random *rand.Rand
 }
 
@@ -72,7 +54,7 @@ func newCosts(load Load, index int) costs {
 	if of == nil {
 		return costs{}
 	}
-	return costs{&of.Actual, newRandom(load.Seed, randomCosts, index, 0)}
+	return costs{of, newRandom(load.Seed, randomCosts, index, 0)}
 }
 
 // next returns what the next call costs, -1 if it settles nothing.
@@ -82,11 +64,11 @@ func (c costs) next() int {
 	}
 	cost := c.of.Mean
 	switch c.of.Shape {
-	case UniformCost:
+	case Uniform:
 		cost *= 2 * c.random.Float64()
-	case ExponentialCost:
+	case Exponential:
 		cost *= c.random.ExpFloat64()
-	case LognormalCost:
+	case Lognormal:
 		sigma := c.of.Sigma
 		if sigma == 0 {
 			sigma = 1

@@ -31,23 +31,23 @@ func passedWith(t *testing.T, c simulate.Cost) int {
 
 func TestCostsAreSettledWhenCallsEnd(t *testing.T) {
 	t.Parallel()
-	actual := func(mean float64, shape simulate.CostShape) simulate.ActualCost {
-		return simulate.ActualCost{Mean: mean, Shape: shape}
+	costs := func(estimate int, mean float64, shape simulate.Shape) simulate.Cost {
+		return simulate.Cost{Estimate: estimate, Mean: mean, Shape: shape}
 	}
-	assert.Equal(t, 100, passedWith(t, simulate.Cost{Estimate: 1, Actual: actual(100, "")}), "what they cost counts")
-	assert.Equal(t, 91, passedWith(t, simulate.Cost{Estimate: 1000, Actual: actual(100, simulate.FixedCost)}), "what is left after 91 is not enough for an estimate")
-	for _, shape := range []simulate.CostShape{simulate.UniformCost, simulate.ExponentialCost, simulate.LognormalCost} {
-		passed := passedWith(t, simulate.Cost{Estimate: 1, Actual: actual(10, shape)})
+	assert.Equal(t, 100, passedWith(t, costs(1, 100, "")), "what they cost counts")
+	assert.Equal(t, 91, passedWith(t, costs(1000, 100, simulate.Fixed)), "what is left after 91 is not enough for an estimate")
+	for _, shape := range []simulate.Shape{simulate.Uniform, simulate.Exponential, simulate.Lognormal} {
+		passed := passedWith(t, costs(1, 10, shape))
 		assert.InDelta(t, 1000, passed, 150, shape)
-		assert.Equal(t, passed, passedWith(t, simulate.Cost{Estimate: 1, Actual: actual(10, shape)}), "it is repeatable")
+		assert.Equal(t, passed, passedWith(t, costs(1, 10, shape)), "it is repeatable")
 	}
-	assert.Equal(t, 2000, passedWith(t, simulate.Cost{Estimate: 1, Actual: simulate.ActualCost{Mean: 100, Max: 5}}))
+	assert.Equal(t, 2000, passedWith(t, simulate.Cost{Estimate: 1, Mean: 100, Max: 5}))
 }
 
 func TestMistakesInCostsAreFound(t *testing.T) {
 	t.Parallel()
 	_, err := simulate.Run(t.Context(), rules.Set{}, simulate.Load{Streams: []simulate.Stream{{
-		Resource: "a", Rate: 1, Tokens: 3, Cost: &simulate.Cost{Actual: simulate.ActualCost{Shape: "flat", Sigma: 1}},
+		Resource: "a", Rate: 1, Tokens: 3, Cost: &simulate.Cost{Shape: "flat", Sigma: 1},
 	}}}, simulate.Options{Duration: time.Second})
 	for _, text := range []string{
 		"tokens has no effect beside cost", "cost.estimate is 0", "cost.actual.mean is 0", `cost.actual.shape is "flat"`,

@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// WholeLoad is the [Fault.Stream] of a mistake that is in no single stream.
-const WholeLoad = -1
+// wholeLoad is the [Fault.Stream] of a mistake that is in no single stream.
+const wholeLoad = -1
 
 // Fault is one mistake in a load.
 type Fault struct {
-	// Stream is the index of the stream, or [WholeLoad].
+	// Stream is the index of the stream, -1 for a mistake that is in no single stream.
 	Stream int
 	// Field is named as in a load file: "rate", "serviceTime".
 	Field string
@@ -19,9 +19,9 @@ type Fault struct {
 	Message string
 }
 
-// Error returns the fault as one line.
-func (f Fault) Error() string {
-	if f.Stream == WholeLoad {
+// line returns the fault as one line.
+func (f Fault) line() string {
+	if f.Stream == wholeLoad {
 		return fmt.Sprintf("simulate: %s %s", f.Field, f.Message)
 	}
 	return fmt.Sprintf("simulate: streams[%d] %s %s", f.Stream, f.Field, f.Message)
@@ -35,7 +35,7 @@ type Faults []Fault
 func (fs Faults) Error() string {
 	lines := make([]string, len(fs))
 	for i, f := range fs {
-		lines[i] = f.Error()
+		lines[i] = f.line()
 	}
 	return strings.Join(lines, "\n")
 }

@@ -64,7 +64,7 @@ func (f *fleetRows) complete(seconds int) error {
 		parts = f.instances
 	}
 	var faults Faults
-	faults.check(seconds*len(f.limits)*parts <= maxRows, WholeLoad, "duration",
+	faults.check(seconds*len(f.limits)*parts <= maxRows, wholeLoad, "duration",
 		"is %d s: limits of the fleet (%d) on %d instances make more than %d numbers in it; shorten it",
 		seconds, len(f.limits), f.instances, maxRows)
 	if len(faults) > 0 {

@@ -184,7 +184,7 @@ func TestMistakesInAFleetAreAllReported(t *testing.T) {
 	require.ErrorAs(t, err, &faults)
 	var lines []string
 	for _, f := range faults {
-		assert.Equal(t, simulate.WholeLoad, f.Stream)
+		assert.Equal(t, -1, f.Stream)
 		lines = append(lines, f.Field+" "+f.Message)
 	}
 	assert.Equal(t, []string{

@@ -16,8 +16,8 @@ func TestLimitsThatMoveAreRecordedOnceASecond(t *testing.T) {
 	t.Parallel()
 	load := Load{
 		Streams: []Stream{
-			{Resource: "r", Rate: 10, ServiceTime: 250 * time.Millisecond, Priority: PriorityLow},
-			{Resource: "r", Times: []time.Duration{1050 * time.Millisecond}, Priority: PriorityCritical},
+			{Resource: "r", Rate: 10, ServiceTime: 250 * time.Millisecond, Priority: rule.PriorityLow},
+			{Resource: "r", Times: []time.Duration{1050 * time.Millisecond}, Priority: rule.PriorityCritical},
 		},
 		Signals: []Signal{{CPU: pointerTo(0.03)}, {At: time.Second, CPU: pointerTo(0.01)}},
 	}

@@ -1,25 +1,33 @@
 package simulate
 
-import "time"
+import (
+	"time"
 
-// Shape says how the calls of a stream are spread over time.
-type Shape string
-
-const (
-	// Even spaces calls evenly: the k-th comes at From + k/Rate.
-	Even Shape = "even"
-	// Poisson makes calls independent of one another, as those of many users
-	// are: the gaps between them are random, 1/Rate on average.
-	Poisson Shape = "poisson"
+	"github.com/penstock-go/penstock/rule"
 )
 
-// Priorities of calls, from the most important to the least.
+// Shape says how something varies from call to call: when the calls of a [Stream] come, which value of an [Attr]
+// they have, what they cost, how long a [Service] takes. Each of these says which shapes it can have.
+type Shape string
+
+// The shapes.
 const (
-	PriorityCritical  = "critical"
-	PriorityHigh      = "high"
-	PriorityNormal    = "normal"
-	PriorityLow       = "low"
-	PrioritySheddable = "sheddable"
+	// Even spaces the calls of a stream evenly: the k-th comes at From + k/Rate.
+	Even Shape = "even"
+	// Poisson makes the calls of a stream independent of one another, as those of many users
+	// are: the gaps between them are random, 1/Rate on average.
+	Poisson Shape = "poisson"
+
+	Cycle Shape = "cycle" // the values of an attribute in turn, beginning with the first
+	Zipf  Shape = "zipf"  // the values of an attribute at random, the n-th 1/n times as often as the first
+
+	Fixed    Shape = "fixed"    // all costs are the mean
+	Constant Shape = "constant" // all service times are the mean
+	Bimodal  Shape = "bimodal"  // service times are one of two at random: as of a cache that misses now and then
+
+	Uniform     Shape = "uniform"     // at random: all values equally often; costs from 0 to twice the mean
+	Exponential Shape = "exponential" // at random: service times without memory; many small costs
+	Lognormal   Shape = "lognormal"   // at random, with a few that are very long, or costly
 )
 
 // Load is the calls of a simulation, and what serves them.
@@ -76,8 +84,8 @@ type Stream struct {
 	// calls. Each from 0 to [MaxDuration].
 	Times []time.Duration
 
-	// Shape says how the calls of a Rate are spread over time. Defaults to
-	// [Even].
+	// Shape says how the calls of a Rate are spread over time: [Even], the default, or
+	// [Poisson].
 	Shape Shape
 
 	// From and Until bound the calls of a Rate: they come at From, or after it,
@@ -99,9 +107,8 @@ type Stream struct {
 	// another service.
 	Inbound bool
 
-	// Priority is one of [PriorityCritical] to [PrioritySheddable]. Defaults to
-	// [PriorityNormal].
-	Priority string
+	// Priority says how important the calls are. Defaults to [rule.PriorityNormal].
+	Priority rule.Priority
 
 	// Attrs are the attributes of each call, with different names.
 	Attrs []Attr

@@ -43,9 +43,9 @@ type Options struct {
 // them and the load.
 func (o Options) complete(load Load) (Options, error) {
 	faults := Faults(load.Validate())
-	faults.check(o.Duration >= 0 && o.Duration <= MaxDuration, WholeLoad, "duration",
+	faults.check(o.Duration >= 0 && o.Duration <= MaxDuration, wholeLoad, "duration",
 		"is %v: must be longer than 0s and at most %v", o.Duration, MaxDuration)
-	faults.check(o.Instances >= 0 && o.Instances <= MaxInstances, WholeLoad, "instances",
+	faults.check(o.Instances >= 0 && o.Instances <= MaxInstances, wholeLoad, "instances",
 		"is %d: must be from 1 to %d", o.Instances, MaxInstances)
 	o.Instances = max(1, o.Instances)
 	end := o.Duration
@@ -64,15 +64,15 @@ func (o Options) complete(load Load) (Options, error) {
 		most, why = maxEvents, " when each is reported"
 	}
 	count, last := countArrivals(load, end, most)
-	faults.check(count <= most, WholeLoad, "streams",
+	faults.check(count <= most, wholeLoad, "streams",
 		"make more than %d calls: that is the most%s; lower the rates or shorten the time", most, why)
 	if o.Duration == 0 {
 		o.Duration = last.Truncate(time.Second) + time.Second
 	}
 	resources := len(resourcesOf(load))
-	faults.check(o.seconds()*resources <= maxRows, WholeLoad, "duration",
+	faults.check(o.seconds()*resources <= maxRows, wholeLoad, "duration",
 		"is %v: for %d resources that makes more than %d rows of a second; shorten it", o.Duration, resources, maxRows)
-	faults.check(o.Instances == 1 || o.Instances*resources <= maxNodes, WholeLoad, "instances",
+	faults.check(o.Instances == 1 || o.Instances*resources <= maxNodes, wholeLoad, "instances",
 		"is %d: with %d resources on each that is more than %d in all; lower one of the two", o.Instances, resources, maxNodes)
 	if len(faults) > 0 {
 		return o, faults

@@ -9,6 +9,7 @@ import (
 	"github.com/penstock-go/penstock/breaker"
 	"github.com/penstock-go/penstock/flow"
 	"github.com/penstock-go/penstock/isolation"
+	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/simulate"
 )
 
@@ -420,10 +421,11 @@ func (p *oraclePool) leave(c *tracedCall) {
 
 // comparePriority puts more important calls first.
 func comparePriority(a, b *tracedCall) int {
-	order := []string{
-		simulate.PriorityCritical, simulate.PriorityHigh, simulate.PriorityNormal, simulate.PriorityLow, simulate.PrioritySheddable,
+	of := func(c *tracedCall) rule.Priority {
+		p, _ := rule.ParsePriority(c.priority)
+		return p
 	}
-	return cmp.Compare(slices.Index(order, a.priority), slices.Index(order, b.priority))
+	return cmp.Compare(of(b), of(a))
 }
 
 // oracleThrottle lets one call pass after the other, a fixed time apart.

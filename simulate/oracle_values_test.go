@@ -267,7 +267,7 @@ func requireLikeValueOracle(t T, set rules.Set, load simulate.Load, duration tim
 		}
 		want := simulate.Event{
 			T: float64(c.at) / 1e9, Resource: c.resource, Outcome: simulate.Block, Kind: "hotParam",
-			Value: c.first, Priority: simulate.PriorityNormal,
+			Value: c.first, Priority: "normal",
 		}
 		if want.Rule, _ = o.decide(c); want.Rule == "" {
 			want.Outcome, want.Kind = simulate.Pass, ""
@@ -422,7 +422,7 @@ func TestThrottlesForEachValueAreByTheBook(t *testing.T) {
 				turn = max(turn, at+int64(math.Round(float64(c.tokens)*1e9/r.Limit)))
 			}
 			want := simulate.Event{
-				T: float64(c.at) / 1e9, Resource: "r", Value: c.first, Priority: simulate.PriorityNormal,
+				T: float64(c.at) / 1e9, Resource: "r", Value: c.first, Priority: "normal",
 				Outcome: simulate.Pass, Wait: float64(turn-c.at) / 1e9, End: number(float64(turn+c.service) / 1e9),
 			}
 			if limited && (turn-c.at > int64(r.MaxWait) || float64(c.tokens) > math.Ceil(r.Limit)) {

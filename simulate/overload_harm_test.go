@@ -22,7 +22,7 @@ type everyday struct {
 }
 
 // remote serves a resource as something else does that has room for all calls.
-func remote(resource string, mean time.Duration, shape simulate.ServiceShape, changes ...simulate.ServiceChange) simulate.Server {
+func remote(resource string, mean time.Duration, shape simulate.Shape, changes ...simulate.ServiceChange) simulate.Server {
 	return simulate.Server{
 		Name: resource, Resources: []string{resource}, Unlimited: true,
 		Service: simulate.Service{Mean: mean, Shape: shape}, Changes: changes,

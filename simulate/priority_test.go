@@ -9,6 +9,7 @@ import (
 
 	"github.com/penstock-go/penstock/flow"
 	"github.com/penstock-go/penstock/isolation"
+	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
 	"github.com/penstock-go/penstock/simulate"
 )
@@ -17,23 +18,23 @@ func TestCallsWaitForAPlaceByTheirPriority(t *testing.T) {
 	t.Parallel()
 	set := rules.Set{Isolation: []isolation.Rule{{Resource: "r", Limit: 1, MaxWait: time.Second, MaxQueue: 4}}}
 	load := streams(
-		simulate.Stream{Times: at(0, 10, 20), ServiceTime: 100 * ms, Priority: simulate.PriorityLow},
-		simulate.Stream{Times: at(30, 40), ServiceTime: 100 * ms, Priority: simulate.PriorityHigh},
+		simulate.Stream{Times: at(0, 10, 20), ServiceTime: 100 * ms, Priority: rule.PriorityLow},
+		simulate.Stream{Times: at(30, 40), ServiceTime: 100 * ms, Priority: rule.PriorityHigh},
 		simulate.Stream{Times: at(50, 60), ServiceTime: 100 * ms}, // displace both low calls
-		simulate.Stream{Times: at(70), ServiceTime: 100 * ms, Priority: simulate.PrioritySheddable},
+		simulate.Stream{Times: at(70), ServiceTime: 100 * ms, Priority: rule.PrioritySheddable},
 	)
 	result := run(t, set, load, 2*time.Second)
 	assert.Equal(t, []string{"100", "-", "-", "200", "300", "400", "500", "-"}, ends(result))
-	assert.Equal(t, simulate.PriorityLow, result.Events[0].Priority)
-	assert.Equal(t, simulate.PriorityNormal, result.Events[5].Priority)
+	assert.Equal(t, "low", result.Events[0].Priority)
+	assert.Equal(t, "normal", result.Events[5].Priority)
 }
 
 func TestCallsPassAThrottleByTheirPriority(t *testing.T) {
 	t.Parallel()
 	set := rules.Set{Flow: []flow.Rule{{Resource: "r", Limit: 10, Algorithm: flow.Throttle, MaxWait: 350 * ms}}}
 	load := streams(
-		simulate.Stream{Times: at(0, 10, 20, 30, 40), Priority: simulate.PriorityLow}, // the last one is refused at once
-		simulate.Stream{Times: at(150), Priority: simulate.PriorityHigh},              // takes the place of the call of 20
+		simulate.Stream{Times: at(0, 10, 20, 30, 40), Priority: rule.PriorityLow}, // the last one is refused at once
+		simulate.Stream{Times: at(150), Priority: rule.PriorityHigh},              // takes the place of the call of 20
 	)
 	result := run(t, set, load, time.Second)
 	var passed []string
@@ -52,12 +53,12 @@ func TestCallsPassAThrottleByTheirPriority(t *testing.T) {
 func TestImportantCallsPassWhenAServerIsOverloaded(t *testing.T) {
 	t.Parallel()
 	set := rules.Set{Isolation: []isolation.Rule{{Resource: "r", Limit: 8, MaxWait: time.Second, MaxQueue: 20}}}
-	offered := func(rate float64, priority string) simulate.Stream {
+	offered := func(rate float64, priority rule.Priority) simulate.Stream {
 		return simulate.Stream{Resource: "r", Rate: rate, Until: 10 * time.Second, Shape: simulate.Poisson, Priority: priority}
 	}
 	load := simulate.Load{
 		Seed:    1,
-		Streams: []simulate.Stream{offered(400, simulate.PriorityHigh), offered(1000, ""), offered(1000, simulate.PriorityLow)},
+		Streams: []simulate.Stream{offered(400, rule.PriorityHigh), offered(1000, rule.PriorityNormal), offered(1000, rule.PriorityLow)},
 		Servers: []simulate.Server{{
 			Name: "s", Resources: []string{"r"}, Workers: 8,
 			Service: simulate.Service{Mean: 10 * ms, Shape: simulate.Exponential},
@@ -70,7 +71,7 @@ func TestImportantCallsPassWhenAServerIsOverloaded(t *testing.T) {
 			passed[e.Priority]++
 		}
 	}
-	assert.Equal(t, came[simulate.PriorityHigh], passed[simulate.PriorityHigh])
-	assert.InDelta(t, 8000, passed[simulate.PriorityHigh]+passed[simulate.PriorityNormal]+passed[simulate.PriorityLow], 300)
-	assert.Less(t, passed[simulate.PriorityLow], 500)
+	assert.Equal(t, came["high"], passed["high"])
+	assert.InDelta(t, 8000, passed["high"]+passed["normal"]+passed["low"], 300)
+	assert.Less(t, passed["low"], 500)
 }

@@ -82,7 +82,7 @@ func (s *simulation) makeRecharge(index int) error {
 		_, err := i.engine.Recharge(ended, rule.Key{Name: r.Rule}, r.Resource, r.Tokens, core.Order{}, r.options()...)
 		isOfFleet := errors.Is(err, context.Canceled) || errors.Is(err, fleet.ErrUnavailable)
 		if err != nil && !isOfFleet {
-			return Faults{{WholeLoad, fmt.Sprintf("recharges[%d].rule", index), fmt.Sprintf("is %q: %v", r.Rule, err)}}
+			return Faults{{wholeLoad, fmt.Sprintf("recharges[%d].rule", index), fmt.Sprintf("is %q: %v", r.Rule, err)}}
 		}
 		s.attend(i)
 		if isOfFleet {

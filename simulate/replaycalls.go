@@ -56,7 +56,7 @@ func newReplayCalls(of *recording.Recording, options ReplayOptions) *replayCalls
 // findLasting finds the calls whose length is known.
 func (c *replayCalls) findLasting() {
 	lasts := func(call *recording.Call) bool {
-		return call.Outcome == recording.Passed && call.Duration >= 0 && call.Flags&recording.Cancelled == 0
+		return call.Outcome == recording.Passed && call.Duration >= 0 && !call.Cancelled
 	}
 	counts := make([]int, len(c.lasting))
 	for i := range c.Calls {
@@ -89,13 +89,13 @@ func (c *replayCalls) optionsOf(call *recording.Call) []core.Option {
 	if call.Priority != 0 {
 		o = append(o, core.Priority(rule.Priority(call.Priority)))
 	}
-	if call.Flags&recording.Inbound != 0 {
+	if call.Inbound {
 		o = append(o, core.Inbound())
 	}
-	if call.Flags&recording.NoWait != 0 {
+	if call.NoWait {
 		o = append(o, core.NoWait())
 	}
-	if call.Flags&recording.LongLived != 0 {
+	if call.LongLived {
 		o = append(o, core.LongLived())
 	}
 	for _, a := range c.AttributesOf(call) {
@@ -131,25 +131,25 @@ func (c *replayCalls) valueOf(a recording.Attribute) any {
 
 // ending is how a call ends that has passed in a replay.
 type ending struct {
-	after time.Duration // recording.Unknown if it does not
-	flags recording.Flags
-	drawn bool // from other calls of the resource
+	after time.Duration   // recording.Unknown if it does not
+	like  *recording.Call // whose end it is; nil for none
+	drawn bool            // from other calls of the resource
 }
 
 // endingOf returns how a call ends: as it did, or as another one of its resource.
 func (c *replayCalls) endingOf(index int32) ending {
 	call := &c.Calls[index]
 	if call.Outcome == recording.Passed {
-		return ending{call.Duration, call.Flags, false}
+		return ending{call.Duration, call, false}
 	}
 	lasting := c.lasting[call.Resource]
 	if len(lasting) == 0 {
-		return ending{0, 0, true}
+		return ending{0, nil, true}
 	}
 	// The same call ends alike under all rules.
 	random := rand.New(rand.NewPCG(c.seed, uint64(index))) //nolint:gosec // guards no secret
 	like := &c.Calls[lasting[random.IntN(len(lasting))]]
-	return ending{like.Duration, like.Flags &^ recording.LongLived, true}
+	return ending{like.Duration, like, true}
 }
 
 // deadlineOf returns when a call gives up waiting; false if that is not known.

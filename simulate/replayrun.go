@@ -74,9 +74,9 @@ type replayEvent struct {
 	kind   replayEventKind
 	number uint64
 	call   *replayCall
-	index  int32 // of the call: if call has another one, this one has ended
-	tokens int32 // of a settlement
-	flags  recording.Flags
+	index  int32           // of the call: if call has another one, this one has ended
+	tokens int32           // of a settlement
+	like   *recording.Call // whose end it is; nil for one that neither failed nor was ignored
 }
 
 // replayEventKind orders the events of an instant; calls arrive after them.
@@ -231,7 +231,7 @@ func (r *replay) process(e replayEvent) error {
 	case replaySettles:
 		c.guard.Settle(int(e.tokens))
 	case replayEnds:
-		r.end(c, e.flags)
+		r.end(c, e.like)
 	case replayWaitOver:
 		if e.number == c.timer {
 			return r.proceed(c)
@@ -339,7 +339,7 @@ func (r *replay) decided(c *replayCall) error {
 		r.add(replayEvent{at: r.now.Add(min(call.SettledAfter, MaxDuration)), kind: replaySettles, call: c, tokens: call.Settled})
 	}
 	if end.after != recording.Unknown {
-		r.add(replayEvent{at: r.now.Add(min(end.after, MaxDuration)), kind: replayEnds, call: c, flags: end.flags})
+		r.add(replayEvent{at: r.now.Add(min(end.after, MaxDuration)), kind: replayEnds, call: c, like: end.like})
 	}
 	return nil
 }
@@ -378,17 +378,18 @@ func (r *replay) keep(index int32) {
 	}
 }
 
-// end ends a call that has passed.
-func (r *replay) end(c *replayCall, flags recording.Flags) {
+// end ends a call that has passed, as another one has ended.
+func (r *replay) end(c *replayCall, like *recording.Call) {
 	defer r.ended(c)
 	r.inFlight.end(r.calls.Calls[c.index].Resource)
 	switch {
-	case flags&recording.Cancelled != 0:
+	case like == nil:
+	case like.Cancelled:
 		c.guard.Cancel()
 		return
-	case flags&recording.Failed != 0:
+	case like.Failed:
 		c.guard.MarkFailed()
-	case flags&recording.Ignored != 0:
+	case like.Ignored:
 		c.guard.MarkIgnored()
 	}
 	c.guard.Exit()

@@ -88,7 +88,7 @@ type Event struct {
 	// bool; nil when it has none.
 	Value    any        `json:"value"`
 	Attrs    AttrValues `json:"attrs,omitempty"`   // all attributes of the call
-	Priority string     `json:"priority"`          // [PriorityNormal], if the load does not say
+	Priority string     `json:"priority"`          // such as "normal"
 	Demoted  bool       `json:"demoted,omitempty"` // a rule gave it the lowest priority
 	Retry    int        `json:"retry,omitempty"`   // 1 for the first retry of a call
 

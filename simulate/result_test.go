@@ -29,7 +29,7 @@ func TestTheJSONOfAResult(t *testing.T) {
 	set := flowRules(flow.Rule{Name: "one", Limit: 1.5, Window: 500 * time.Millisecond, Algorithm: flow.Throttle, MaxWait: 400 * time.Millisecond})
 	load := simulate.Load{Streams: []simulate.Stream{{Resource: "r", Times: at(0, 0, 0.5)}, {Resource: "s", Times: at(0)}}}
 	load.Streams[0].Attrs = []simulate.Attr{{Name: "user", Values: []any{"a", 7}}, {Name: "tenant", Values: []any{"x"}}}
-	load.Streams[0].Priority = simulate.PriorityLow
+	load.Streams[0].Priority = rule.PriorityLow
 	load.Streams[1].ServiceTime, load.Streams[1].Fails = 250*time.Millisecond, 1
 	assert.JSONEq(t, `{"seconds":[`+
 		`{"second":0,"resource":"r","offered":3,"passed":2,"blocked":1,"waited":1,`+
@@ -123,7 +123,7 @@ func anyServer(t *rapid.T) *simulate.Server {
 	}
 	service := simulate.Service{
 		Mean:  time.Duration(rapid.IntRange(1, 200).Draw(t, "mean")) * time.Millisecond,
-		Shape: rapid.SampledFrom([]simulate.ServiceShape{"", simulate.Exponential, simulate.Lognormal}).Draw(t, "shape"),
+		Shape: rapid.SampledFrom([]simulate.Shape{"", simulate.Exponential, simulate.Lognormal}).Draw(t, "shape"),
 	}
 	if service.Shape == simulate.Lognormal {
 		service.P99 = 5 * service.Mean

@@ -104,8 +104,8 @@ type Service struct {
 	// Mean is the mean service time, more than 0 and at most [MaxDuration].
 	Mean time.Duration
 
-	// Shape defaults to [Constant].
-	Shape ServiceShape
+	// Shape is [Constant], the default, [Exponential], [Lognormal] or [Bimodal].
+	Shape Shape
 
 	// P99 is the service time that 99 of 100 calls stay within. It belongs to
 	// [Lognormal], which needs it: more than Mean and at most 14 times Mean.
@@ -116,17 +116,6 @@ type Service struct {
 	// between 0 and 1, and a factor of more than 1 and at most 10,000.
 	SlowShare, SlowFactor float64
 }
-
-// ServiceShape is how service times vary.
-type ServiceShape string
-
-// The shapes of service times.
-const (
-	Constant    ServiceShape = "constant"    // all are the mean
-	Exponential ServiceShape = "exponential" // random, without memory
-	Lognormal   ServiceShape = "lognormal"   // random, with a few that are very long
-	Bimodal     ServiceShape = "bimodal"     // random, one of two: as of a cache that misses now and then
-)
 
 // ServiceChange is a change of a server's service times.
 type ServiceChange struct {

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/penstock-go/penstock/isolation"
+	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
 	"github.com/penstock-go/penstock/simulate"
 )
@@ -147,7 +148,7 @@ func TestAShareOfTheCallsVisitsAServer(t *testing.T) {
 // too long at 100, the one after it finds a free place.
 func TestWhatAServerIsAskedIsGuarded(t *testing.T) {
 	t.Parallel()
-	load := staged(simulate.Stream{Times: at(0, 10, 20, 200, 210), Timeout: 150 * ms, Priority: simulate.PriorityHigh},
+	load := staged(simulate.Stream{Times: at(0, 10, 20, 200, 210), Timeout: 150 * ms, Priority: rule.PriorityHigh},
 		simulate.Server{Unlimited: true, Service: simulate.Service{Mean: ms}},
 		simulate.Server{Unlimited: true, Service: simulate.Service{Mean: 60 * ms}, Guard: "client"},
 		simulate.Server{Unlimited: true, Service: simulate.Service{Mean: 5 * ms}},

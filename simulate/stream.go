@@ -43,15 +43,12 @@ func newStream(load Load, index int, rows *rows, instances []*instance) stream {
 		nested:   commonOptions(Stream{Priority: of.Priority}),
 		tokens:   tokensOf(of),
 		costs:    newCosts(load, index),
-		priority: of.Priority,
+		priority: of.Priority.String(),
 		attrs:    newAttributes(load, index),
 		timeout:  of.Timeout,
 		retries:  of.Retries,
 		delay:    of.RetryDelay,
 		phases:   newPhases(of),
-	}
-	if s.priority == "" {
-		s.priority = PriorityNormal
 	}
 	return s
 }

@@ -3,8 +3,6 @@ package simulate
 import (
 	"fmt"
 	"math"
-	"slices"
-	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -44,14 +42,14 @@ const (
 // load too large.
 func (l Load) Validate() []Fault {
 	var faults Faults
-	faults.check(len(l.Streams) > 0, WholeLoad, "streams", "is missing: a load has at least one stream")
+	faults.check(len(l.Streams) > 0, wholeLoad, "streams", "is missing: a load has at least one stream")
 	for i, stream := range l.Streams {
 		stream.validate(func(ok bool, field, format string, args ...any) {
 			faults.check(ok, i, field, format, args...)
 		})
 	}
 	whole := func(ok bool, field, format string, args ...any) {
-		faults.check(ok, WholeLoad, field, format, args...)
+		faults.check(ok, wholeLoad, field, format, args...)
 	}
 	begin := l.start()
 	whole(begin.Unix() >= 0 && begin.UTC().Year() < 2200 && begin.Nanosecond() == 0, "start",
@@ -87,23 +85,14 @@ func (s Stream) validate(check checker) {
 	check(s.Fails >= 0 && s.Fails <= 1, "fails", "is %v: must be a share from 0 to 1", s.Fails)
 	check(s.Timeout >= 0 && s.Timeout <= MaxDuration, "timeout",
 		"is %v: must be from 0s (none) to %v", s.Timeout, MaxDuration)
-	check(s.Priority == "" || slices.Contains(priorities(), s.Priority), "priority",
-		"is %.60q: must be %s", s.Priority, strings.Join(priorities(), ", "))
+	check(s.Priority <= rule.PriorityCritical && s.Priority >= rule.PrioritySheddable, "priority",
+		"is %d: must be from rule.PrioritySheddable to rule.PriorityCritical", int(s.Priority))
 	check(s.Retries >= 0 && s.Retries <= maxRetries, "retries", "is %d: must be from 0 to %d", s.Retries, maxRetries)
 	check(s.RetryDelay >= 0 && s.RetryDelay <= MaxDuration, "retryDelay",
 		"is %v: must be from 0s to %v", s.RetryDelay, MaxDuration)
 	check(s.RetryDelay == 0 || s.Retries > 0, "retryDelay", "has no effect without retries: remove it")
 	s.validatePhases(check)
 	s.validateAttrs(check)
-}
-
-// priorities are the names of the priorities.
-func priorities() []string {
-	var names []string
-	for _, p := range rule.Priorities() {
-		names = append(names, p.String())
-	}
-	return names
 }
 
 func (s Stream) validatePhases(check checker) {

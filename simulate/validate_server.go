@@ -172,15 +172,15 @@ func (l Load) validateUsed(server int, stages map[string][]stage, faults *Faults
 			}
 		}
 	}
-	faults.check(len(s.Resources) == 0 || strings.Join(used, "") != "", WholeLoad, at("resources"),
+	faults.check(len(s.Resources) == 0 || strings.Join(used, "") != "", wholeLoad, at("resources"),
 		"match no resource of the load: name one that a stream calls")
 	if len(s.Services) == 0 || strings.Join(used, "") == "" {
 		return
 	}
-	faults.check(used[0] == "" || s.Service != (Service{}), WholeLoad, at("service"),
+	faults.check(used[0] == "" || s.Service != (Service{}), wholeLoad, at("service"),
 		"is missing: none of the services is for calls of %q; give one that is, or a service for all others", used[0])
 	for i, r := range s.Services {
-		faults.check(len(r.Resources) == 0 || used[i+1] != "", WholeLoad, at(fmt.Sprintf("services[%d].resources", i)),
+		faults.check(len(r.Resources) == 0 || used[i+1] != "", wholeLoad, at(fmt.Sprintf("services[%d].resources", i)),
 			"match no resource that the server serves and that no services before them match")
 	}
 }

@@ -54,7 +54,7 @@ func TestMistakesInAStream(t *testing.T) {
 		"too many retries":    {func(s *simulate.Stream) { s.Retries = 11 }, "retries", "is 11: must be from 0 to 10"},
 		"negative delay":      {func(s *simulate.Stream) { s.Retries, s.RetryDelay = 1, -1 }, "retryDelay", "is -1ns: must be from 0s"},
 		"delay of no retries": {func(s *simulate.Stream) { s.RetryDelay = 1 }, "retryDelay", "has no effect without retries"},
-		"unknown priority":    {func(s *simulate.Stream) { s.Priority = "urgent" }, "priority", "must be critical, high, normal, low, sheddable"},
+		"unknown priority":    {func(s *simulate.Stream) { s.Priority = 3 }, "priority", "is 3: must be from rule.PrioritySheddable"},
 		"phase without end": {
 			func(s *simulate.Stream) { s.Phases = []simulate.Phase{{}, {Until: 1}} },
 			"phases[0].until", "is missing: only the last phase",
@@ -268,7 +268,7 @@ func TestMistakesInServersAndSignals(t *testing.T) {
 			load.Servers, load.Signals = test.servers, test.signals
 			var lines []string
 			for _, fault := range load.Validate() {
-				lines = append(lines, fault.Error())
+				lines = append(lines, simulate.Faults{fault}.Error())
 			}
 			require.NotEmpty(t, lines)
 			assert.Contains(t, lines[0], "simulate: "+test.want)
@@ -296,7 +296,7 @@ func TestValidLoadsHaveNoFaults(t *testing.T) {
 		{Resource: "é", Times: at(0), Tokens: math.MaxInt32, Origin: "other", ServiceTime: time.Hour},
 		{Resource: "r", Times: []time.Duration{simulate.MaxDuration}},
 		{
-			Resource: "r", Rate: 1, Fails: 1, Timeout: time.Second, Priority: simulate.PriorityHigh,
+			Resource: "r", Rate: 1, Fails: 1, Timeout: time.Second, Priority: rule.PriorityHigh,
 			Phases: []simulate.Phase{{Until: 1}, {Until: 2, Fails: number(0)}, {ServiceTime: duration(0)}},
 		},
 		{Resource: "r", Rate: 1, Attrs: []simulate.Attr{{Name: "user", Values: []any{"a", 1, int64(1)}}}},

@@ -219,7 +219,7 @@ func TestAdaptiveRulesLoseNoCallWhateverIsReloaded(t *testing.T) {
 		s.cpu.Store(uint64(signals.IntN(1200)))
 		s.engine.SampleSignals()
 		state := []string{"off", ""}[signals.IntN(2)]
-		if err := s.engine.ControlKind("fault", state); err != nil && !errors.Is(err, core.ErrClosed) {
+		if err := s.engine.Control(core.Scope{Kind: "fault"}, state); err != nil && !errors.Is(err, core.ErrClosed) {
 			s.errors.Store(err.Error(), true)
 		}
 		s.engine.Explain("r1")

@@ -65,21 +65,6 @@ func (d Distribution) Quantile(q float64) time.Duration {
 	return 0
 }
 
-// CountUpTo returns how many response times were at most the limit. The bucket
-// that it parts counts in proportion.
-func (d Distribution) CountUpTo(limit time.Duration) uint64 {
-	var sum uint64
-	for _, b := range d.Buckets {
-		switch {
-		case b.High <= limit:
-			sum += b.Count
-		case b.Low < limit:
-			sum += uint64(float64(b.Count) * float64(limit-b.Low) / float64(b.High-b.Low))
-		}
-	}
-	return sum
-}
-
 // Since returns what was recorded after an earlier snapshot of the same
 // histogram was taken.
 func (d Distribution) Since(earlier Distribution) Distribution {

@@ -206,9 +206,9 @@ func newInstance(t *testing.T, name string, store fleet.Store, histograms pensto
 	defer cancel()
 	require.NoError(t, in.engine.Ready(inTime))
 	time.AfterFunc(11*time.Minute, func() {
-		_ = in.engine.ControlKind("fault", "off")
+		_ = in.engine.Control(core.Scope{Kind: "fault"}, "off")
 		_ = in.engine.Switch(core.Scope{Kind: "access"}, core.SwitchOff)
-		in.engine.Lists().Delete("scrapers")
+		in.engine.Lists().Set("scrapers", nil)
 	})
 
 	in.registry = prometheus.NewPedanticRegistry()

@@ -41,7 +41,7 @@ func settledLimit(resource string) rules.Set {
 // requireGuard settles the call of a context again and again, as handlers of streams do.
 func requireGuard(t *testing.T, ctx context.Context, engine *core.Engine, kept *context.Context) { //nolint:revive // the test comes first
 	t.Helper()
-	if would := core.WouldBlock(ctx); assert.NotNil(t, would, "core.WouldBlock") {
+	if would := core.GuardFrom(ctx).WouldBlock(); assert.NotNil(t, would, "the shadow rule") {
 		assert.Equal(t, "later", would.Rule)
 	}
 	derived, cancel := context.WithCancel(ctx)

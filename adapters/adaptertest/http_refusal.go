@@ -181,7 +181,7 @@ func injectedFaultsAreAnswered(t *testing.T, h *HTTPHarness) {
 		assert.Equal(t, test.status, refused.status, name)
 		assert.Empty(t, refused.header.Get("Retry-After"), name)
 		assert.Contains(t, problemOf(t, refused).Detail, "injected on purpose", name)
-		require.NoError(t, engine.ControlKind(rules.KindFault, fault.Off))
+		require.NoError(t, engine.Control(core.Scope{Kind: rules.KindFault}, fault.Off))
 		assert.Equal(t, http.StatusOK, c.get("/orders/7").status, name)
 	}
 }

@@ -244,7 +244,7 @@ func (g *toyGuard) handle(w *toyWriter, r *http.Request) error {
 		g.answers.SetPassed(w.Header(), resource, origin)
 	}
 	if known && !g.makes("does not pass priorities on") {
-		r = nethttp.WithPriority(r, p)
+		r = r.WithContext(core.ContextWithPriority(r.Context(), p))
 	}
 	if w.guards == nil {
 		w.guards = map[guardKey]bool{}
@@ -255,14 +255,11 @@ func (g *toyGuard) handle(w *toyWriter, r *http.Request) error {
 
 // priority returns how important a request is.
 func (g *toyGuard) priority(r *http.Request) (p rule.Priority, known bool) {
-	var trust func() (rule.Priority, bool)
-	if g.options.PriorityTrust != nil {
-		trust = func() (rule.Priority, bool) { return g.options.PriorityTrust(requestOf(r)) }
-		if g.makes("asks PriorityTrust always") {
-			trust()
-		}
+	trust := g.options.PriorityTrust
+	if trust != nil && g.makes("asks PriorityTrust always") {
+		trust(requestOf(r))
 	}
-	if p, ok := g.attributes.ChosenPriority(r, http.CanonicalHeaderKey(g.options.PriorityHeader), trust); ok {
+	if p, ok := nethttp.ChosenPriority(g.attributes, r, http.CanonicalHeaderKey(g.options.PriorityHeader), requestOf(r), trust); ok {
 		return p, true
 	}
 	if g.options.Priority != nil {

@@ -48,9 +48,10 @@ func Middleware(engine *core.Engine, options Options) echo.MiddlewareFunc {
 	if options.Logger == nil {
 		options.Logger = slog.Default()
 	}
-	m.options, m.callOptions = options, options.callOptions()
+	m.options = options
 	m.methods = nethttp.NewRouteMethods(engine, options.Logger)
 	m.attributes.ofRequest = nethttp.NewAttributes(options.Clients)
+	m.callOptions = m.options.callOptions(m.attributes.ofRequest)
 	m.attribute = m.attributes.of
 	m.writers.New = func() any { return new(writer) }
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
@@ -84,9 +85,7 @@ func (m *middleware) handle(c *echo.Context, next echo.HandlerFunc) error {
 	nethttp.BufferBody(c.Request(), m.options.BufferBody)
 	var few [nethttp.UsualOptions]core.Option
 	opts := append(few[:0], core.Inbound(), core.Attributes(m.attribute, c))
-	origin := m.callOptions.OriginOf(c)
-	p, known := m.callOptions.PriorityOf(c, c.Request(), m.attributes.ofRequest)
-	opts = m.callOptions.Append(opts, c, origin, p)
+	opts, origin, p, known := m.callOptions.Append(opts, c)
 	guard, err := m.engine.Entry(c.Request().Context(), resource, opts...)
 	if err != nil {
 		return m.refuse(c, err, origin, opts)
@@ -114,7 +113,9 @@ func (m *middleware) serve(c *echo.Context, next echo.HandlerFunc, resource stri
 	defer func() {
 		call.End()
 		guard := call.Guard()
-		nethttp.MarkLongLived(guard, w.Header(), w.takenOver || w.status == http.StatusSwitchingProtocols)
+		if w.takenOver || w.status == http.StatusSwitchingProtocols || nethttp.IsEventStream(w.Header().Get("Content-Type")) {
+			guard.MarkLongLived()
+		}
 		switch {
 		case returned:
 			status := w.statusOf(err)

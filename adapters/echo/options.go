@@ -102,10 +102,13 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// callOptions returns what the options say of calls.
-func (o *Options) callOptions() nethttp.CallOptions[*echo.Context] {
-	return nethttp.CallOptions[*echo.Context]{
-		Origin: o.Origin, Tokens: o.Tokens, Attributes: o.Attributes, Priority: o.Priority, PriorityTrust: o.PriorityTrust,
-		PriorityHeader: http.CanonicalHeaderKey(o.PriorityHeader),
+// callOptions returns what the options say of calls; of those who may choose a priority, attributes has the address.
+func (o *Options) callOptions(attributes *nethttp.Attributes) nethttp.CallOptions[*echo.Context] {
+	of := nethttp.CallOptions[*echo.Context]{Origin: o.Origin, Tokens: o.Tokens, Attributes: o.Attributes, Priority: o.Priority}
+	if header := http.CanonicalHeaderKey(o.PriorityHeader); header != "" {
+		of.Chosen = func(c *echo.Context) (rule.Priority, bool) {
+			return nethttp.ChosenPriority(attributes, c.Request(), header, c, o.PriorityTrust)
+		}
 	}
+	return of
 }

@@ -55,10 +55,11 @@ func Middleware(engine *core.Engine, options Options) fiber.Handler {
 	if options.Logger == nil {
 		options.Logger = slog.Default()
 	}
-	m.options, m.callOptions = options, options.callOptions()
+	m.options = options
 	m.methods = nethttp.NewRouteMethods(engine, options.Logger)
 	m.attributes = attributes{clients: clientip.New(options.Clients), finder: &m.finder}
 	m.attribute = m.attributes.of
+	m.callOptions = m.optionsOfCalls()
 	return m.handle
 }
 
@@ -91,9 +92,7 @@ func (m *middleware) handle(c fiber.Ctx) error {
 	*guarded = call{ctx: c, engine: m.engine, resource: resource, parent: c.Context()}
 	var few [nethttp.UsualOptions]core.Option
 	opts := append(few[:0], core.Inbound(), core.Attributes(m.attribute, guarded))
-	origin := strings.Clone(m.callOptions.OriginOf(c)) // it may be memory that fiber reuses
-	p, known := m.priority(c)
-	opts = m.callOptions.Append(opts, c, origin, p)
+	opts, origin, p, known := m.callOptions.Append(opts, c)
 	guard, err := m.engine.Entry(guarded.parent, resource, opts...)
 	if err != nil {
 		defer m.put(guarded) // the options have it
@@ -134,14 +133,17 @@ func (m *middleware) put(of *call) {
 	m.calls.Put(of)
 }
 
-// priority returns how important a request is; known is false if nobody says that.
-func (m *middleware) priority(c fiber.Ctx) (p rule.Priority, known bool) {
-	if m.options.PriorityHeader != "" {
-		if p, ok := m.chosenPriority(c); ok {
-			return p, true
-		}
+// optionsOfCalls returns what the options say of calls.
+func (m *middleware) optionsOfCalls() nethttp.CallOptions[fiber.Ctx] {
+	o := &m.options
+	of := nethttp.CallOptions[fiber.Ctx]{Tokens: o.Tokens, Attributes: o.Attributes, Priority: o.Priority}
+	if o.Origin != nil {
+		of.Origin = func(c fiber.Ctx) string { return strings.Clone(o.Origin(c)) } // it may be memory that fiber reuses
 	}
-	return m.callOptions.OwnPriorityOf(c)
+	if o.PriorityHeader != "" {
+		of.Chosen = m.chosenPriority
+	}
+	return of
 }
 
 // chosenPriority returns the priority that the caller has chosen and may choose.

@@ -95,10 +95,3 @@ type Options struct {
 	// that they are named after. Defaults to [slog.Default].
 	Logger *slog.Logger
 }
-
-// callOptions returns what the options say of calls.
-func (o *Options) callOptions() nethttp.CallOptions[fiber.Ctx] {
-	return nethttp.CallOptions[fiber.Ctx]{
-		Origin: o.Origin, Tokens: o.Tokens, Attributes: o.Attributes, Priority: o.Priority, PriorityTrust: o.PriorityTrust,
-	}
-}

@@ -39,9 +39,10 @@ func Middleware(engine *core.Engine, options Options) gin.HandlerFunc {
 	}
 	m := &middleware{
 		methods: methods,
-		engine:  engine, options: options, callOptions: options.callOptions(), answers: nethttp.NewAnswers(engine, options.Fields, options.Spread),
+		engine:  engine, options: options, answers: nethttp.NewAnswers(engine, options.Fields, options.Spread),
 	}
 	m.attributes.ofRequest = nethttp.NewAttributes(options.Clients)
+	m.callOptions = m.options.callOptions(m.attributes.ofRequest)
 	m.attribute = m.attributes.of
 	m.writers.New = func() any { return new(writer) }
 	return m.handle
@@ -68,9 +69,7 @@ func (m *middleware) handle(c *gin.Context) {
 	nethttp.BufferBody(c.Request, m.options.BufferBody)
 	var few [nethttp.UsualOptions]core.Option
 	opts := append(few[:0], core.Inbound(), core.Attributes(m.attribute, c))
-	origin := m.callOptions.OriginOf(c)
-	p, known := m.callOptions.PriorityOf(c, c.Request, m.attributes.ofRequest)
-	opts = m.callOptions.Append(opts, c, origin, p)
+	opts, origin, p, known := m.callOptions.Append(opts, c)
 	guard, err := m.engine.Entry(c.Request.Context(), resource, opts...)
 	if err != nil {
 		m.refuse(c, err, origin, opts)
@@ -99,7 +98,9 @@ func (m *middleware) serve(c *gin.Context, resource string, call *core.CallConte
 	defer func() {
 		call.End()
 		guard := call.Guard()
-		nethttp.MarkLongLived(guard, w.Header(), w.takenOver || w.Status() == http.StatusSwitchingProtocols)
+		if w.takenOver || w.Status() == http.StatusSwitchingProtocols || nethttp.IsEventStream(w.Header().Get("Content-Type")) {
+			guard.MarkLongLived()
+		}
 		switch {
 		case returned:
 			nethttp.MarkOutcome(guard, m.options.Failure, c.Writer.Status(), m.cause(c, w, before))

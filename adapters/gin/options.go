@@ -103,10 +103,13 @@ func RouteResource() func(*gin.Context) string {
 	return func(c *gin.Context) string { return names.Name(c.Request.Method, c.FullPath()) }
 }
 
-// callOptions returns what the options say of calls.
-func (o *Options) callOptions() nethttp.CallOptions[*gin.Context] {
-	return nethttp.CallOptions[*gin.Context]{
-		Origin: o.Origin, Tokens: o.Tokens, Attributes: o.Attributes, Priority: o.Priority, PriorityTrust: o.PriorityTrust,
-		PriorityHeader: http.CanonicalHeaderKey(o.PriorityHeader),
+// callOptions returns what the options say of calls; of those who may choose a priority, attributes has the address.
+func (o *Options) callOptions(attributes *nethttp.Attributes) nethttp.CallOptions[*gin.Context] {
+	of := nethttp.CallOptions[*gin.Context]{Origin: o.Origin, Tokens: o.Tokens, Attributes: o.Attributes, Priority: o.Priority}
+	if header := http.CanonicalHeaderKey(o.PriorityHeader); header != "" {
+		of.Chosen = func(c *gin.Context) (rule.Priority, bool) {
+			return nethttp.ChosenPriority(attributes, c.Request, header, c, o.PriorityTrust)
+		}
 	}
+	return of
 }

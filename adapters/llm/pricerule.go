@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"cmp"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -64,9 +65,9 @@ func PriceKind() *rule.Type[PriceRule] {
 		},
 		Defaults: func(r *PriceRule) {
 			if r.Match == "" {
-				rule.SetDefault(&r.Resource, CostResource)
+				r.Resource = cmp.Or(r.Resource, CostResource)
 			}
-			rule.SetDefault(&r.Model, r.Name)
+			r.Model = cmp.Or(r.Model, r.Name)
 		},
 		Validate: validatePrice,
 		New:      func(*PriceRule, rule.Env) rule.Limiter { return priceLimiter{} },
@@ -75,16 +76,16 @@ func PriceKind() *rule.Type[PriceRule] {
 
 func priceFields() []rule.Field[PriceRule] {
 	number := func(path, about string, at func(*PriceRule) *float64) rule.Field[PriceRule] {
-		return rule.NumberField(path, at).Says(about)
+		return rule.FieldOf(path, at).Says(about)
 	}
 	return []rule.Field[PriceRule]{
-		rule.TextField("name", func(r *PriceRule) *string { return &r.Name }).
+		rule.FieldOf("name", func(r *PriceRule) *string { return &r.Name }).
 			Required("is missing: name the price, as by the model").Says("unique among the prices"),
-		rule.TextField("resource", func(r *PriceRule) *string { return &r.Resource }).
+		rule.FieldOf("resource", func(r *PriceRule) *string { return &r.Resource }).
 			Says("what millionths of money are taken from").Otherwise(CostResource),
-		rule.TextField("match", func(r *PriceRule) *string { return &r.Match }).
+		rule.FieldOf("match", func(r *PriceRule) *string { return &r.Match }).
 			Says("a pattern of such names, in place of resource").Otherwise("none"),
-		rule.TextField("model", func(r *PriceRule) *string { return &r.Model }).
+		rule.FieldOf("model", func(r *PriceRule) *string { return &r.Model }).
 			Says("the model, as requests name it; with * at the end all that begin so").Otherwise("name"),
 		number("prompt", "what a million tokens of prompts cost", func(r *PriceRule) *float64 { return &r.Prompt }).
 			Required("is missing: write what a million tokens of prompts cost"),

@@ -1,8 +1,6 @@
 package nethttp
 
 import (
-	"net/http"
-
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/rule"
 )
@@ -12,57 +10,33 @@ import (
 // functions may be nil; [Options] says what they are. It is safe for concurrent use if they
 // are.
 type CallOptions[R any] struct {
-	Origin        func(R) string
-	Tokens        func(R) int
-	Attributes    func(R) []core.Option
-	Priority      func(R) rule.Priority
-	PriorityTrust func(R) (most rule.Priority, trusted bool)
+	Origin     func(R) string
+	Tokens     func(R) int
+	Attributes func(R) []core.Option
+	Priority   func(R) rule.Priority
 
-	// PriorityHeader is [Options.PriorityHeader] in canonical form; "" if none is read.
-	PriorityHeader string
+	// Chosen returns the priority that the caller has chosen and may choose, false if it has chosen none:
+	// what [ChosenPriority] does. It goes before Priority.
+	Chosen func(R) (p rule.Priority, ok bool)
 }
 
 // UsualOptions is how many options the call of a request has at most if
 // [CallOptions.Attributes] returns no more than one: the length of the array for them.
 const UsualOptions = 6
 
-// OriginOf returns the name of the caller, "" if it is unknown.
-func (o *CallOptions[R]) OriginOf(r R) string {
-	if o.Origin == nil {
-		return ""
-	}
-	return o.Origin(r)
-}
-
-// PriorityOf returns how important a request is: as its caller has chosen, else as Priority
-// says. known is false if nobody says that. request is that of the framework.
-func (o *CallOptions[R]) PriorityOf(
-	r R, request *http.Request, attributes *Attributes,
-) (p rule.Priority, known bool) {
-	if o.PriorityHeader == "" {
-		return o.OwnPriorityOf(r)
-	}
-	var trust func() (rule.Priority, bool)
-	if o.PriorityTrust != nil {
-		trust = func() (rule.Priority, bool) { return o.PriorityTrust(r) }
-	}
-	if p, ok := attributes.ChosenPriority(request, o.PriorityHeader, trust); ok {
-		return p, true
-	}
-	return o.OwnPriorityOf(r)
-}
-
-// OwnPriorityOf returns what Priority says of a request; known is false if it is nil.
-func (o *CallOptions[R]) OwnPriorityOf(r R) (p rule.Priority, known bool) {
-	if o.Priority == nil {
-		return rule.PriorityNormal, false
-	}
-	return o.Priority(r), true
-}
-
 // Append appends the options for the call of a request, but for [core.Inbound] and
-// [core.Attributes].
-func (o *CallOptions[R]) Append(opts []core.Option, r R, origin string, p rule.Priority) []core.Option {
+// [core.Attributes]. It returns who the caller is, "" if that is unknown, and how important the
+// request is, as its caller has chosen, else as Priority says: known is false if nobody says that.
+func (o *CallOptions[R]) Append(opts []core.Option, r R) (all []core.Option, origin string, p rule.Priority, known bool) {
+	if o.Origin != nil {
+		origin = o.Origin(r)
+	}
+	if o.Chosen != nil {
+		p, known = o.Chosen(r)
+	}
+	if !known && o.Priority != nil {
+		p, known = o.Priority(r), true
+	}
 	if p != rule.PriorityNormal {
 		opts = append(opts, core.Priority(p))
 	}
@@ -75,5 +49,5 @@ func (o *CallOptions[R]) Append(opts []core.Option, r R, origin string, p rule.P
 	if o.Attributes != nil {
 		opts = append(opts, o.Attributes(r)...)
 	}
-	return opts
+	return opts, origin, p, known
 }

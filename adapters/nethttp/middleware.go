@@ -45,7 +45,7 @@ func Middleware(engine *core.Engine, options Options) func(http.Handler) http.Ha
 		options.Logger = slog.Default()
 	}
 	m := &middleware{
-		engine: engine, options: options, callOptions: options.callOptions(), answers: NewAnswers(engine, options.Fields, options.Spread),
+		engine: engine, options: options, answers: NewAnswers(engine, options.Fields, options.Spread),
 	}
 	m.methods = NewRouteMethods(engine, options.Logger)
 	clients := clientip.New(options.Clients)
@@ -56,6 +56,7 @@ func Middleware(engine *core.Engine, options Options) func(http.Handler) http.Ha
 			clients: clients, mux: mux, other: options.Param, logger: options.Logger, warned: &m.warnedOfParams,
 		}
 		h.attribute = h.attributes.Attribute
+		h.callOptions = options.callOptions(h.attributes)
 		if h.resource == nil {
 			h.byDefault, h.byPattern = true, mux == nil
 			h.resource = PatternResource()
@@ -78,10 +79,9 @@ func muxWithin(next http.Handler) Mux {
 
 // middleware is what the handlers of one middleware share.
 type middleware struct {
-	engine      *core.Engine
-	options     Options
-	callOptions CallOptions[*http.Request]
-	answers     *Answers
+	engine  *core.Engine
+	options Options
+	answers *Answers
 
 	methods *RouteMethods
 	warned  atomic.Bool // of routes
@@ -91,12 +91,13 @@ type middleware struct {
 
 type handler struct {
 	*middleware
-	next       http.Handler
-	attributes *Attributes
-	attribute  func(r *http.Request, key string) rule.Attribute // a method of attributes
-	resource   func(*http.Request) string
-	byDefault  bool // resource is the default
-	byPattern  bool // resource uses the pattern that the request already has
+	next        http.Handler
+	attributes  *Attributes
+	callOptions CallOptions[*http.Request]
+	attribute   func(r *http.Request, key string) rule.Attribute // a method of attributes
+	resource    func(*http.Request) string
+	byDefault   bool // resource is the default
+	byPattern   bool // resource uses the pattern that the request already has
 }
 
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -108,9 +109,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	BufferBody(r, h.options.BufferBody)
 	var few [UsualOptions]core.Option
 	opts := append(few[:0], core.Inbound(), core.Attributes(h.attribute, r))
-	origin := h.callOptions.OriginOf(r)
-	p, known := h.callOptions.PriorityOf(r, r, h.attributes)
-	opts = h.callOptions.Append(opts, r, origin, p)
+	opts, origin, p, known := h.callOptions.Append(opts, r)
 	guard, err := h.engine.Entry(r.Context(), resource, opts...)
 	if err != nil {
 		h.refuse(w, r, err, origin, opts)
@@ -131,7 +130,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	entered = true
 	defer recorder.call.Guard().Exit() // also if Failure panics
 	if known {
-		with = WithPriority(with, p)
+		with = withPriority(with, p)
 	}
 	defer HandBack(with, r)
 	h.serve(recorder, watched, with, resource)
@@ -143,7 +142,9 @@ func (h *handler) serve(recorder *recorder, watched http.ResponseWriter, r *http
 	defer func() {
 		recorder.call.End()
 		guard := recorder.call.Guard()
-		MarkLongLived(guard, watched.Header(), recorder.takenOver || recorder.status == http.StatusSwitchingProtocols)
+		if recorder.takenOver || recorder.status == http.StatusSwitchingProtocols || IsEventStream(watched.Header().Get("Content-Type")) {
+			guard.MarkLongLived()
+		}
 		switch {
 		case returned:
 			status, err := recorder.answered()

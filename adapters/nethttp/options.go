@@ -108,10 +108,13 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// callOptions returns what the options say of calls.
-func (o *Options) callOptions() CallOptions[*http.Request] {
-	return CallOptions[*http.Request]{
-		Origin: o.Origin, Tokens: o.Tokens, Attributes: o.Attributes, Priority: o.Priority, PriorityTrust: o.PriorityTrust,
-		PriorityHeader: http.CanonicalHeaderKey(o.PriorityHeader),
+// callOptions returns the options of calls; of those who may choose a priority, attributes has the address.
+func (o *Options) callOptions(attributes *Attributes) CallOptions[*http.Request] {
+	of := CallOptions[*http.Request]{Origin: o.Origin, Tokens: o.Tokens, Attributes: o.Attributes, Priority: o.Priority}
+	if header := http.CanonicalHeaderKey(o.PriorityHeader); header != "" {
+		of.Chosen = func(r *http.Request) (rule.Priority, bool) {
+			return ChosenPriority(attributes, r, header, r, o.PriorityTrust)
+		}
 	}
+	return of
 }

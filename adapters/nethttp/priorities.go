@@ -10,16 +10,21 @@ import (
 
 // ChosenPriority returns the priority that the caller of a request has chosen by a header field,
 // whose name is in canonical form, and no higher one than it may choose; false if it has chosen
-// none or is not trusted. trust goes before the address of the caller; it may be nil.
-func (a *Attributes) ChosenPriority(
-	r *http.Request, field string, trust func() (most rule.Priority, trusted bool),
+// none or is not trusted. trust is asked of what the framework has in place of the request, and goes before the
+// address of the caller; it may be nil. It is for adapters.
+func ChosenPriority[R any](
+	a *Attributes, r *http.Request, field string, of R, trust func(R) (most rule.Priority, trusted bool),
 ) (chosen rule.Priority, ok bool) {
-	return a.clients.Priority(r.Header[field], trust, func() clientip.Address { return a.client(r) })
+	var mayChoose func() (rule.Priority, bool)
+	if trust != nil {
+		mayChoose = func() (rule.Priority, bool) { return trust(of) }
+	}
+	return a.clients.Priority(r.Header[field], mayChoose, func() clientip.Address { return a.client(r) })
 }
 
-// WithPriority returns a request whose context has the priority, see
+// withPriority returns a request whose context has the priority, see
 // [core.ContextWithPriority]. It is the request itself if its context has that priority.
-func WithPriority(r *http.Request, p rule.Priority) *http.Request {
+func withPriority(r *http.Request, p rule.Priority) *http.Request {
 	if present, ok := core.PriorityFromContext(r.Context()); ok && present == p {
 		return r
 	}

@@ -48,7 +48,7 @@ func (s *Requests) Enter(r *http.Request, guard *core.Guard, p rule.Priority, kn
 	}
 	with := c.enter(r, guard)
 	if known {
-		with = WithPriority(with, p)
+		with = withPriority(with, p)
 	}
 	return with, &c.CallContext
 }

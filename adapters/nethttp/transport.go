@@ -210,7 +210,9 @@ func (o *guardedRequest) follow(response *http.Response) {
 		o.end(nil)
 		return
 	}
-	MarkLongLived(&o.guard, response.Header, o.status == http.StatusSwitchingProtocols)
+	if o.status == http.StatusSwitchingProtocols || IsEventStream(response.Header.Get("Content-Type")) {
+		o.guard.MarkLongLived()
+	}
 	if o.ctx.Done() != nil {
 		o.forget = context.AfterFunc(o.ctx, func() { o.exit(o.ctx.Err()) })
 	}

@@ -46,7 +46,7 @@ type attempts struct {
 type attemptsKey struct{}
 
 // WithRetries returns a context for all attempts of one call: the first that is sent is
-// the call, and those after it are retries, for which a [RetryBudget] is asked. A loop
+// the call, and those after it are retries, for which the [RetryBudgets] are asked. A loop
 // that retries makes it once before the loop, whatever makes the attempts. It must not be
 // used for different calls.
 func WithRetries(ctx context.Context) context.Context {
@@ -82,7 +82,7 @@ func Begin(ctx context.Context, throttle *Throttle, budgets *RetryBudgets, targe
 	}
 	if budgets != nil {
 		c.attempts, _ = ctx.Value(attemptsKey{}).(*attempts)
-		if refused := c.attempts.begin(budgets.Target(target)); refused != nil {
+		if refused := c.attempts.begin(budgets.of(target)); refused != nil {
 			return Call{}, refused
 		}
 	}
@@ -90,16 +90,16 @@ func Begin(ctx context.Context, throttle *Throttle, budgets *RetryBudgets, targe
 }
 
 // begin counts an attempt, and takes a retry from the budget if it is not the first.
-func (a *attempts) begin(budget *RetryBudget) *Error {
+func (a *attempts) begin(budget *retryBudget) *Error {
 	switch {
 	case a == nil:
-		budget.Call()
+		budget.call()
 	case a.noRetry.Load():
 		budget.refused.Add(1)
 		return budget.notAllowed
 	case a.begun.Add(1) == 1:
-		budget.Call()
-	case !budget.Allow():
+		budget.call()
+	case !budget.allow():
 		return budget.exhausted
 	}
 	return nil

@@ -54,8 +54,8 @@ func ExampleAnswer() {
 }
 
 // A loop of your own gives up when the retries have reached their share.
-func ExampleRetryBudget() {
-	budget, err := outgoing.NewRetryBudget(outgoing.RetryOptions{
+func ExampleRetryBudgets() {
+	budgets, err := outgoing.NewRetryBudgets(outgoing.RetryOptions{
 		Ratio: 0.1, Burst: 5, Clock: clock.NewVirtual(time.Time{}), // a clock that stands still
 	})
 	if err != nil {
@@ -64,10 +64,17 @@ func ExampleRetryBudget() {
 	sent := 0
 	send := func() error { sent++; return errors.New("the service is down") }
 	for range 100 {
-		budget.Call()
-		err := send()
-		for attempt := 1; err != nil && attempt < 4 && budget.Allow(); attempt++ {
+		ctx := outgoing.WithRetries(context.Background())
+		for range 4 { // attempts, while they fail
+			call, err := outgoing.Begin(ctx, nil, budgets, "payments", rule.PriorityNormal)
+			if err != nil {
+				break
+			}
 			err = send()
+			call.End(outgoing.Answer{Result: outgoing.Rejected})
+			if err == nil {
+				break
+			}
 		}
 	}
 	fmt.Println("100 calls were sent", sent, "times and not 400")

@@ -10,7 +10,7 @@ import (
 	"github.com/penstock-go/penstock/clock"
 )
 
-// RetryOptions configure a [RetryBudget]. The zero value is ready to use.
+// RetryOptions configure [RetryBudgets]. The zero value is ready to use.
 type RetryOptions struct {
 	// Ratio is how many retries a call allows, from 0.001 to 1. Defaults to 0.1.
 	Ratio float64
@@ -22,7 +22,7 @@ type RetryOptions struct {
 	// Burst is how many retries can be saved up, from 1 to 1,000,000. Defaults to 10.
 	Burst int
 
-	// MaxTargets is how many targets of [RetryBudgets] have a budget of their own, from
+	// MaxTargets is how many targets have a budget of their own, from
 	// 1 to 100,000. Those beyond it share one. A target whose budget is full and that
 	// was not called for a second or more gives its place to another. Defaults to 1000.
 	MaxTargets int
@@ -64,25 +64,9 @@ func (o *RetryOptions) validate() error {
 	)
 }
 
-// RetryBudget bounds retries to a share of calls. It is a token bucket: each call adds
-// Ratio, each second MinPerSecond, and a retry takes 1. It holds at most Burst, and starts
-// full. So in any time of t seconds no more retries are allowed than
-//
-//	Burst + MinPerSecond·t + Ratio·calls
-//
-// under any number of goroutines. Make it with [NewRetryBudget], or with
-// [NewRetryBudgets] if there are several targets. It is safe for concurrent use, takes no
+// retryBudget bounds the retries of one target, see [RetryBudgets]. It is safe for concurrent use, takes no
 // lock and allocates nothing.
-//
-// A loop that retries asks Allow before each retry, and gives up with the last error if
-// that is false:
-//
-//	budget.Call()
-//	err := send()
-//	for isTemporary(err) && budget.Allow() {
-//		err = send()
-//	}
-type RetryBudget struct {
+type retryBudget struct {
 	clock     clock.Clock
 	deposit   int64 // for a call, in parts of a retry
 	perSecond int64 // parts of a retry
@@ -97,18 +81,8 @@ type RetryBudget struct {
 	exhausted, notAllowed *Error
 }
 
-// NewRetryBudget returns a budget, for the calls of one service. The error tells all
-// mistakes in the options.
-func NewRetryBudget(options RetryOptions) (*RetryBudget, error) {
-	options = options.withDefaults()
-	if err := options.validate(); err != nil {
-		return nil, err
-	}
-	return newRetryBudget(&options, "", options.Clock.Now()), nil
-}
-
-func newRetryBudget(options *RetryOptions, name string, now clock.Instant) *RetryBudget {
-	b := &RetryBudget{
+func newRetryBudget(options *RetryOptions, name string, now clock.Instant) *retryBudget {
+	b := &retryBudget{
 		clock:      options.Clock,
 		deposit:    int64(options.Ratio * retryUnit), // rounded down
 		perSecond:  int64(max(options.MinPerSecond, 0) * retryUnit),
@@ -122,14 +96,14 @@ func newRetryBudget(options *RetryOptions, name string, now clock.Instant) *Retr
 	return b
 }
 
-// Call counts a call that is not a retry.
-func (b *RetryBudget) Call() {
+// call counts a call that is not a retry.
+func (b *retryBudget) call() {
 	b.calls.Add(1)
 	b.add(b.deposit)
 }
 
-// Allow reports whether a retry may be sent, and counts it if so.
-func (b *RetryBudget) Allow() bool {
+// allow reports whether a retry may be sent, and counts it if so.
+func (b *retryBudget) allow() bool {
 	b.fill()
 	for {
 		tokens := b.tokens.Load()
@@ -145,7 +119,7 @@ func (b *RetryBudget) Allow() bool {
 }
 
 // add adds to the tokens, up to burst.
-func (b *RetryBudget) add(n int64) {
+func (b *retryBudget) add(n int64) {
 	for {
 		tokens := b.tokens.Load()
 		if tokens >= b.burst || b.tokens.CompareAndSwap(tokens, min(tokens+n, b.burst)) {
@@ -155,7 +129,7 @@ func (b *RetryBudget) add(n int64) {
 }
 
 // fill adds what the time since the last call of it allows.
-func (b *RetryBudget) fill() {
+func (b *retryBudget) fill() {
 	if b.perSecond == 0 {
 		return
 	}
@@ -178,7 +152,7 @@ func (b *RetryBudget) fill() {
 
 // between returns how many parts of a retry the time from one instant to another allows,
 // up to burst, and up to when that is: what is less than a part is left for the next time.
-func (b *RetryBudget) between(from, now int64) (n, to int64) {
+func (b *retryBudget) between(from, now int64) (n, to int64) {
 	hi, lo := bits.Mul64(uint64(now-from), uint64(b.perSecond))
 	if hi >= uint64(time.Second) { // the quotient would not fit
 		return b.burst, now
@@ -193,7 +167,7 @@ func (b *RetryBudget) between(from, now int64) (n, to int64) {
 // retire makes nothing of a budget that is as a new one, so that another one can take its
 // place: whoever still has it gets no more than what its own calls add. It returns false if
 // the budget is not full.
-func (b *RetryBudget) retire() bool {
+func (b *retryBudget) retire() bool {
 	b.fill()
 	from := b.filled.Swap(math.MaxInt64)
 	if b.tokens.CompareAndSwap(b.burst, 0) {
@@ -203,13 +177,19 @@ func (b *RetryBudget) retire() bool {
 	return false
 }
 
-// RetryBudgets has a [RetryBudget] for each target, so that retries of one that fails do
-// not use up those of the others. Make it with [NewRetryBudgets]. It is safe for concurrent
-// use.
+// RetryBudgets bound retries to a share of calls, those of each target alone, so that retries of one that fails
+// do not use up those of the others. The budget of a target is a token bucket: each call adds Ratio, each
+// second MinPerSecond, and a retry takes 1. It holds at most Burst, and starts full. So in any time of t seconds
+// no more retries are allowed than
+//
+//	Burst + MinPerSecond·t + Ratio·calls
+//
+// under any number of goroutines. Make them with [NewRetryBudgets], and give them to the options of a client, or
+// to [Begin] in a loop of your own. They are safe for concurrent use.
 type RetryBudgets struct {
 	options RetryOptions
-	targets table[RetryBudget]
-	others  *RetryBudget
+	targets table[retryBudget]
+	others  *retryBudget
 }
 
 // NewRetryBudgets returns budgets with the options. The error tells all mistakes in them.
@@ -219,19 +199,18 @@ func NewRetryBudgets(options RetryOptions) (*RetryBudgets, error) {
 		return nil, err
 	}
 	b := &RetryBudgets{options: options}
-	create := func(name string, now clock.Instant) *RetryBudget { return newRetryBudget(&b.options, name, now) }
-	b.targets = table[RetryBudget]{most: options.MaxTargets, create: create, isIdle: isIdleBudget}
-	b.others = create(Others, options.Clock.Now())
+	create := func(name string, now clock.Instant) *retryBudget { return newRetryBudget(&b.options, name, now) }
+	b.targets = table[retryBudget]{most: options.MaxTargets, create: create, isIdle: isIdleBudget}
+	b.others = create(others, options.Clock.Now())
 	return b, nil
 }
 
-// Others is the name under which statistics have the targets beyond
-// [RetryOptions.MaxTargets].
-const Others = "(other)"
+// others is the name under which statistics have the targets beyond the bound.
+const others = "(other)"
 
-// Target returns the budget of a target. Ask for it with each call: the budget of a target
+// of returns the budget of a target. Ask for it with each call: the budget of a target
 // that is not asked for may be replaced.
-func (b *RetryBudgets) Target(name string) *RetryBudget {
+func (b *RetryBudgets) of(name string) *retryBudget {
 	budget := b.targets.find(name)
 	if budget == nil {
 		budget = b.targets.at(name, b.options.Clock.Now())
@@ -247,6 +226,6 @@ func (b *RetryBudgets) Target(name string) *RetryBudget {
 
 // isIdleBudget reports whether a budget was not asked for since this was last called, and
 // is full, so that forgetting it changes nothing.
-func isIdleBudget(b *RetryBudget, _ clock.Instant) bool {
+func isIdleBudget(b *retryBudget, _ clock.Instant) bool {
 	return !b.isUsed.Swap(false) && b.retire()
 }

@@ -56,17 +56,17 @@ func (t *Throttle) Stats() ThrottleStats {
 	return stats
 }
 
-// RetryStats is what a retry budget has done. Counts only grow.
+// RetryStats is what the retry budget of a target has done. Counts only grow.
 type RetryStats struct {
-	Target  string  // "" of a [RetryBudget] that is none of [RetryBudgets]
+	Target  string  // "(other)" of those beyond [RetryOptions.MaxTargets]
 	Calls   uint64  // that were no retries
 	Retries uint64  // that were allowed
 	Refused uint64  // retries
 	Tokens  float64 // how many retries are allowed now
 }
 
-// Stats returns what the budget has done.
-func (b *RetryBudget) Stats() RetryStats {
+// stats returns what the budget has done.
+func (b *retryBudget) stats() RetryStats {
 	b.fill()
 	return RetryStats{
 		Target: b.exhausted.Target, Calls: b.calls.Load(), Retries: b.retries.Load(), Refused: b.refused.Load(),
@@ -74,15 +74,14 @@ func (b *RetryBudget) Stats() RetryStats {
 	}
 }
 
-// Stats returns what the budgets have done, by name of the target. Those beyond
-// [RetryOptions.MaxTargets] are [Others].
+// Stats returns what the budgets have done, by name of the target.
 func (b *RetryBudgets) Stats() []RetryStats {
 	var stats []RetryStats
 	for _, budget := range b.targets.all() {
-		stats = append(stats, budget.Stats())
+		stats = append(stats, budget.stats())
 	}
 	slices.SortFunc(stats, func(x, y RetryStats) int { return cmp.Compare(x.Target, y.Target) })
-	if others := b.others.Stats(); others.Calls+others.Retries+others.Refused > 0 {
+	if others := b.others.stats(); others.Calls+others.Retries+others.Refused > 0 {
 		stats = append(stats, others)
 	}
 	return stats

@@ -263,18 +263,18 @@ func Parse(ctx context.Context, text io.Reader, opts list.Options) (*list.List, 
 // put puts a version in force.
 func (w *Watch) put(d *document, b built, begun clock.Instant, version job) {
 	now, from := w.config.Clock.Now(), w.provider(d)
-	before, _ := w.config.Registry.StatusOf(d.list, from)
+	before, _ := w.status(d)
 	first := w.config.Registry.Put(d.list, from, list.Version{List: b.list, Digest: b.digest, At: now})
 	d.loaded, d.hasVersion = b.digest, true
 	w.accept(d)
-	if present, _ := w.config.Registry.StatusOf(d.list, from); present.HeldBack != nil {
+	if present, _ := w.status(d); present.HeldBack != nil {
 		isConfirmed := version.confirmed && version.wanted == b.digest
 		if !isConfirmed && !w.confirms(version.revision) {
 			w.logHeldBack(d, present.HeldBack)
 			return
 		}
-		_ = w.config.Registry.ConfirmList(d.list, from) // it is held back
-		present, _ = w.config.Registry.StatusOf(d.list, from)
+		_ = w.config.Registry.Confirm(from) // it is held back
+		present, _ = w.status(d)
 		first = present.InForce
 	}
 	if !first {

@@ -124,7 +124,7 @@ func (c *copies) add(found storedCopy) {
 	}
 	d := c.newDocument(found.Document)
 	d.revision = found.Revision
-	if present, ok := c.config.Registry.StatusOf(d.list, c.provider(d)); ok && present.Since != 0 {
+	if present, ok := c.status(d); ok && present.Since != 0 {
 		d.loaded, d.hasVersion = present.Digest, true // of an earlier watch
 	} else {
 		d.copy = &found
@@ -189,14 +189,14 @@ func (c *copies) due() (ready []dueCopy, gone []storedCopy) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, d := range c.documents {
-		present, _ := c.config.Registry.StatusOf(d.list, c.provider(d))
+		present, _ := c.status(d)
 		if d.draft != nil && present.Digest == d.draft.digest {
 			ready = append(ready, dueCopy{d.name, d.draft})
 			d.draft = nil
 		}
 	}
 	for name, d := range c.gone {
-		present, ok := c.config.Registry.StatusOf(d.list, c.provider(d))
+		present, ok := c.status(d)
 		switch {
 		case !ok:
 			d.draft.discard()

@@ -158,7 +158,7 @@ func TestListThatShrinksWhileTheProcessIsAwayIsHeldBack(t *testing.T) {
 			process(t, directory, func(t *testing.T, f *fixture) {
 				f.holds("l", "# none\n")
 				f.apply(change)
-				require.NoError(t, f.registry.Confirm("test:"))
+				require.NoError(t, f.registry.Confirm(list.Provider{Source: "test:"}))
 				synctest.Wait()
 				assert.False(t, f.has("l", "a"))
 			})

@@ -8,8 +8,8 @@ import (
 	"runtime/debug"
 	"time"
 
-	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/datasource/retry"
+	"github.com/penstock-go/penstock/internal/sourcepanic"
 )
 
 // The pauses before a source that has panicked is started again, as in an engine.
@@ -32,7 +32,7 @@ func (w *Watch) follow(ctx context.Context) {
 	}()
 	pause := retry.Backoff{Min: minRestart, Max: maxRestart}
 	for {
-		var panicked *core.SourcePanicError
+		var panicked *sourcepanic.Error
 		if returned := w.run(ctx); !errors.As(returned, &panicked) {
 			err = returned
 			return
@@ -59,7 +59,7 @@ func (w *Watch) run(ctx context.Context) (err error) {
 
 // panicked returns the error that code of the source has panicked, which it logs.
 func (w *Watch) panicked(value any) error {
-	err := &core.SourcePanicError{Source: w.config.Source.Name(), Value: value, Stack: debug.Stack()}
+	err := &sourcepanic.Error{Source: w.config.Source.Name(), Value: value, Stack: debug.Stack()}
 	w.config.Logger.Error("penstock: source of lists panicked, its lists stay, it is tried again",
 		slog.String("source", err.Source), slog.Any("error", err), slog.String("stack", string(err.Stack)))
 	return err

@@ -44,7 +44,7 @@ func (w *Watch) confirm(at int64) {
 	}
 	first := w.confirmedAt == 0 && !w.read
 	w.confirmedAt = at
-	if !first && w.config.Registry.Confirm(w.config.Source.Name()) == nil {
+	if !first && w.config.Registry.Confirm(list.Provider{Source: w.config.Source.Name()}) == nil {
 		w.logConfirmed()
 	}
 }
@@ -137,7 +137,7 @@ func (w *Watch) update(present core.Document) {
 	case d.hasVersion && d.loaded == wanted:
 		d.wanted, d.pending = wanted, false
 		w.accept(d)
-		if confirmed && w.config.Registry.ConfirmList(d.list, w.provider(d)) == nil {
+		if confirmed && w.config.Registry.Confirm(w.provider(d)) == nil {
 			w.logConfirmed()
 		}
 	case d.wanted != wanted, d.pending:
@@ -173,12 +173,12 @@ func (w *Watch) withdraw(d *document, confirmed bool) {
 	}
 	from := w.provider(d)
 	w.config.Registry.Withdraw(d.list, from)
-	if present, ok := w.config.Registry.StatusOf(d.list, from); ok && present.HeldBack != nil {
+	if present, ok := w.status(d); ok && present.HeldBack != nil {
 		if !confirmed {
 			w.logHeldBack(d, present.HeldBack)
 			return
 		}
-		_ = w.config.Registry.ConfirmList(d.list, from) // it is held back
+		_ = w.config.Registry.Confirm(from) // it is held back
 	}
 	w.config.Logger.Warn("penstock: list removed", slog.String("list", d.list),
 		slog.String("source", w.config.Source.Name()), slog.String("document", d.name))

@@ -201,11 +201,20 @@ func (w *Watch) provider(d *document) list.Provider {
 	return list.Provider{Source: w.config.Source.Name(), Document: d.name}
 }
 
+// status returns how the registry has the list of a document; false if it has none.
+func (w *Watch) status(d *document) (list.Status, bool) {
+	of, from := w.config.Registry.Status(d.list), w.provider(d)
+	if i := slices.IndexFunc(of, func(s list.Status) bool { return s.Provider == from }); i >= 0 {
+		return of[i], true
+	}
+	return list.Status{}, false
+}
+
 // reject notes why the present version of a document is not in force. It logs an error
 // that repeats once.
 func (w *Watch) reject(d *document, err error) {
 	d.err = err
-	w.config.Registry.Reject(d.list, w.provider(d), err, w.config.Clock.Now())
+	w.config.Registry.Judge(d.list, w.provider(d), err, w.config.Clock.Now())
 	if retry.Alike(d.logged, err) {
 		return
 	}
@@ -231,10 +240,7 @@ func logText(err error) string {
 
 // accept notes that the present version of a document is in force.
 func (w *Watch) accept(d *document) {
-	if d.err != nil {
-		w.config.Registry.Reject(d.list, w.provider(d), nil, w.config.Clock.Now())
-	}
-	w.config.Registry.MarkRead(d.list, w.provider(d))
+	w.config.Registry.Judge(d.list, w.provider(d), nil, w.config.Clock.Now())
 	d.err, d.logged = nil, nil
 	d.backoff.Reset()
 }

@@ -62,7 +62,7 @@ func main() {
 	})
 	time.AfterFunc(stops, func() {
 		say("an operator turns all faults off")
-		if err := service.ControlKind(rules.KindFault, fault.Off); err != nil {
+		if err := service.Control(core.Scope{Kind: rules.KindFault}, fault.Off); err != nil {
 			log.Print(err)
 		}
 	})

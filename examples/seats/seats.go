@@ -7,6 +7,7 @@
 package seats
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/penstock-go/penstock/rule"
@@ -54,11 +55,11 @@ func Kind() *rule.Type[Rule] {
 	return rule.Define(rule.Spec[Rule]{
 		Kind: "seats", Phase: rule.PhaseConcurrency, Reason: rule.Overloaded, Common: common,
 		Fields: []rule.Field[Rule]{
-			rule.WholeField("seats", func(r *Rule) *int { return &r.Seats }).
+			rule.FieldOf("seats", func(r *Rule) *int { return &r.Seats }).
 				Required("is missing: write how many calls may be under way").Says("calls under way at once"),
-			rule.DurationField("maxWait", func(r *Rule) *time.Duration { return &r.MaxWait }).
+			rule.FieldOf("maxWait", func(r *Rule) *time.Duration { return &r.MaxWait }).
 				Says("how long a call waits for a seat; 0: not at all"),
-			rule.WholeField("maxQueue", func(r *Rule) *int { return &r.MaxQueue }).
+			rule.FieldOf("maxQueue", func(r *Rule) *int { return &r.MaxQueue }).
 				NotZero("must be from 1 to 10000, or maxWait 0").Says("how many calls wait at once"),
 		},
 		Examples: []rule.Example[Rule]{{
@@ -66,7 +67,7 @@ func Kind() *rule.Type[Rule] {
 			Rule:   Rule{Name: "reports", Resource: "reports:render", Seats: 4, MaxWait: 5 * time.Second, MaxQueue: 20},
 			Fields: []string{"name", "resource", "seats", "maxWait", "maxQueue"},
 		}},
-		Defaults: func(r *Rule) { rule.SetDefault(&r.MaxQueue, defaultMaxQueue) },
+		Defaults: func(r *Rule) { r.MaxQueue = cmp.Or(r.MaxQueue, defaultMaxQueue) },
 		Validate: validate,
 		New:      newLimiter,
 		Adopt:    adopt,

@@ -52,13 +52,13 @@ func TestCountUpToAscends(t *testing.T) {
 		d := record(times)
 		var last uint64
 		for limit := time.Microsecond; limit < 3*time.Hour; limit += limit/9 + 1 {
-			next := d.CountUpTo(limit)
+			next := upTo(d, limit)
 			assert.GreaterOrEqual(t, next, last, "up to %v", limit)
 			assert.LessOrEqual(t, next, countUpTo(times, limit+limit/8), "more than there are around %v", limit)
 			assert.GreaterOrEqual(t, next, countUpTo(times, limit-limit/8), "fewer than there are around %v", limit)
 			last = next
 		}
-		assert.Equal(t, d.Count, d.CountUpTo(3*time.Hour))
+		assert.Equal(t, d.Count, upTo(d, 3*time.Hour))
 	})
 }
 

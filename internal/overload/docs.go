@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/penstock-go/penstock/simulate"
+	"github.com/penstock-go/penstock/rule"
 )
 
 // The section of the page that is written anew. What stands around it is kept.
@@ -103,8 +103,8 @@ func pictures() []image {
 	late := timeLine{"p99 of what clients wait, ms", func(o *outcome, in span) float64 { return 1000 * o.latency(in, 99) }}
 	loads := []timeGraph{{share.name, 1.2, []timeLine{share}}, {late.name, 250, []timeLine{late}}}
 	var levels []timeLine
-	for _, p := range []string{simulate.PriorityHigh, simulate.PriorityNormal, simulate.PriorityLow} {
-		levels = append(levels, timeLine{p, func(o *outcome, in span) float64 { return served(p, in.from, in.to)(o) }})
+	for _, p := range []rule.Priority{rule.PriorityHigh, rule.PriorityNormal, rule.PriorityLow} {
+		levels = append(levels, timeLine{p.String(), func(o *outcome, in span) float64 { return served(p, in.from, in.to)(o) }})
 	}
 	return []image{
 		{"overload-steps.svg", "Demand of 0.5, 3, 0.8, 10, 0.3, 1.5, 0.7, 5, 0.5 and 2 times the capacity, ten seconds each", "steps up and down", loads},

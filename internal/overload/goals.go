@@ -3,6 +3,7 @@ package overload
 import (
 	"time"
 
+	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/simulate"
 )
 
@@ -171,9 +172,9 @@ func prioritized() []scenario {
 		load: func(s service) simulate.Load {
 			var load simulate.Load
 			for _, p := range []struct {
-				priority string
+				priority rule.Priority
 				share    float64
-			}{{simulate.PriorityLow, 0.5}, {simulate.PriorityNormal, 0.3}, {simulate.PriorityHigh, 0.2}} {
+			}{{rule.PriorityLow, 0.5}, {rule.PriorityNormal, 0.3}, {rule.PriorityHigh, 0.2}} {
 				for _, stream := range demand(step{0, 0.5 * p.share}, step{at, 3 * p.share})(s).Streams {
 					stream.Priority = p.priority
 					load.Streams = append(load.Streams, stream)
@@ -182,9 +183,9 @@ func prioritized() []scenario {
 			return load
 		},
 		goals: []goal{
-			atLeast(0.99, "high: served", served(simulate.PriorityHigh, at, 40*second)),
-			atLeast(0.93, "high: served in the first 2 s", served(simulate.PriorityHigh, at, at+2*second)),
-			atMost(0.10, "low: served", served(simulate.PriorityLow, at, 40*second)),
+			atLeast(0.99, "high: served", served(rule.PriorityHigh, at, 40*second)),
+			atLeast(0.93, "high: served in the first 2 s", served(rule.PriorityHigh, at, at+2*second)),
+			atMost(0.10, "low: served", served(rule.PriorityLow, at, 40*second)),
 		},
 	}}
 }

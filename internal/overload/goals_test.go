@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/penstock-go/penstock/internal/longtest"
+	"github.com/penstock-go/penstock/rule"
 )
 
 // Few scenarios have so few calls that they can be run under the race detector, and not many so few that they are run
@@ -182,14 +183,14 @@ func TestOutcomeMeasuresWhatClientsGet(t *testing.T) {
 	o := outcome{service: reference(), duration: 2 * second}
 	for i := range 100 {
 		start := float64(i) / 100
-		o.calls = append(o.calls, call{arrived: start, ended: start + float64(i+1)/1000, good: i < 80, refused: i >= 90, priority: fmt.Sprint(i % 2)})
+		o.calls = append(o.calls, call{arrived: start, ended: start + float64(i+1)/1000, good: i < 80, refused: i >= 90, priority: rule.Priority(i % 2).String()})
 	}
 	assert.InDelta(t, 0.1, refused(&o), 1e-9)
 	assert.InDelta(t, 0.2, lost(0)(&o), 1e-9)
 	assert.InDelta(t, 80.0/800, goodput(0, second)(&o), 1e-9)
 	assert.InDelta(t, 0.8, useful(0, second)(&o), 1e-9)
 	assert.InDelta(t, 0.090, o.latency(span{0, 2 * second}, 99), 1e-9)
-	assert.InDelta(t, 0.8, served("0", 0, second)(&o), 1e-9)
+	assert.InDelta(t, 0.8, served(rule.PriorityNormal, 0, second)(&o), 1e-9)
 	assert.InDelta(t, 0, worstSecond(0, 2*second)(&o), 1e-9)
 	assert.InDelta(t, 1, settled(0, 75*1e6)(&o), 1e-9)
 	assert.InDelta(t, 0, settled(0, second)(&o), 1e-9)

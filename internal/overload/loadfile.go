@@ -7,6 +7,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
+	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/simulate"
 )
 
@@ -24,7 +25,7 @@ type streamFile struct {
 	Shape       simulate.Shape
 	Times       []duration
 	From, Until duration
-	Priority    string
+	Priority    priority
 	Inbound     *bool    // as [simulate.Stream.Inbound]; here true if it is left out
 	ServiceTime duration `yaml:"serviceTime"`
 	Timeout     duration
@@ -58,7 +59,7 @@ type serverFile struct {
 
 type serviceFile struct {
 	Mean       duration
-	Shape      simulate.ServiceShape
+	Shape      simulate.Shape
 	P99        duration
 	SlowShare  float64 `yaml:"slowShare"`
 	SlowFactor float64 `yaml:"slowFactor"`
@@ -100,6 +101,19 @@ func (d *duration) UnmarshalYAML(n *yaml.Node) error {
 	return nil
 }
 
+// priority is the name of one.
+type priority rule.Priority
+
+// UnmarshalYAML reads a priority.
+func (p *priority) UnmarshalYAML(n *yaml.Node) error {
+	of, ok := rule.ParsePriority(n.Value)
+	if !ok {
+		return fmt.Errorf("line %d: %q is no priority", n.Line, n.Value)
+	}
+	*p = priority(of)
+	return nil
+}
+
 // oneOrMore is a list of names, or one alone.
 type oneOrMore []string
 
@@ -136,7 +150,7 @@ func (f loadFile) load() simulate.Load {
 func (s streamFile) stream() simulate.Stream {
 	stream := simulate.Stream{
 		Resource: s.Resource, Rate: s.Rate, Shape: s.Shape, From: time.Duration(s.From), Until: time.Duration(s.Until),
-		Priority: s.Priority, Inbound: s.Inbound == nil || *s.Inbound, ServiceTime: time.Duration(s.ServiceTime),
+		Priority: rule.Priority(s.Priority), Inbound: s.Inbound == nil || *s.Inbound, ServiceTime: time.Duration(s.ServiceTime),
 		Timeout: time.Duration(s.Timeout), Fails: s.Fails, Retries: s.Retries, RetryDelay: time.Duration(s.RetryDelay),
 	}
 	for _, t := range s.Times {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/simulate"
 )
 
@@ -172,7 +173,7 @@ func mixed() []scenario {
 	critical := func(s service) simulate.Load {
 		load := demand(step{0, 0.5}, step{length, 9.5})(s)
 		few := s.stream(0.5 * s.capacity())
-		few.Priority = simulate.PriorityCritical
+		few.Priority = rule.PriorityCritical
 		load.Streams = append(load.Streams, few)
 		return load
 	}
@@ -187,16 +188,16 @@ func mixed() []scenario {
 		{
 			name: "five priorities at 2 ×", duration: 30 * second, seeds: 2, service: reference(), load: fivePriorities,
 			goals: []goal{
-				atLeast(0.99, "critical: served", served(simulate.PriorityCritical, 5*second, 30*second)),
-				atLeast(0.97, "high: served", served(simulate.PriorityHigh, 5*second, 30*second)),
-				atMost(0.10, "low: served", served(simulate.PriorityLow, 5*second, 30*second)),
-				atMost(0.05, "sheddable: served", served(simulate.PrioritySheddable, 5*second, 30*second)),
+				atLeast(0.99, "critical: served", served(rule.PriorityCritical, 5*second, 30*second)),
+				atLeast(0.97, "high: served", served(rule.PriorityHigh, 5*second, 30*second)),
+				atMost(0.10, "low: served", served(rule.PriorityLow, 5*second, 30*second)),
+				atMost(0.05, "sheddable: served", served(rule.PrioritySheddable, 5*second, 30*second)),
 			},
 		},
 		{
 			name: "few critical calls at 10 ×", duration: 30 * second, seeds: 2, service: reference(), load: critical,
 			goals: []goal{
-				atLeast(0.99, "critical: served", served(simulate.PriorityCritical, length, 30*second)),
+				atLeast(0.99, "critical: served", served(rule.PriorityCritical, length, 30*second)),
 				atLeast(0.90, "goodput", goodput(length, 30*second)),
 			},
 		},
@@ -206,9 +207,7 @@ func mixed() []scenario {
 // fivePriorities returns a load of twice the capacity, in equal parts.
 func fivePriorities(s service) simulate.Load {
 	var load simulate.Load
-	for _, priority := range []string{
-		simulate.PriorityCritical, simulate.PriorityHigh, simulate.PriorityNormal, simulate.PriorityLow, simulate.PrioritySheddable,
-	} {
+	for _, priority := range rule.Priorities() {
 		stream := s.stream(0.4 * s.capacity())
 		stream.Priority = priority
 		load.Streams = append(load.Streams, stream)

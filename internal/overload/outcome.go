@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/simulate"
 )
 
@@ -168,7 +169,8 @@ func settled(from time.Duration, below time.Duration) func(*outcome) float64 {
 }
 
 // served measures the share of the calls of a priority arriving in a span that end well.
-func served(priority string, from, to time.Duration) func(*outcome) float64 {
+func served(p rule.Priority, from, to time.Duration) func(*outcome) float64 {
+	priority := p.String()
 	return func(o *outcome) float64 {
 		good, all := 0, 0
 		for _, c := range o.calls {

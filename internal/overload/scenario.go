@@ -73,7 +73,7 @@ func (g goal) reached(value float64) bool {
 type service struct {
 	workers  int
 	mean     time.Duration
-	shape    simulate.ServiceShape
+	shape    simulate.Shape
 	p99      time.Duration // of a lognormal one
 	slowdown float64       // by each call that waits for a worker
 	patience time.Duration

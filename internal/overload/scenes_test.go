@@ -120,7 +120,7 @@ func TestDivideIsMaxMinFairByPriority(t *testing.T) {
 	one := func(priority string, demand, need float64) flow {
 		return flow{priority: priority, demand: demand, needs: []float64{need}}
 	}
-	const high, normal, low = simulate.PriorityHigh, simulate.PriorityNormal, simulate.PriorityLow
+	const high, normal, low = "high", "normal", "low"
 	assert.InDeltaSlice(t, []float64{10, 45, 45.0 / 2}, rates(1, one(normal, 10, 0.01), one(normal, 1000, 0.01), one(normal, 1000, 0.02)), 1e-6)
 	assert.InDeltaSlice(t, []float64{30, 70, 0}, rates(1, one(normal, 30, 0.01), one(low, 100, 0.01), one(low, 0, 0.01)), 1e-6)
 	assert.InDeltaSlice(t, []float64{0, 100, 500}, rates(1, one(normal, 100, 0.01), one(high, 200, 0.01), one(low, 500, 0)), 1e-6)

@@ -30,7 +30,7 @@ func ValidateOnExceed(f *rule.Faults, does rule.OnExceed, waits string) {
 
 // WarnAtField returns the field warnAt, of kinds whose rules warn when most of a window is used.
 func WarnAtField[R any](at func(*R) *float64) rule.Field[R] {
-	return rule.NumberField("warnAt", at).Given("algorithm", "scope").
+	return rule.FieldOf("warnAt", at).Given("algorithm", "scope").
 		Says("windows: the share of the limit, such as 0.8, from which on the log warns, once in a window").Otherwise("never")
 }
 

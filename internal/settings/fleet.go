@@ -2,6 +2,7 @@
 package settings
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/penstock-go/penstock/fleet"
@@ -31,8 +32,8 @@ func SetFleetDefaults(scope *rule.Scope, f *rule.Fleet, mode fleet.Mode) {
 	case rule.ScopeInstance:
 		*scope = ""
 	case rule.ScopeFleet:
-		rule.SetDefault(&f.Mode, mode)
-		rule.SetDefault(&f.OnOutage, fleet.OutageLast)
+		f.Mode = cmp.Or(f.Mode, mode)
+		f.OnOutage = cmp.Or(f.OnOutage, fleet.OutageLast)
 	}
 }
 

@@ -74,9 +74,9 @@ const fields = 11
 
 var errLine = errors.New("no line of a metric log")
 
-// ParseLine reads a line without its line break. The text of the time is not looked at: the
+// parseLine reads a line without its line break. The text of the time is not looked at: the
 // number before it says the same, whatever the time zone.
-func ParseLine(text string) (Line, error) {
+func parseLine(text string) (Line, error) {
 	parts := strings.Split(text, "|")
 	if len(parts) != fields {
 		return Line{}, fmt.Errorf("metriclog: %w: %d fields rather than %d", errLine, len(parts), fields)

@@ -15,12 +15,12 @@ func FuzzParseLine(f *testing.F) {
 	f.Add("-1|x||0|0|0|0|0|0|0|18446744073709551615")
 	f.Add("946684800000|2000-01-01")
 	f.Fuzz(func(t *testing.T, text string) {
-		line, err := ParseLine(text)
+		line, err := parseLine(text)
 		if err != nil {
 			return
 		}
 		written := string(line.appendTo(nil, time.UTC))
-		again, err := ParseLine(strings.TrimSuffix(written, "\n"))
+		again, err := parseLine(strings.TrimSuffix(written, "\n"))
 		require.NoError(t, err)
 		line.Resource = writable(line.Resource)
 		require.Equal(t, line, again)

@@ -82,7 +82,7 @@ func (q *Query) searchFile(f file, found *Found) error {
 		if err != nil {
 			return err
 		}
-		line, wrong := ParseLine(text)
+		line, wrong := parseLine(text)
 		switch {
 		case wrong != nil:
 			found.Skipped++

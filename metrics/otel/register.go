@@ -29,7 +29,7 @@ func Register(engine *core.Engine, options Options) (metric.Registration, error)
 	if err != nil {
 		return nil, fmt.Errorf("penstockotel: %w", err)
 	}
-	r := &reader{engine: engine, instruments: i, accumulator: core.NewAccumulator(options.MaxResources)}
+	r := &reader{engine: engine, instruments: i, accumulator: &core.Accumulator{MaxResources: options.MaxResources}}
 	registration, err := meter.RegisterCallback(r.read, i.all...)
 	if err != nil {
 		return nil, fmt.Errorf("penstockotel: %w", err)
@@ -161,7 +161,7 @@ func (r *reader) rule(o metric.Observer, resource string, of *core.RuleSnapshot,
 // engineWide observes the rules as a whole, their sources, signals, and the load.
 func (r *reader) engineWide(o metric.Observer, s *core.Snapshot) {
 	o.ObserveInt64(r.inForce, int64(s.Status.Rules))
-	o.ObserveInt64(r.unmatched, int64(s.Status.Unmatched.Count))
+	o.ObserveInt64(r.unmatched, int64(len(s.Status.Unmatched)+s.Status.MoreUnmatched))
 	o.ObserveInt64(r.rejections, number(s.Rejected))
 	for i := range s.Status.Sources {
 		of := &s.Status.Sources[i]

@@ -40,7 +40,8 @@ func (l *histogramLayout) histogram(times stat.Distribution, sum float64) *dto.H
 	return h
 }
 
-// writeClassic does what [stat.Distribution.CountUpTo] does, for all bounds in one pass.
+// writeClassic counts the response times that were at most a bound, for all bounds in one pass. The bucket that a
+// bound parts counts in proportion.
 func (l *histogramLayout) writeClassic(h *dto.Histogram, times stat.Distribution) {
 	upTo := make([]uint64, len(l.bounds))
 	made := make([]dto.Bucket, len(l.bounds))

@@ -36,7 +36,7 @@ func NewCollector(engine *core.Engine, options Options) *Collector {
 	options = options.withDefaults()
 	c := &Collector{
 		engine: engine, families: newFamilies(engine.Kinds(), options.ConstLabels), layout: newHistogramLayout(options),
-		accumulator: core.NewAccumulator(options.MaxResources),
+		accumulator: &core.Accumulator{MaxResources: options.MaxResources},
 	}
 	c.invalid = prometheus.NewRegistry().Register(c)
 	return c

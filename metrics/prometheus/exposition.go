@@ -178,7 +178,7 @@ func (e *exposition) rules(s *core.Snapshot) {
 	f := e.families
 	none := labels(f.rules)
 	e.gauge(f.rules, float64(s.Status.Rules), none)
-	e.gauge(f.unmatched, float64(s.Status.Unmatched.Count), none)
+	e.gauge(f.unmatched, float64(len(s.Status.Unmatched)+s.Status.MoreUnmatched), none)
 	e.gauge(f.revision, float64(s.Status.Revision), none)
 	e.gauge(f.appliedAt, float64(s.Status.AppliedAt)/float64(time.Second), none)
 	e.counter(f.rejections, float64(s.Rejected), none)

@@ -40,7 +40,7 @@ func valveKind() *rule.Type[valve] {
 	return rule.Define(rule.Spec[valve]{
 		Kind: "safetyValve", Phase: rule.PhaseHealth, Reason: rule.Unavailable, Common: common,
 		Fields: []rule.Field[valve]{
-			rule.WholeField("shutsAfter", func(v *valve) *int { return &v.ShutsAfter }).Says("calls that pass"),
+			rule.FieldOf("shutsAfter", func(v *valve) *int { return &v.ShutsAfter }).Says("calls that pass"),
 		},
 		New: func(v *valve, env rule.Env) rule.Limiter { return &valveLimiter{rule: v, env: env} },
 		Adopt: func(present rule.Limiter, v *valve, env rule.Env) rule.Limiter {

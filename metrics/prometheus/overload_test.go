@@ -97,6 +97,6 @@ func TestForcedKindsAreExposed(t *testing.T) {
 	require.NoError(t, s.Load(rules.Set{Breaker: []breaker.Rule{{Resource: "pay", Threshold: 0.5}}}))
 	collector := penstockprom.NewCollector(s.Engine, penstockprom.Options{})
 	assert.Empty(t, scrape(t, collector).of("penstock_rules_forced"))
-	require.NoError(t, s.ControlKind(rules.KindBreaker, "closed"))
+	require.NoError(t, s.Control(core.Scope{Kind: rules.KindBreaker}, "closed"))
 	assert.Equal(t, series{`penstock_rules_forced{kind="breaker",state="closed"}`: 1}, onlyOf(scrape(t, collector), "penstock_rules_forced"))
 }

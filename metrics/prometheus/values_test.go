@@ -125,8 +125,8 @@ func TestListsAreExposed(t *testing.T) {
 	at := s.clock.Now()
 	lists.Put("scrapers", list.Provider{Source: "files", Document: "a"}, list.Version{List: listOf("x", "y"), At: at})
 	lists.Put("scrapers", list.Provider{Source: "more", Document: "b"}, list.Version{List: listOf("z"), At: at})
-	lists.Reject("scrapers", list.Provider{Source: "more", Document: "c"}, errors.New("line 7"), at)
-	lists.Reject("broken", list.Provider{Source: "files", Document: "b"}, errors.New("line 1"), at)
+	lists.Judge("scrapers", list.Provider{Source: "more", Document: "c"}, errors.New("line 7"), at)
+	lists.Judge("broken", list.Provider{Source: "files", Document: "b"}, errors.New("line 1"), at)
 	lists.Set("code\xff", listOf("a", "b", "c"))
 	lists.Set("code\xfe", listOf()) // which has the same label
 	collector := penstockprom.NewCollector(s.Engine, penstockprom.Options{})
@@ -141,7 +141,7 @@ func TestListsAreExposed(t *testing.T) {
 		`penstock_list_rejected{list="scrapers",source="more"}`,
 	}, all.of("penstock_list_rejected"))
 	assert.InDelta(t, 2, all.sum("penstock_list_rejected"), 0)
-	lists.Reject("broken", list.Provider{Source: "files", Document: "b"}, nil, 0)
+	lists.Judge("broken", list.Provider{Source: "files", Document: "b"}, nil, 0)
 	assert.InDelta(t, 1, scrape(t, collector).sum("penstock_list_rejected"), 0)
 }
 
@@ -162,7 +162,7 @@ func TestListsThatAreMissingHeldBackOrCopiesAreExposed(t *testing.T) {
 	assert.Equal(t, []string{`penstock_list_missing{list="gone"}`}, all.of("penstock_list_missing"))
 	assert.InDelta(t, 1, all[`penstock_list_on_copy{list="scrapers",source="etcd"}`], 0)
 	assert.InDelta(t, 0, all[`penstock_list_held_back{list="scrapers",source="etcd"}`], 0)
-	s.Lists().MarkRead("scrapers", from)
+	s.Lists().Judge("scrapers", from, nil, 0)
 	s.Lists().Withdraw("scrapers", from)
 	all = scrape(t, collector)
 	assert.InDelta(t, 0, all[`penstock_list_on_copy{list="scrapers",source="etcd"}`], 0)

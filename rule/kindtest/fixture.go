@@ -66,7 +66,7 @@ func (f *fixture) table() *rules.Table { return rules.NewTable(f.custom()...) }
 
 // custom returns the kind unless it comes with Penstock.
 func (f *fixture) custom() []rule.Definition {
-	if slices.Contains(rules.NewTable().Kinds(), f.options.Kind.Kind()) {
+	if slices.ContainsFunc(rules.NewTable().Definitions(), func(d rule.Definition) bool { return d.Kind() == f.options.Kind.Kind() }) {
 		return nil
 	}
 	return []rule.Definition{f.options.Kind}

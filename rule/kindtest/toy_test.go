@@ -37,9 +37,9 @@ func toyKind(of flaw) *rule.Type[toyRule] {
 	spec := rule.Spec[toyRule]{
 		Kind: "toy", Phase: rule.PhaseValue, Reason: rule.Overloaded, Common: common,
 		Fields: []rule.Field[toyRule]{
-			rule.WholeField("limit", func(r *toyRule) *int { return &r.Limit }).
+			rule.FieldOf("limit", func(r *toyRule) *int { return &r.Limit }).
 				Required("is missing: write how many calls").Says("calls under way"),
-			rule.DurationField("maxWait", func(r *toyRule) *time.Duration { return &r.MaxWait }).Says("how long calls wait"),
+			rule.FieldOf("maxWait", func(r *toyRule) *time.Duration { return &r.MaxWait }).Says("how long calls wait"),
 		},
 		Examples:   []rule.Example[toyRule]{{About: "two calls", Rule: toyRule{Resource: "r", Limit: 2, MaxWait: 1}, Fields: shown}},
 		Attributes: func(*toyRule) []string { return []string{"user"} },

@@ -57,7 +57,7 @@ func coarse(settings Settings) Limiter {
 
 // coarseClock returns a clock that runs until the process ends. It is the same one for all: a
 // hundred of them would slow down whatever is measured last.
-var coarseClock = sync.OnceValue(func() clock.Clock { return clock.NewCoarse(time.Millisecond) }) //nolint:gochecknoglobals // as it says
+var coarseClock = sync.OnceValue(func() clock.Clock { return clock.NewCoarse(context.Background(), time.Millisecond) }) //nolint:gochecknoglobals // as it says
 
 func penstockQueue(settings Settings) Limiter {
 	return penstock(Baseline, settings,

@@ -33,7 +33,7 @@ func denyKind() rule.Definition {
 	return rule.Define(rule.Spec[deny]{
 		Kind: "deny", Phase: rule.PhaseAccess, Reason: rule.Denied, Common: common, States: []string{"calm", "angry"},
 		Fields: []rule.Field[deny]{
-			rule.TextField("user", func(d *deny) *string { return &d.User }).
+			rule.FieldOf("user", func(d *deny) *string { return &d.User }).
 				Required("is missing: write who may not call").Says("who may not call"),
 		},
 		Examples: []rule.Example[deny]{{

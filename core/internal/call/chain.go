@@ -44,11 +44,11 @@ type Details struct {
 
 // ForOrigin returns the chain for the origin of a call, given the one for all that no rule names, which has
 // details.
-func (c *Chain) ForOrigin(opts []Option) *Chain {
+func (c *Chain) ForOrigin(origin string) *Chain {
 	if c.origins == nil {
 		return c
 	}
-	of := c.origins[OriginOf(opts)]
+	of := c.origins[origin]
 	if of == nil {
 		return c
 	}
@@ -153,7 +153,7 @@ func (c *Chain) Finish(observed bool) {
 		s, of := &c.Steps[i], &c.Rules[i]
 		c.demotes = c.demotes || s.demotes
 		if of.isFinished() {
-			c.Finishes, c.finisher = true, int32(i)
+			c.Finishes, c.several, c.finisher = true, c.Finishes, int32(i)
 		}
 		isInstant := of.forecasts && s.queue == nil // its ticket is the instant at which the call passes
 		c.Tickets = c.Tickets || of.isFinished() || of.settler != nil && !isInstant || s.demotes
@@ -236,6 +236,18 @@ func (c *Chain) Acquire(q *Request, opts []Option, tickets []rule.Ticket) (a Ans
 		passed++
 	}
 	return Answer{Decision: rule.Pass}
+}
+
+// AcquireOne is Acquire for a chain that IsOneStep, of which no ticket has to be given back.
+func (c *Chain) AcquireOne(q *Request, opts []Option, tickets []rule.Ticket) Answer {
+	s := &c.Steps[0]
+	ticket, decision := s.Ask(q.Call, q, opts)
+	for tries := 0; decision == rule.Block && tries < MaxTries && s.MayGetBack(q); tries++ {
+		runtime.Gosched()
+		ticket, decision = s.Ask(q.Call, q, opts)
+	}
+	tickets[0] = ticket
+	return Answer{0, ticket, decision, true}
 }
 
 // AcquireLast is Acquire for the steps from the first Forecaster on. A call that finds one full asks

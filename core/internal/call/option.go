@@ -3,8 +3,6 @@ package call
 import (
 	"context"
 	"errors"
-	"fmt"
-	"math"
 	"unsafe"
 
 	"github.com/penstock-go/penstock/rule"
@@ -119,32 +117,3 @@ func (o *Option) read(ctx context.Context, key string) rule.Attribute {
 
 // ErrInvalid is core.ErrInvalid.
 var ErrInvalid = errors.New("penstock: invalid call")
-
-// SizeOf returns how many tokens a call with these options takes, and whether it is long-lived.
-func SizeOf(opts []Option) (tokens int32, longLived bool, err error) {
-	tokens = 1
-	for i := range opts {
-		switch o := &opts[i]; o.kind {
-		case optionTokens:
-			number, _ := o.value.Number()
-			if number < 1 || number > math.MaxInt32 {
-				return 0, false, fmt.Errorf("%w: Tokens(%d): must be from 1 to %d", ErrInvalid, number, math.MaxInt32)
-			}
-			tokens = int32(number)
-		case optionLongLived:
-			longLived = true
-		}
-	}
-	return tokens, longLived, nil
-}
-
-// OriginOf returns who is calling, "" if the caller did not say.
-func OriginOf(opts []Option) string {
-	origin := ""
-	for i := range opts {
-		if o := &opts[i]; o.kind == optionOrigin {
-			origin, _ = o.value.Text()
-		}
-	}
-	return origin
-}

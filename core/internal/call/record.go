@@ -71,12 +71,15 @@ func (r *Record) Exit(exit rule.Exit, tokens int32) {
 // done tells so many rules how the call ended, in the reverse of the order in which they let it
 // pass; also those behind one that panics. Long-lived calls have a record under no such rule too.
 func (r *Record) done(count int, tokens int32, exit *rule.Exit) {
-	if count == 0 {
-		return
-	}
-	defer r.done(count-1, tokens, exit)
-	if of, slot := &r.Passed.Rules[count-1], r.slot(count-1); slot.held {
-		of.finish(slot.ticket, tokens, exit)
+	defer func() {
+		if count > 0 { // the last of them has panicked
+			r.done(count-1, tokens, exit)
+		}
+	}()
+	for ; count > 0; count-- {
+		if slot := r.slot(count - 1); slot.held {
+			r.Passed.Rules[count-1].finish(slot.ticket, tokens, exit)
+		}
 	}
 }
 

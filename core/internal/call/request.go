@@ -2,9 +2,11 @@ package call
 
 import (
 	"context"
+	"fmt"
+	"math"
 
 	"github.com/penstock-go/penstock/clock"
-	"github.com/penstock-go/penstock/recording"
+	"github.com/penstock-go/penstock/core/internal/recorder"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -15,6 +17,7 @@ type Request struct {
 	rule.Call // without an attribute
 
 	Name    string          // of the resource
+	Origin  string          // who is calling; "" if the caller did not say
 	Context context.Context // from which an option reads attributes; nil if none does
 	NoWait  bool
 
@@ -24,16 +27,25 @@ type Request struct {
 	priority  rule.Priority // that the call came with, if one has
 }
 
-// Init sets the fields in place: to copy a struct that was just written field by field
-// costs 3 ns.
-func (q *Request) Init(name string, now clock.Instant, tokens int32) {
-	q.Now, q.Tokens, q.Name = now, tokens, name
+// Init sets the fields of a call whose options are attributes, in place: to copy a struct that was just written
+// field by field costs 3 ns.
+func (q *Request) Init(name string, now clock.Instant) {
+	q.Now, q.Tokens, q.Name = now, 1, name
 }
 
-// Read reads what the options say. If they are attributes, that is nothing.
-func (q *Request) Read(ctx context.Context, opts []Option) {
+// Read is Init for any options. The error, of a number of tokens that no call can take, matches [ErrInvalid].
+func (q *Request) Read(ctx context.Context, name string, now clock.Instant, opts []Option) error {
+	q.Init(name, now)
 	for i := range opts {
 		switch o := &opts[i]; o.kind {
+		case optionTokens:
+			number, _ := o.value.Number()
+			if number < 1 || number > math.MaxInt32 {
+				return fmt.Errorf("%w: Tokens(%d): must be from 1 to %d", ErrInvalid, number, math.MaxInt32)
+			}
+			q.Tokens = int32(number)
+		case optionOrigin:
+			q.Origin, _ = o.value.Text()
 		case optionInbound:
 			q.SetCaller(q.Priority(), true)
 		case optionPriority:
@@ -47,6 +59,7 @@ func (q *Request) Read(ctx context.Context, opts []Option) {
 			q.Context = ctx
 		}
 	}
+	return nil
 }
 
 // With returns the call with an attribute, as limiters get it.
@@ -87,10 +100,8 @@ func (q *Request) attributeBeside(opts []Option, key string) rule.Attribute {
 			return a
 		}
 	}
-	if key == rule.KeyOrigin {
-		if origin := OriginOf(opts); origin != "" {
-			return rule.String(origin)
-		}
+	if key == rule.KeyOrigin && q.Origin != "" {
+		return rule.String(q.Origin)
 	}
 	return rule.Attribute{}
 }
@@ -126,15 +137,15 @@ func (q *Request) CountDemotion() {
 }
 
 // RecordedFlags returns what options say that a recording has as flags.
-func (q *Request) RecordedFlags() (flags recording.Flags) {
+func (q *Request) RecordedFlags() (flags recorder.Flags) {
 	if q.Inbound() {
-		flags |= recording.Inbound
+		flags |= recorder.Inbound
 	}
 	if q.NoWait {
-		flags |= recording.NoWait
+		flags |= recorder.NoWait
 	}
 	if q.LongLived() {
-		flags |= recording.LongLived
+		flags |= recorder.LongLived
 	}
 	return flags
 }

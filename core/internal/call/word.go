@@ -11,9 +11,10 @@ const (
 	StateMask = 3
 
 	// Where the tickets are of rules that learn of the end of the call, or of its cost; 0 if
-	// there are no such rules. The guard itself can carry them if at most one is not 0. The
-	// word then has the index of its rule and the ticket, or the lower bits of one that is
-	// wide. If they are in a record, the word has its generation.
+	// there are no such rules. The guard itself can carry them if at most two are not 0. The
+	// word then has the index of the first rule and its ticket, or the lower bits of one that is
+	// wide, and the rest has the upper bits, or the index and the ticket of the second rule. If they
+	// are in a record, the word has its generation.
 	carried   = 1 << 2
 	InRecord  = 2 << 2
 	Wide      = 3 << 2
@@ -27,10 +28,15 @@ const (
 	ticketShift = 7
 	ticketBits  = 32 - ticketShift
 
-	// The rest of a guard with a wide ticket, and of one that remembers where it is recorded.
+	// The rest of a guard with a wide ticket or two tickets, and of one that remembers where it is recorded.
 	tokenBits = 8
 	tokenMask = 1<<tokenBits - 1
-	wideBits  = ticketBits + 32 - tokenBits
+	wideBits  = ticketBits + 31 - tokenBits
+
+	hasSecond         = 1 << 31 // else it has the upper bits of a wide ticket
+	secondIndexShift  = tokenBits
+	secondTicketShift = secondIndexShift + ticketShift - indexShift
+	secondBits        = 31 - secondTicketShift
 
 	remembers       = 1 << 31 // else the rest is the tokens, or has a wide ticket
 	rememberedShift = tokenBits
@@ -57,13 +63,26 @@ func CarryOne(index int, ticket rule.Ticket, tokens int32) (word, rest uint32, o
 	return 0, 0, false
 }
 
+// carryTwo is [PassedRules.Carry] for the tickets of two steps, with their indices.
+func carryTwo(first int, firstTicket rule.Ticket, second int, secondTicket rule.Ticket, tokens int32) (word, rest uint32, ok bool) {
+	if second > indexMask || firstTicket>>ticketBits != 0 || secondTicket>>secondBits != 0 || tokens > tokenMask {
+		return 0, 0, false
+	}
+	return uint32(firstTicket)<<ticketShift | uint32(first)<<indexShift | Wide,
+		hasSecond | uint32(secondTicket)<<secondTicketShift | uint32(second)<<secondIndexShift | uint32(tokens), true
+}
+
 // ticketIn returns the ticket of the step with an index, of a guard that carries them.
 func ticketIn(word, rest uint32, index int) rule.Ticket {
+	isWide := word&WhereMask == Wide
 	if word>>indexShift&indexMask != uint32(index) {
+		if isWide && rest&hasSecond != 0 && rest>>secondIndexShift&indexMask == uint32(index) {
+			return rule.Ticket(rest &^ hasSecond >> secondTicketShift)
+		}
 		return 0
 	}
 	ticket := rule.Ticket(word >> ticketShift)
-	if word&WhereMask == Wide {
+	if isWide && rest&hasSecond == 0 {
 		ticket |= rule.Ticket(rest>>tokenBits) << ticketBits
 	}
 	return ticket

@@ -42,12 +42,12 @@ func (p *Plan) IsInForce(generation uint64) bool {
 	return p.Since <= generation && generation != Closed
 }
 
-// ChainFor returns the rules that a call with these options has to pass.
-func (p *Plan) ChainFor(opts []call.Option) *call.Chain {
+// ChainFor returns the rules that a call of an origin has to pass, "" if it did not say.
+func (p *Plan) ChainFor(origin string) *call.Chain {
 	if p.Others.Details == nil { // as of most, of which no rule names an origin
 		return &p.Others
 	}
-	return p.Others.ForOrigin(opts)
+	return p.Others.ForOrigin(origin)
 }
 
 // HasOrigin says whether a rule names the origin.
@@ -60,9 +60,8 @@ func isFor(of, origin string) bool { return of == "" || of == origin }
 // Closed is the generation of an engine that was closed.
 const Closed = math.MaxUint64
 
-// Applying returns the rules that apply to a call with these options, in the order of asking.
-func (p *Plan) Applying(opts []call.Option) (rules []Planned) {
-	origin := call.OriginOf(opts)
+// Applying returns the rules that apply to a call of an origin, in the order of asking.
+func (p *Plan) Applying(origin string) (rules []Planned) {
 	if !p.HasOrigin(origin) {
 		origin = rule.OtherOrigins
 	}

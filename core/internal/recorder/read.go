@@ -48,7 +48,7 @@ type endOfCall struct {
 	resource uint16
 	start    clock.Instant
 	after    time.Duration
-	flags    recording.Flags
+	flags    Flags
 	settles  bool
 	tokens   int32
 }
@@ -80,8 +80,8 @@ func (r *reader) block(base clock.Instant, words []uint64) {
 }
 
 // endFlags returns the flags of an end.
-func endFlags(end uint64) recording.Flags {
-	return recording.Flags(end >> endFlagShift & (1<<(durationShift-endFlagShift) - 1))
+func endFlags(end uint64) Flags {
+	return Flags(end >> endFlagShift & (1<<(durationShift-endFlagShift) - 1))
 }
 
 // decided reads what was decided on a call.
@@ -97,7 +97,7 @@ func (r *reader) decided(outcome recording.Outcome, resource uint16, at clock.In
 		c.Rule = uint16(second >> valueShift)
 	case outcome == recording.Passed && second != 0:
 		c.Duration = time.Duration(second >> durationShift)
-		c.Flags |= endFlags(second)
+		endFlags(second).addTo(&c)
 	}
 	r.out.Calls = append(r.out.Calls, c)
 }
@@ -107,7 +107,7 @@ func (r *reader) more(c *recording.Call, more uint64, rest []uint64) {
 	c.Tokens = int32(more >> tokenShift & (1<<(originShift-tokenShift) - 1))
 	c.Origin = uint16(more >> originShift & (1<<originBits - 1))
 	c.Priority = int8(more>>priorityShift&7) - plainPriority
-	c.Flags = recording.Flags(more >> flagShift & 7)
+	Flags(more >> flagShift & 7).addTo(c)
 	if more>>waitShift&1 != 0 {
 		c.Wait, rest = time.Duration(rest[0]), rest[1:]
 	}
@@ -158,7 +158,7 @@ func (r *reader) addEnd(c *recording.Call, ends []endOfCall) {
 			end.after = -1
 		case !end.settles && c.Duration == recording.Unknown:
 			c.Duration = end.after
-			c.Flags |= end.flags
+			end.flags.addTo(c)
 			end.after = -1
 		}
 	}

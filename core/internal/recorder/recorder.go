@@ -47,7 +47,7 @@ const (
 	tokenShift    = tagBits
 	originShift   = tokenShift + 31
 	priorityShift = originShift + originBits // three bits
-	flagShift     = priorityShift + 3        // those of the package recording that are known then
+	flagShift     = priorityShift + 3        // those that are known then
 	waitShift     = flagShift + 3
 	patienceShift = waitShift + 1
 	countShift    = patienceShift + 1 // three bits: of attributes
@@ -124,7 +124,7 @@ type Decision struct {
 	Tokens   int32
 	Origin   string
 	Priority rule.Priority
-	Flags    recording.Flags // that are known now
+	Flags    Flags // that are known now
 
 	Waited     bool
 	Wait       time.Duration
@@ -183,7 +183,7 @@ func (rec *Recorder) Decided(r Resource, d *Decision) uint32 {
 
 // Ended records how a call ended that passed at an instant. That is beside the record of its passing, if it is
 // known where that is; else record is 0.
-func (rec *Recorder) Ended(r Resource, start, now clock.Instant, flags recording.Flags, record uint32) {
+func (rec *Recorder) Ended(r Resource, start, now clock.Instant, flags Flags, record uint32) {
 	end := min(uint64(max(0, now-start)), maxDuration)<<durationShift | uint64(flags)<<endFlagShift
 	if record != 0 {
 		if n := r.Place.known.Load(); n.isOf(&rec.resources) {

@@ -36,7 +36,7 @@ const (
 
 // The second word: the tag is in the lowest bits.
 const (
-	endFlagShift  = tagBits // the flags of the package recording
+	endFlagShift  = tagBits // Flags
 	durationShift = endFlagShift + 6
 	maxDuration   = 1<<(64-durationShift) - 1
 	valueShift    = tagBits // of the number of a rule, or of tokens

@@ -210,7 +210,7 @@ func (b *Book) Load(owner string, set rules.Set) (Outcome, error) {
 // at the rules that differ; only if one of them is wrong it looks for all there are.
 func (b *Book) judge(g *group, set rules.Set) ([]rules.Replacement, error) {
 	for _, r := range set.Custom {
-		if !slices.Contains(b.config.Table.Kinds(), r.Type().Kind()) {
+		if !slices.ContainsFunc(b.config.Table.Definitions(), func(d rule.Definition) bool { return d.Kind() == r.Type().Kind() }) {
 			return nil, fmt.Errorf("core: the engine does not know rules of kind %q: give it the kind in Config.Kinds", r.Type().Kind())
 		}
 	}

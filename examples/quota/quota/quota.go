@@ -11,6 +11,7 @@
 package quota
 
 import (
+	"cmp"
 	"math"
 
 	"github.com/penstock-go/penstock/rule"
@@ -50,9 +51,9 @@ func Kind() *rule.Type[Rule] {
 	return rule.Define(rule.Spec[Rule]{
 		Kind: "quota", Phase: rule.PhaseValue, Reason: rule.RateLimited, Common: common,
 		Fields: []rule.Field[Rule]{
-			rule.TextField("param", func(r *Rule) *string { return &r.Param }).
+			rule.FieldOf("param", func(r *Rule) *string { return &r.Param }).
 				Says("the attribute whose values have a quota each").Otherwise(DefaultParam),
-			rule.WholeField("perDay", func(r *Rule) *int { return &r.PerDay }).
+			rule.FieldOf("perDay", func(r *Rule) *int { return &r.PerDay }).
 				Required("is missing: write how many tokens each value has a day").
 				Says("tokens from midnight to midnight, UTC; 0 blocks all"),
 		},
@@ -83,7 +84,7 @@ func common(r *Rule) rule.Common {
 }
 
 func withDefaults(r *Rule) {
-	rule.SetDefault(&r.Param, DefaultParam)
+	r.Param = cmp.Or(r.Param, DefaultParam)
 }
 
 // validate returns all mistakes in the fields of the kind. The engine has judged the others.

@@ -59,7 +59,7 @@ func (p *Producer) Register(engine *core.Engine) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.engine, p.accumulator = engine, core.NewAccumulator(p.options.MaxResources)
+	p.engine, p.accumulator = engine, &core.Accumulator{MaxResources: p.options.MaxResources}
 	p.collected = clock.TimeOf(engine.Clock(), engine.Clock().Now())
 }
 

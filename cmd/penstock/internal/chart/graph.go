@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/simulate"
 )
 
@@ -125,9 +126,12 @@ func (p panel) limitGraphs(name string, rows []simulate.Limit) []graph {
 // priorities are the names of priorities, the least important first, for they are shed
 // first.
 func priorities() []string {
-	return []string{
-		simulate.PrioritySheddable, simulate.PriorityLow, simulate.PriorityNormal, simulate.PriorityHigh, simulate.PriorityCritical,
+	var names []string
+	for _, p := range rule.Priorities() {
+		names = append(names, p.String())
 	}
+	slices.Reverse(names)
+	return names
 }
 
 // signalGraphs draws what signals show.

@@ -74,7 +74,7 @@ func countRules(changes []documents.RuleChange) string {
 func countDocuments(changes []documents.DocumentChange) string {
 	count := make(map[string]int)
 	for _, c := range changes {
-		count[c.Change.String()]++
+		count[string(c.Change)]++
 	}
 	return joinCounts("document", "documents do not change", count, "added", "changed", "removed")
 }
@@ -126,7 +126,7 @@ func changesJSON(changes documents.Changes, revision int64) any {
 	}
 	documents := make([]documentJSON, len(changes.Documents))
 	for i, c := range changes.Documents {
-		documents[i] = documentJSON{c.Name, c.Change.String()}
+		documents[i] = documentJSON{c.Name, string(c.Change)}
 	}
 	return struct {
 		Revision  int64          `json:"revision"`

@@ -16,7 +16,6 @@ import (
 
 	"github.com/penstock-go/penstock/cmd/penstock/internal/connection"
 	"github.com/penstock-go/penstock/cmd/penstock/internal/wording"
-	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/inspect"
 	"github.com/penstock-go/penstock/rule"
 )
@@ -143,21 +142,25 @@ func (c controlRequest) check(cmd *cobra.Command) error {
 	return c.services.check(cmd)
 }
 
-// show asks what rules know of a value.
-const show = "show"
+// What is asked of a value: what rules know of it, or what is done to it.
+const (
+	show        = "show"
+	resetValue  = "reset"
+	liftPenalty = "lift"
+)
 
 // ofValue says whether the request is about one value of a rule.
 func (c controlRequest) ofValue() bool { return len(c.attributes) > 0 || c.origin != "" }
 
 // isAction says whether the state is what is done to a value.
 func (c controlRequest) isAction() bool {
-	return c.state == show || slices.Contains(core.ValueActions(), core.ValueAction(c.state))
+	return slices.Contains([]string{show, resetValue, liftPenalty}, c.state)
 }
 
 // value returns which value the request is about.
-func (c controlRequest) value() inspect.ValueQuery {
+func (c controlRequest) value() inspect.RuleQuery {
 	attributes, _ := inspect.ParseAttributes(c.attributes) // check has found the mistakes
-	return inspect.ValueQuery{Kind: rule.Kind(c.kind), Rule: c.rule, Origin: c.origin, Attributes: attributes}
+	return inspect.RuleQuery{Kind: rule.Kind(c.kind), Rule: c.rule, Origin: c.origin, Attributes: attributes}
 }
 
 // form returns the request as the control handler takes it.
@@ -206,9 +209,9 @@ func (c controlRequest) done() string {
 		what = fmt.Sprintf("all rules of kind %s are", c.kind)
 	}
 	switch {
-	case c.state == string(core.ResetValue):
+	case c.state == resetValue:
 		return fmt.Sprintf("the value is as new for %s rule %q", c.kind, c.rule)
-	case c.state == string(core.LiftPenalty):
+	case c.state == liftPenalty:
 		return fmt.Sprintf("the value has no penalty for %s rule %q", c.kind, c.rule)
 	case c.state == release:
 		return what + " released"

@@ -74,7 +74,7 @@ func (o engineStatusOptions) ask(ctx context.Context, address string) engineAnsw
 	name := shownAddress(address)
 	if o.rule != "" {
 		var found inspect.Limiters
-		err := askEngine(ctx, address, "limiters", inspect.Selection{Rule: o.rule}.Query(), &found)
+		err := askEngine(ctx, address, "limiters", inspect.RuleQuery{Rule: o.rule}.Query(), &found)
 		return engineAnswer{name, found, true, func(text io.Writer) { writeLimiters(text, found) }, err}
 	}
 	var status inspect.Status

@@ -9,8 +9,8 @@ import (
 func newExample(env Env) *cobra.Command {
 	table := env.table()
 	var known []string
-	for _, kind := range table.Kinds() {
-		known = append(known, string(kind))
+	for _, kind := range table.Definitions() {
+		known = append(known, string(kind.Kind()))
 	}
 	cmd := &cobra.Command{
 		Use:   "example [KIND...] [flags]",

@@ -19,8 +19,8 @@ func TestExampleIsADocumentWithoutMistakes(t *testing.T) {
 	judged := user{types: got.out}.run(t, "validate", "-")
 	assert.Equal(t, command.ExitDone, judged.code, judged.out)
 	all := []string{"example"}
-	for _, kind := range rules.NewTable().Kinds() {
-		all = append(all, string(kind))
+	for _, kind := range rules.NewTable().Definitions() {
+		all = append(all, string(kind.Kind()))
 	}
 	assert.Equal(t, got.out, user{}.run(t, all...).out)
 }

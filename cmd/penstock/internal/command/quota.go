@@ -81,7 +81,7 @@ func newQuota(env Env) *cobra.Command {
 type quotaRequest struct {
 	services
 
-	query inspect.QuotaQuery
+	query inspect.RuleQuery
 }
 
 // quotaAnswer is what one service has said.

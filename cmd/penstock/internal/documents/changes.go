@@ -31,7 +31,7 @@ func (c RuleChange) Word() string {
 	if c.Moved {
 		return "moved"
 	}
-	return c.Change.String()
+	return string(c.Change)
 }
 
 // DocumentChange is a document that differs, perhaps only in comments.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/simulate"
 )
 
@@ -72,8 +73,9 @@ func (p *lineParser) assign(w word) {
 		s.Origin = value
 		fault = faultUnless(value != "", "is missing behind the =")
 	case "priority":
-		s.Priority = value
-		fault = faultUnless(value != "", "is missing behind the =")
+		priority, ok := rule.ParsePriority(value)
+		s.Priority = priority
+		fault = cmp.Or(faultUnless(value != "", "is missing behind the ="), faultUnless(ok, noPriority, value, priorityNames()))
 	case "attrs":
 		fault = p.assignAttributes(value)
 	case "serviceTime":

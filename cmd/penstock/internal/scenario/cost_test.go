@@ -16,7 +16,7 @@ func TestCostOfAStreamIsRead(t *testing.T) {
 		"streams: [{resource: a, rate: 1, cost: {estimate: 500, actual: {mean: 800, shape: lognormal, sigma: 0.8, max: 4096}}}]"))
 	require.NoError(t, err)
 	assert.Equal(t, &simulate.Cost{
-		Estimate: 500, Actual: simulate.ActualCost{Mean: 800, Shape: simulate.LognormalCost, Sigma: 0.8, Max: 4096},
+		Estimate: 500, Mean: 800, Shape: simulate.Lognormal, Sigma: 0.8, Max: 4096,
 	}, load.Streams[0].Cost)
 }
 

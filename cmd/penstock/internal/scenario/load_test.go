@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/penstock-go/penstock/cmd/penstock/internal/scenario"
+	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
 	"github.com/penstock-go/penstock/simulate"
 )
@@ -69,7 +70,7 @@ seed: 7
 			{Resource: "orders", Rate: 2000, Until: 20 * time.Second},
 			{
 				Resource: "GET /carts", Rate: 0.5, Shape: simulate.Poisson, From: 1500 * time.Millisecond, Until: time.Minute,
-				Tokens: 3, Origin: "mobile", Inbound: true, Priority: simulate.PriorityLow,
+				Tokens: 3, Origin: "mobile", Inbound: true, Priority: rule.PriorityLow,
 				Attrs: []simulate.Attr{
 					{Name: "user", Values: []any{"a", int64(7), "7"}},
 					{Name: "tenant", Values: []any{"t1"}},

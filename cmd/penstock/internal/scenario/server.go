@@ -45,7 +45,7 @@ func (r *reader) service(n *yaml.Node, path string, nested given) simulate.Servi
 func (r *reader) serviceFields(s *simulate.Service) []field {
 	return []field{
 		{"mean", func(n *yaml.Node) { s.Mean = r.positive(n, "mean") }},
-		{"shape", func(n *yaml.Node) { s.Shape = simulate.ServiceShape(r.text(n, "shape")) }},
+		{"shape", func(n *yaml.Node) { s.Shape = simulate.Shape(r.text(n, "shape")) }},
 		{"p99", func(n *yaml.Node) { s.P99 = r.positive(n, "p99") }},
 		{"slowShare", func(n *yaml.Node) { s.SlowShare = r.number(n, "slowShare") }},
 		{"slowFactor", func(n *yaml.Node) { s.SlowFactor = r.number(n, "slowFactor") }},

@@ -34,7 +34,7 @@ func (r *reader) longStream(n *yaml.Node) stream {
 		field{"cost", func(n *yaml.Node) { s.Cost = r.cost(n, nested) }},
 		field{"origin", func(n *yaml.Node) { s.Origin = r.text(n, "origin") }},
 		field{"inbound", func(n *yaml.Node) { s.Inbound = r.boolean(n, "inbound") }},
-		field{"priority", func(n *yaml.Node) { s.Priority = r.text(n, "priority") }},
+		field{"priority", func(n *yaml.Node) { s.Priority = r.priority(n, "priority") }},
 		field{"attrs", func(n *yaml.Node) { s.Attrs = r.attributes(n, nested) }},
 		field{"serviceTime", func(n *yaml.Node) { s.ServiceTime = r.duration(n, "serviceTime") }},
 		field{"fails", func(n *yaml.Node) { s.Fails = r.number(n, "fails") }},
@@ -57,10 +57,10 @@ func (r *reader) cost(n *yaml.Node, nested given) *simulate.Cost {
 		field{"estimate", func(n *yaml.Node) { c.Estimate = r.whole(n, "cost.estimate") }},
 		field{"actual", func(n *yaml.Node) {
 			found := r.mapping(n, "cost.actual",
-				field{"mean", func(n *yaml.Node) { c.Actual.Mean = r.number(n, "cost.actual.mean") }},
-				field{"shape", func(n *yaml.Node) { c.Actual.Shape = simulate.CostShape(r.text(n, "cost.actual.shape")) }},
-				field{"sigma", func(n *yaml.Node) { c.Actual.Sigma = r.number(n, "cost.actual.sigma") }},
-				field{"max", func(n *yaml.Node) { c.Actual.Max = r.whole(n, "cost.actual.max") }},
+				field{"mean", func(n *yaml.Node) { c.Mean = r.number(n, "cost.actual.mean") }},
+				field{"shape", func(n *yaml.Node) { c.Shape = simulate.Shape(r.text(n, "cost.actual.shape")) }},
+				field{"sigma", func(n *yaml.Node) { c.Sigma = r.number(n, "cost.actual.sigma") }},
+				field{"max", func(n *yaml.Node) { c.Max = r.whole(n, "cost.actual.max") }},
 			)
 			nested.add("cost.actual", n, found)
 		}},
@@ -108,7 +108,7 @@ func (r *reader) attributes(n *yaml.Node, nested given) []simulate.Attr {
 		if value.Kind == yaml.MappingNode {
 			found := r.mapping(value, path,
 				field{"count", func(n *yaml.Node) { attr.Count = r.whole(n, path+".count") }},
-				field{"shape", func(n *yaml.Node) { attr.Shape = simulate.AttrShape(r.text(n, path+".shape")) }},
+				field{"shape", func(n *yaml.Node) { attr.Shape = simulate.Shape(r.text(n, path+".shape")) }},
 			)
 			nested.add(path, value, found)
 		} else {

@@ -96,7 +96,7 @@ func (r *reader) rules(root, n *yaml.Node) (rules.Set, []string) {
 		}
 	}
 	if len(items(n)) == 0 {
-		r.fail(placeOf(n), "rules", "is an empty list: name a file, or write %s: [] for no rules", rules.NewTable().Kinds()[0])
+		r.fail(placeOf(n), "rules", "is an empty list: name a file, or write %s: [] for no rules", rules.NewTable().Definitions()[0].Kind())
 	}
 	return rules.Set{}, files
 }

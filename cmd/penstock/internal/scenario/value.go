@@ -9,6 +9,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/penstock-go/penstock/cmd/penstock/internal/wording"
+	"github.com/penstock-go/penstock/rule"
 )
 
 const quoted = yaml.SingleQuotedStyle | yaml.DoubleQuotedStyle | yaml.LiteralStyle | yaml.FoldedStyle
@@ -53,6 +54,27 @@ func (r *reader) duration(n *yaml.Node, field string) time.Duration {
 		return 0
 	}
 	return v
+}
+
+// noPriority is the message for a text that is no priority, with the text and the priorities.
+const noPriority = "is %.60q: must be %s"
+
+// priorityNames returns the priorities, the most important first.
+func priorityNames() string {
+	var names []string
+	for _, p := range rule.Priorities() {
+		names = append(names, p.String())
+	}
+	return strings.Join(names, ", ")
+}
+
+func (r *reader) priority(n *yaml.Node, field string) rule.Priority {
+	text := r.text(n, field)
+	p, ok := rule.ParsePriority(text)
+	if !ok && isScalar(n) && text != "" {
+		r.fail(placeOf(n), field, noPriority, text, priorityNames())
+	}
+	return p
 }
 
 // ParseDuration reads a time as load files have it: seconds, "1.5", or a duration
