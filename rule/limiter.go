@@ -176,7 +176,7 @@ type Env struct {
 	// can be repeated; 0 if it is to choose a seed itself.
 	Seed uint64
 
-	// Sources says that who calls the limiter calls AcquireFrom if Acquire answers NeedsSource.
+	// Sources is for kinds of this repository, see NeedsSource in package internal/optional.
 	Sources bool
 
 	// Warn logs what an operator should know, with the name of the rule. A limiter says one
