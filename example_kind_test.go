@@ -4,11 +4,13 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"testing"
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/rule"
+	"github.com/penstock-go/penstock/rule/kindtest"
 	"github.com/penstock-go/penstock/rules"
 )
 
@@ -33,6 +35,9 @@ func denyKind() *rule.Type[denyRule] {
 			rule.FieldOf("user", func(r *denyRule) *string { return &r.User }).
 				Required("is missing: write who may not call").Says("who may not call"),
 		},
+		Examples: []rule.Example[denyRule]{{
+			About: "no orders of eve", Rule: denyRule{Resource: "orders", User: "eve"}, Fields: []string{"resource", "user"},
+		}},
 		Validate: func(r *denyRule) (faults []rule.Fault) {
 			if r.User == "" { // Required is for documents; this is for rules from code
 				faults = append(faults, rule.Fault{Field: "user", Message: "is missing: set who may not call"})
@@ -61,9 +66,22 @@ func (l denyLimiter) RetryAfter(call rule.Call) time.Duration {
 	return 0
 }
 
+// GiveBack has nothing to undo, Status nothing to tell, and a limiter without a state is always as a new one.
+
 func (denyLimiter) GiveBack(clock.Instant, rule.Ticket, int32) {}
 func (denyLimiter) Status(clock.Instant) rule.Status           { return rule.Status{} }
 func (denyLimiter) Idle(clock.Instant) bool                    { return true }
+
+func TestExampleOfAKindKeepsThePromisesOfKinds(t *testing.T) {
+	kind := denyKind()
+	kindtest.Run(t, kindtest.Options{Kind: kind, Rules: []kindtest.Rule{
+		{Rule: kind.Of(denyRule{Name: "others", Resource: "r", User: "eve"}), Passes: kindtest.All},
+		{
+			Rule: kind.Of(denyRule{Name: "eve", Resource: "r", User: "eve"}), Again: rule.Never,
+			Value: func(int) string { return "eve" },
+		},
+	}})
+}
 
 // A kind of rule of your own: the rule, what it says of itself, and a limiter. A
 // document and a set in code use it; engines know it by core.Config.Kinds.

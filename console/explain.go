@@ -55,14 +55,14 @@ func (h *handler) explain(r request) (any, error) {
 	for _, a := range answers {
 		if a.err == "" {
 			e.Asked++
-			e.add(a.value.Rules)
+			e.add(a.value.Rules, h.firstState)
 		}
 	}
 	return e, nil
 }
 
 // add adds what the rules of an instance would do.
-func (e *explanation) add(rules []inspect.Rule) {
+func (e *explanation) add(rules []inspect.Rule, firstState func(rule.Kind) string) {
 	for n := range rules {
 		r := &rules[n]
 		i := slices.IndexFunc(e.Rules, func(v verdict) bool { return v.Kind == r.Kind && v.Rule == r.Name })
@@ -70,7 +70,7 @@ func (e *explanation) add(rules []inspect.Rule) {
 			i = len(e.Rules)
 			e.Rules = append(e.Rules, verdict{Kind: r.Kind, Rule: r.Name, Shadow: r.Shadow, Document: r.Document, Line: r.Line})
 		}
-		if why := refusal(r.State); why != "" {
+		if why := refusal(r.State, firstState(r.Kind)); why != "" {
 			v := &e.Rules[i]
 			if r.Off {
 				v.Off++
@@ -82,18 +82,19 @@ func (e *explanation) add(rules []inspect.Rule) {
 	}
 }
 
-// refusal says why a rule would refuse a call now, "" if it would not.
-func refusal(of *inspect.State) string {
+// refusal says why a rule would refuse a call now, "" if it would not. The first state is that in which rules of the kind
+// begin.
+func refusal(of *inspect.State, first string) string {
 	if of == nil {
 		return ""
 	}
 	switch g := gaugeOf(of); {
+	case of.State != first && (of.CannotPass || of.RetryAfter > 0):
+		return "its state is " + of.State
 	case of.CannotPass:
 		return "such a call never passes under this rule"
 	case of.RetryAfter > 0:
 		return "nothing is left for such a call"
-	case of.State == "open":
-		return "the breaker is open"
 	case of.Quota != nil && !of.Unknown && of.Remaining <= 0 && !of.Effective.IsInfinite():
 		return "nothing is left of the limit"
 	case of.Quota == nil && g != nil && g.Used >= g.Limit:

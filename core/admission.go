@@ -140,9 +140,9 @@ func (a *admission) proceed(ctx context.Context, opts []Option) (after time.Dura
 				a.passed = c
 				return 0, nil
 			}
-			a.held.GiveBack(&a.Request, 0, len(c.Steps))
+			a.held.GiveBack(&a.Request, 0)
 		case rule.Stale: // a rule has seen a later instant, or is a newer one
-			a.held.GiveBack(&a.Request, 0, len(c.Steps))
+			a.held.GiveBack(&a.Request, 0)
 			a.Now = max(a.Now, a.seen, a.resource.Env.clock.Now())
 		}
 	}
@@ -157,7 +157,7 @@ func (a *admission) walk(ctx context.Context, opts []Option, c *call.Chain) (rul
 	}
 	said := a.askAll(opts, c)
 	for tries := 0; said.Decision == rule.Block && tries < call.MaxTries && c.Steps[said.Which].MayGetBack(&a.Request); tries++ {
-		a.held.GiveBack(&a.Request, c.Forecasts(), len(c.Steps))
+		a.held.GiveBack(&a.Request, c.Forecasts())
 		runtime.Gosched()
 		said = a.askAll(opts, c)
 	}
@@ -211,7 +211,7 @@ func (a *admission) stopAt(ctx context.Context, opts []Option, c *call.Chain, sa
 // join has the call join the queue of a step. With Wait it has to be polled.
 func (a *admission) join(ctx context.Context, opts []Option, c *call.Chain, i int) call.Answer {
 	s := &c.Steps[i]
-	a.held.GiveBack(&a.Request, 0, i)
+	a.held.GiveBackToWait(&a.Request, i)
 	waiter, ticket, decision := s.Join(&a.Request, opts, a.patienceOf(ctx, s))
 	switch decision {
 	case rule.Pass:

@@ -20,8 +20,7 @@ type Applied struct {
 	Attributes []AppliedAttribute
 
 	// RetryAfter is how long it takes until such a call passes the rule if nobody else
-	// comes, for rules that look at attributes: 0 if it would pass now or the time is
-	// unknown, [rule.Never] if it cannot pass.
+	// comes: 0 if it would pass now or the time is unknown, [rule.Never] if it cannot pass.
 	RetryAfter time.Duration
 
 	Source       string // that the rule comes from; "" for one from code
@@ -44,14 +43,15 @@ func (e *Engine) Explain(resource string, opts ...Option) []Applied {
 	now := e.clock.Now()
 	for _, p := range e.applying(resource, opts) {
 		a := Applied{RuleSnapshot: snapshotOf(&p, now)}
-		if call, found := askedOf(context.Background(), &p, now, opts); found != nil {
-			a.Attributes, a.RetryAfter = found, p.Limiter.RetryAfter(call)
-			switch {
-			case a.RetryAfter == rule.Forbidden:
-				a.RetryAfter = rule.Never
-			case p.Rule.Demotes():
-				a.RetryAfter = 0
-			}
+		call, found := askedOf(context.Background(), &p, now, opts)
+		a.Attributes, a.RetryAfter = found, p.Limiter.RetryAfter(call)
+		switch {
+		case a.RetryAfter == rule.Forbidden:
+			a.RetryAfter = rule.Never
+		case p.Rule.Demotes():
+			a.RetryAfter = 0
+		}
+		if found != nil {
 			addQuota(&a.RuleSnapshot, &p, call)
 		}
 		applied = append(applied, a)
@@ -75,15 +75,12 @@ func (e *Engine) locate(applied []Applied) {
 // looks at the attributes of the call; nil if it looks at none.
 func askedOf(ctx context.Context, p *inforce.Planned, now clock.Instant, opts []Option) (asked rule.Call, found []AppliedAttribute) {
 	keys := p.Rule.Attributes()
-	if len(keys) == 0 {
-		return rule.Call{}, nil
-	}
 	q, parts := requestOf(ctx, now, opts), new([rule.MaxKeys]rule.Attribute)
 	for i, key := range keys {
 		parts[i] = q.Attribute(opts, key)
 		found = append(found, AppliedAttribute{key, parts[i]})
 	}
-	value := parts[0]
+	value := parts[0] // nothing if it looks at none
 	if len(keys) > 1 {
 		value = rule.Composite(parts, len(keys))
 	}

@@ -36,6 +36,20 @@ func TestExplainTellsTheRulesOfACall(t *testing.T) {
 	assert.InDelta(t, 10, applied[1].Quota.Effective, 0)
 }
 
+func TestExplainTellsWhenACallPassesWhateverTheRuleLooksAt(t *testing.T) {
+	e, c := newEngine(t,
+		flow.Rule{Name: "window", Resource: "orders", Limit: 2, Algorithm: flow.FixedWindow, Window: time.Minute},
+		flow.Rule{Name: "none", Resource: "gone", Limit: 0},
+	)
+	assert.Zero(t, e.Explain("orders")[0].RetryAfter)
+	assert.Equal(t, 2, enter(e, "orders", 2))
+	left := e.Explain("orders")[0].RetryAfter
+	assert.Positive(t, left)
+	c.Advance(left)
+	assert.Zero(t, e.Explain("orders")[0].RetryAfter)
+	assert.Equal(t, rule.Never, e.Explain("gone")[0].RetryAfter)
+}
+
 func TestExplainingRemembersNoNames(t *testing.T) {
 	e, _ := newEngine(t, flow.Rule{Match: "*", Limit: 1})
 	for range 3 {

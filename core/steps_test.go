@@ -601,6 +601,8 @@ type silent struct{ pass }
 
 func (silent) Status(clock.Instant) rule.Status { return rule.Status{} }
 
+func (silent) RetryAfter(rule.Call) time.Duration { return 0 }
+
 func TestGaugesThatALimiterLeavesOutAreNotShown(t *testing.T) {
 	e, _ := newEngine(t)
 	common := func(c *toyConfig) rule.Common {

@@ -85,9 +85,8 @@ type State struct {
 	// Values are the values that the rule has seen most often of late, as in [Limiter].
 	Values []Value `json:"values,omitempty"`
 
-	// RetryAfter is how long it takes, in seconds, until such a call passes, for rules that
-	// look at attributes: 0 if it would pass now or the time is unknown. CannotPass says
-	// that it never does under the present rules.
+	// RetryAfter is how long it takes, in seconds, until such a call passes: 0 if it would pass
+	// now or the time is unknown. CannotPass says that it never does under the present rules.
 	RetryAfter float64 `json:"retryAfter,omitempty"`
 	CannotPass bool    `json:"cannotPass,omitempty"`
 

@@ -93,8 +93,9 @@ func TestExplainTellsRulesInOrderWithTheirState(t *testing.T) {
 	window := e.Rules[1]
 	assert.Equal(t, rules.KindFlow, window.Kind)
 	assert.Equal(t, []inspect.Field{{Name: "resource", Value: "orders:create"}, {Name: "limit", Value: "2"}, {Name: "window", Value: "1m"}}, window.Fields)
-	assert.Equal(t, inspect.State{Quota: &inspect.Quota{Effective: 2, Window: 60, Remaining: 0, Reset: window.State.Reset}, Blocked: 2}, *window.State)
+	assert.Equal(t, inspect.State{Quota: &inspect.Quota{Effective: 2, Window: 60, Remaining: 0, Reset: window.State.Reset}, RetryAfter: window.State.RetryAfter, Blocked: 2}, *window.State)
 	assert.InDelta(t, 56, window.State.Reset, 6)
+	assert.InDelta(t, 56, window.State.RetryAfter, 6)
 	assert.True(t, e.Rules[2].Shadow)
 	assert.InDelta(t, 50, float64(e.Rules[0].State.Effective), 0)
 }

@@ -2,6 +2,7 @@ package rule
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/penstock-go/penstock/internal/document"
@@ -165,7 +166,8 @@ func (f Field[R]) Otherwise(byDefault string) Field[R] {
 }
 
 // allFields returns the fields of documents: name, resource, match, except and perResource, those of the kind, then
-// origin, related and shadow. A kind has except and related only if its [Common] has.
+// origin, related and shadow. A kind has except and related only if its [Common] has. A field of the kind that has the
+// name of one of these stands in its place.
 func (s *Spec[R]) allFields() []Field[R] {
 	common := func(f Field[R]) Field[R] {
 		f.isCommon = true
@@ -187,13 +189,22 @@ func (s *Spec[R]) allFields() []Field[R] {
 	}
 	list = append(list, invertedField("perResource", func(r *R) *bool { return at(r).Shared }).Given("match").
 		Says("false: all resources that match share one limit"))
-	list = append(list, s.Fields...)
+	own := len(list)
 	list = append(list, common(FieldOf("origin", func(r *R) *string { return at(r).Origin }).
 		Says("only calls of this caller; other: of callers that no rule names").Otherwise("all calls")))
 	if has.Related != nil {
 		list = append(list, FieldOf("related", func(r *R) *string { return at(r).Related }).Given("resource", "algorithm").
 			Says("windows: count the passes of that resource instead").Otherwise("none"))
 	}
-	return append(list, FieldOf("shadow", func(r *R) *bool { return at(r).Shadow }).
+	list = append(list, FieldOf("shadow", func(r *R) *bool { return at(r).Shadow }).
 		Says("decide and count, but let every call through"))
+	var others []Field[R]
+	for _, f := range s.Fields {
+		if i := slices.IndexFunc(list, func(c Field[R]) bool { return c.Path == f.Path }); i >= 0 {
+			list[i] = f
+		} else {
+			others = append(others, f)
+		}
+	}
+	return slices.Insert(list, own, others...)
 }

@@ -25,7 +25,8 @@ type Limiter interface {
 	// the engine ask RetryAfter, which may cost as much as Acquire.
 	Acquire(Call) (Ticket, Decision)
 
-	// GiveBack undoes an Acquire that returned Pass, as though it had never been: a later
+	// GiveBack undoes an Acquire that returned Pass, as though it had never been, counters included; only what
+	// others have got by it already, such as a place that was handed on, stays as it is. A later
 	// rule refused the call or made it wait, or the caller gave up. Tokens are those of the
 	// call; its attribute is not known any more: a limiter with a state for each value finds it by
 	// the ticket. Time may have passed since, and the rule may have a newer version; what others have taken
@@ -38,7 +39,8 @@ type Limiter interface {
 	RetryAfter(Call) time.Duration
 
 	// Status returns the state at an instant. It may be slow, but must not change what
-	// later calls get.
+	// later calls get. A change of state that the time has brought, and no call has met, is reported
+	// before it returns, see [Env.Changed].
 	Status(now clock.Instant) Status
 
 	// Idle says whether the limiter is at now as a new one would be: then the engine may
@@ -48,11 +50,15 @@ type Limiter interface {
 
 // Queue is a limiter that lets calls wait. For a shadow rule no call waits: one that
 // Acquire says Wait to passes, and counts as one that the rule would refuse.
+//
+// The engine does not know who waits: the limiter wakes its calls, and Poll says Stale, when the rule is not for
+// them any more. That is when a newer version comes into force that is a shadow, or has another origin, and when
+// the limiter is retired, for which a queue is a [Retirer]: the rule was removed, or [Spec.Adopt] returned nil.
 type Queue interface {
 	Limiter
 
 	// Join puts a call into the queue to which Acquire said Wait. Pass, with a ticket, means
-	// that it need not wait any more; Block, with a ticket as of Acquire, that it may not wait.
+	// that it need not wait any more; Block, with a ticket as of Acquire, that it may not wait; Stale as of Acquire.
 	Join(Call, Patience) (Waiter, Ticket, Decision)
 }
 
@@ -71,7 +77,8 @@ type Patience struct {
 type Waiter interface {
 	// Poll says whether the call still waits. Pass: the call has its ticket and has left the
 	// queue. Wait: it goes on; Poll is to be called again when the call is woken, and
-	// after the duration if that is not 0. Block: the wait has ended, and the ticket is as of
+	// after the duration if that is not 0. When the context of the call ends, Leave is called; a limit of the
+	// limiter's own to the wait is for Poll to keep. Block: the wait has ended, and the ticket is as of
 	// Acquire.
 	// Stale: the rule has changed or is gone, and the call has left the queue.
 	Poll(now clock.Instant) (Ticket, time.Duration, Decision)
@@ -144,6 +151,9 @@ type Env struct {
 	// negative if that has passed. Now and the instants of calls measure time, and do not follow
 	// when the wall clock is set, or a suspended machine resumes: what people mean by the calendar
 	// is asked here. nil if instants are the only time there is.
+	//
+	// What the wall clock shows now, as a kind that goes by the time of day has to know, is
+	// t.Add(-Until(t)), with t the time of any instant. It may be set at any moment: look again after a second at the most.
 	Until func(t time.Time) time.Duration
 
 	// Forced is the state, one of [Spec.Controls], in which the limiter begins, or goes
@@ -166,7 +176,7 @@ type Env struct {
 	// can be repeated; 0 if it is to choose a seed itself.
 	Seed uint64
 
-	// Sources says that who calls the limiter calls AcquireFrom if Acquire answers NeedsSource.
+	// Sources is for kinds of this repository, see NeedsSource in package internal/optional.
 	Sources bool
 
 	// Warn logs what an operator should know, with the name of the rule. A limiter says one
@@ -174,7 +184,8 @@ type Env struct {
 	Warn func(message string)
 
 	// Changed reports a change of state, for kinds that have [Spec.States], and what led to it, in plain
-	// words; "" for nothing. It is called without a lock of the limiter, once for each change. It is never
-	// nil.
+	// words; "" for nothing. It is called without a lock of the limiter, once for each change, in their order:
+	// from is the state that was reported last. A change that the time brings is reported by the first call, or
+	// Status, that finds it: there is no timer. It is never nil.
 	Changed func(at clock.Instant, from, to, because string)
 }

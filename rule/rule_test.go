@@ -239,3 +239,48 @@ func TestRuleThatLooksAtTooManyAttributesIsAMistake(t *testing.T) {
 	assert.Equal(t, []rule.Fault{{"name", "is that of a rule that looks at 5 attributes: 4 is the most"}},
 		kind.Faults(pool{Resource: "r", Size: rule.MaxKeys + 1}))
 }
+
+func TestDefineRefusesTwoFieldsOfOneNameAndExamplesOfUnknownFields(t *testing.T) {
+	define := func(fields []rule.Field[pool], examples ...rule.Example[pool]) func() {
+		return func() {
+			rule.Define(rule.Spec[pool]{
+				Kind: "toy", Common: common, Fields: fields, Examples: examples,
+				New: func(*pool, rule.Env) rule.Limiter { return nil },
+			})
+		}
+	}
+	size := rule.FieldOf("size", func(r *pool) *int { return &r.Size })
+	assert.PanicsWithValue(t, `rule: Define of kind "toy": two fields are called "size"`,
+		define([]rule.Field[pool]{size, size}))
+	assert.PanicsWithValue(t, `rule: Define of kind "toy": the example "one" shows a field "limit" that the kind does not have`,
+		define(nil, rule.Example[pool]{About: "one", Fields: []string{"resource", "limit"}}))
+	assert.NotPanics(t, define(nil, rule.Example[pool]{About: "one", Fields: []string{"resource"}}))
+}
+
+func TestFieldOfAKindStandsInPlaceOfTheOneOfAllKinds(t *testing.T) {
+	s := spec()
+	s.Fields = append(s.Fields, rule.FieldOf("name", func(p *pool) *string { return &p.Name }).
+		Required("is missing: name the pool").Says("of the pool"))
+	var paths []string
+	kind := rule.Define(s)
+	for _, f := range kind.Fields() {
+		paths = append(paths, f.Path)
+	}
+	assert.Equal(t, []string{"name", "resource", "match", "perResource", "size", "origin", "shadow"}, paths)
+	assert.Equal(t, "of the pool", kind.Fields()[0].About)
+	assert.Equal(t, "is missing: name the pool", kind.Fields()[0].Missing)
+}
+
+func TestExamplesShowFieldsOfEveryKindThatTheKindLeavesOut(t *testing.T) {
+	s := spec()
+	s.Examples = []rule.Example[pool]{{About: "one", Rule: pool{Resource: "r", Size: 3}, Fields: []string{"resource", "size"}}}
+	examples := rule.Define(s).Examples()
+	assert.Len(t, examples, 2)
+	assert.Equal(t, []string{"name", "match", "perResource", "size", "origin", "shadow"}, examples[1].Fields)
+	assert.Empty(t, examples[1].Rule.WithDefaults().Faults())
+
+	s.Examples = append(s.Examples, rule.Example[pool]{
+		Rule: pool{Match: "r"}, Fields: []string{"name", "match", "perResource", "origin", "shadow"},
+	})
+	assert.Len(t, rule.Define(s).Examples(), 2, "all are shown")
+}

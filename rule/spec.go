@@ -21,13 +21,15 @@ type Spec[R comparable] struct {
 	Common func(*R) Common
 
 	// Fields are the kind's own fields of documents, in the order in which they are written, after those that say
-	// what a rule is for, such as resource, and before origin and shadow: these come from Common.
+	// what a rule is for, such as resource, and before origin and shadow: these come from Common. One that has the name
+	// of one of these stands in its place, and is kept where that is.
 	Fields []Field[R]
 
 	// Former are fields that only older documents have.
 	Former []document.FormerField[R]
 
-	// Examples are rules that together show every field. "penstock example" prints them.
+	// Examples are rules that together show every field of the kind. "penstock example" prints them, and adds
+	// one that shows the fields of [Common] that they leave out.
 	Examples []Example[R]
 
 	// Defaults fills in the fields that a rule leaves out. The name needs no default: it is
@@ -116,7 +118,7 @@ type Spec[R comparable] struct {
 	// the gauges "limit" and "in_flight", which the kind must have.
 	LimitMoves bool
 
-	// States are the states that a limiter can be in, the first one first; nil if the
+	// States are the states that a limiter can be in, the one in which it begins first; nil if the
 	// kind has none.
 	States []string
 
@@ -140,8 +142,8 @@ type Type[R comparable] struct {
 	own     []*Field[R] // of these those that are not of Common
 }
 
-// Define makes a kind of rule. It panics when the spec is not complete, which is a mistake
-// of the program.
+// Define makes a kind of rule. It panics when the spec is not complete, has two fields of one name, or an example
+// of a field that it has not, which is a mistake of the program.
 func Define[R comparable](spec Spec[R]) *Type[R] {
 	switch {
 	case spec.Kind == "":
@@ -152,9 +154,10 @@ func Define[R comparable](spec Spec[R]) *Type[R] {
 	var none R
 	if c := spec.Common(&none); c.Name == nil || c.Resource == nil || c.Match == nil || c.Shared == nil ||
 		c.Origin == nil || c.Shadow == nil {
-		panic(fmt.Sprintf("rule: Define of kind %q: Common lacks a pointer: only Related may be nil", spec.Kind))
+		panic(fmt.Sprintf("rule: Define of kind %q: Common lacks a pointer: only Except and Related may be nil", spec.Kind))
 	}
 	spec.Fields = spec.allFields()
+	spec.mustBeSound()
 	t := &Type[R]{spec: spec}
 	d := &definition{
 		kind: spec.Kind, phase: spec.Phase, reason: spec.Reason, gauges: spec.Gauges, limitMoves: spec.LimitMoves,
@@ -182,7 +185,7 @@ func Define[R comparable](spec Spec[R]) *Type[R] {
 // examples returns rules that show all fields between them.
 func (t *Type[R]) examples() []Example[Rule] {
 	var examples []Example[Rule]
-	for _, e := range t.spec.Examples {
+	for _, e := range slices.Concat(t.spec.Examples, t.spec.commonExample()) {
 		examples = append(examples, Example[Rule]{e.About, t.Of(e.Rule), e.Fields})
 	}
 	return examples

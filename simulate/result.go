@@ -99,11 +99,11 @@ type Event struct {
 
 // StateChange is a change of the state of a rule on a resource.
 type StateChange struct {
-	T        float64 `json:"t"` // seconds
+	T        float64 `json:"t"` // seconds since the start
 	Resource string  `json:"resource"`
 	Rule     string  `json:"rule"`
 	Kind     string  `json:"kind"`
-	From     string  `json:"from"` // "closed", "open" or "halfOpen"
+	From     string  `json:"from"` // one of the [rule.Spec.States] of the kind; so is To
 	To       string  `json:"to"`
 
 	// Instance is the number of the instance whose rule it is, from 1; 0 if there is only

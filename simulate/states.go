@@ -3,16 +3,14 @@ package simulate
 import (
 	"cmp"
 	"slices"
-	"time"
 
 	"github.com/penstock-go/penstock/core"
 )
 
-// stateChanged records that a rule of an instance changed its state. The virtual clock
-// starts at 0.
+// stateChanged records that a rule of an instance changed its state.
 func (s *simulation) stateChanged(i *instance, change core.StateChange) {
 	s.states = append(s.states, StateChange{
-		T: seconds(time.Duration(change.At)), Resource: change.Resource,
+		T: seconds(change.At.Sub(s.begin)), Resource: change.Resource,
 		Rule: change.Rule, Kind: string(change.Kind), From: change.From, To: change.To,
 		Instance: s.label(i),
 	})

@@ -5,7 +5,6 @@ package main
 
 import (
 	"os"
-	_ "time/tzdata" // rules with windows of the calendar name time zones, whatever the machine knows
 
 	"github.com/penstock-go/penstock/adapters/llm"
 	"github.com/penstock-go/penstock/cmd/penstock/cli"

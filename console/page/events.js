@@ -4,8 +4,8 @@ import { scopeText } from "./switch.js";
 
 const tones = { open: "refuse", halfOpen: "wait", closed: "pass" };
 
-// toneOf returns the colour of a state: the first one of its kind is good.
-export const toneOf = (state, first) => tones[state] ?? (state === first ? "pass" : "wait");
+// toneOf returns the colour of a state: the first one of its kind is good, whatever its name.
+export const toneOf = (state, first) => (state && state === first ? "pass" : tones[state] ?? "wait");
 
 const by = (e) => (e.by && !e.ended ? [" by ", name(e.by, 60)] : "");
 const rule = (e) => (e.rule ? h("b", null, name(e.rule)) : h("b", null, `all ${plain(e.kind ?? "")}`));

@@ -15,6 +15,9 @@
 //		})
 //	}
 //
+// Rules that follow the time of day say when the tests are to begin, by [Rule.Start]; those whose calls wait for other
+// calls say how one comes, by [Rule.Release].
+//
 // What limiters can do beside [rule.Limiter] is tested of those that have the methods of [rule.Queue],
 // [rule.Finisher], [rule.QuotaReader], [rule.Activator], [rule.Retirer] or [rule.Controllable]. The package
 // needs nothing but the standard library and Penstock.

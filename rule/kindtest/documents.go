@@ -29,6 +29,9 @@ func examplesShowEveryField(f *fixture) {
 			f.Errorf("the field %q has no description: add it with Field.Says", field.Path)
 		}
 	}
+	if len(kind.Examples()) == 0 {
+		f.Fatalf("the kind has no examples: add one to Spec.Examples")
+	}
 	document, err := f.table().Example(kind.Kind())
 	if err != nil {
 		f.Fatalf("the examples cannot be written: %v", err)
@@ -38,7 +41,7 @@ func examplesShowEveryField(f *fixture) {
 	}
 }
 
-// isCommon says whether rules of every kind have a field.
+// isCommon says whether rules of every kind have a field, which [rule.Define] shows in an example.
 func isCommon(path string) bool {
 	switch path {
 	case "name", "resource", "match", "except", "perResource", "origin", "shadow":

@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core"
@@ -21,7 +20,7 @@ func (f *fixture) engine() *core.Engine {
 		f.Skip("the rule is not for all calls, or refuses none")
 	}
 	e := core.New(core.Config{
-		Clock: clock.NewVirtual(time.Unix(0, int64(begin))), Kinds: f.custom(), Logger: slog.New(slog.DiscardHandler), Lists: f.lists,
+		Clock: clock.NewVirtual(f.now.Time()), Kinds: f.custom(), Logger: slog.New(slog.DiscardHandler), Lists: f.lists,
 	})
 	f.load(e, f.of.Rule)
 	return e

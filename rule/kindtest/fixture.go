@@ -32,13 +32,21 @@ type fixture struct {
 	signals *signals
 	lists   *list.Registry
 	version uint64
+	changes *changes // that limiters report
 }
 
-// begin is the instant at which tests begin: not at the edge of a second, an hour or a day.
+// begin is the instant at which tests begin that say no other: not at the edge of a second, an hour or a day.
 const begin = clock.Instant(1_900_000_000_123_456_789)
+
+// patience is how long the suite waits for a goroutine that has to come to an end.
+const patience = time.Minute
 
 func newFixture(t reporter, o Options, r Rule) *fixture {
 	f := &fixture{reporter: t, options: o, of: r, now: begin, signals: new(signals), lists: list.NewRegistry()}
+	f.changes = &changes{f: f, patience: patience}
+	if !r.Start.IsZero() {
+		f.now = clock.Instant(r.Start.UnixNano())
+	}
 	if r.Rule != nil {
 		f.of.Rule = r.Rule.WithDefaults()
 		f.of.Resource = cmp.Or(r.Resource, f.of.Rule.Target().Resource)
@@ -70,7 +78,7 @@ func (f *fixture) env() rule.Env {
 	return rule.Env{
 		Version: f.version, Resource: f.of.Resource, Now: f.now, Lists: f.lists, Signals: f.signals, Seed: 1,
 		Until:   func(t time.Time) time.Duration { return t.Sub(f.now.Time()) },
-		Changed: func(clock.Instant, string, string, string) {},
+		Changed: f.changes.add,
 	}
 }
 
@@ -89,11 +97,14 @@ func (f *fixture) divided(l rule.Limiter) rule.Limiter {
 
 // adopt returns a limiter of the stricter rule that goes on from the present one. It skips the
 // test if the kind starts anew.
-func (f *fixture) adopt(present rule.Limiter) rule.Limiter {
+func (f *fixture) adopt(present rule.Limiter) rule.Limiter { return f.adoptAs(present, f.of.Stricter) }
+
+// adoptAs is adopt of a rule.
+func (f *fixture) adoptAs(present rule.Limiter, to rule.Rule) rule.Limiter {
 	if _, ok := present.(optional.Divided); ok {
 		f.Skip("the versions of a divided limiter are made of the whole one")
 	}
-	next := f.of.Stricter.Clone().Adopt(present, f.env())
+	next := to.Clone().Adopt(present, f.env())
 	if next == nil {
 		f.Skip("a changed rule starts anew")
 	}
@@ -213,9 +224,10 @@ func (f *fixture) again() time.Duration {
 }
 
 // forever is the patience of calls that wait as long as need be.
-func (f *fixture) forever() rule.Patience {
-	return rule.Patience{Since: f.now, Until: math.MaxInt64, Wake: func() {}}
-}
+func (f *fixture) forever() rule.Patience { return rule.Patience{Since: f.now, Until: math.MaxInt64} }
+
+// forget moves the time on until what was taken does not count any more.
+func (f *fixture) forget() { f.now = f.now.Add(f.again() + time.Hour) }
 
 // signals are readings of signals that nobody samples.
 type signals struct {

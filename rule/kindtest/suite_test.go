@@ -41,7 +41,7 @@ func (r *recorder) Fatalf(format string, args ...any) {
 func (*recorder) Skip(...any) { runtime.Goexit() }
 
 // finds returns what a promise finds in a kind, by any of its rules.
-func finds(p promise, o Options) []string {
+func finds(p promise, o Options, patience time.Duration) []string {
 	r := &recorder{}
 	rules := o.Rules
 	for _, of := range ofKind() {
@@ -58,7 +58,9 @@ func finds(p promise, o Options) []string {
 					r.Errorf("panic: %v", v)
 				}
 			}()
-			p.check(newFixture(r, o, of))
+			f := newFixture(r, o, of)
+			f.changes.patience = patience
+			p.check(f)
 		}()
 		<-done
 	}
@@ -93,8 +95,12 @@ func flaws() map[string][]flaw {
 		"WaitersAreWoken":                   {"wakes nobody"},
 		"WaiterThatLeavesTakesNothing":      {"a call that leaves keeps its place", "what was granted is lost"},
 		"WaiterDoesNotPassAfterItsTime":     {"calls pass after their time"},
-		"RetireEndsWaits":                   {"calls wait for a rule that is gone", "calls that end late panic"},
+		"WaitsEndInTime":                    {"waits have no end"},
+		"RetireEndsWaits":                   {"calls wait for a rule that is gone", "nobody is told that the rule is gone", "calls that end late panic"},
+		"WaitsEndWithTheRuleForThem":        {"calls wait for a rule that is not for them"},
+		"QueuesAreBounded":                  {"queues grow"},
 		"ForcedStatesHold":                  {"states cannot be forced", "forced states of new limiters are ignored"},
+		"StateChangesAreReported":           {"changes are not reported", "changes are reported twice", "changes are reported with the limiter locked"},
 		"ExtremesPanicNowhere":              {"it panics at numbers"},
 		"EngineLetsSoManyPass":              {"one more passes"},
 		"EngineKeepsTheStateOverReloads":    {"a newer version forgets"},
@@ -109,21 +115,33 @@ func TestEveryPromiseFailsForEachOfItsFlaws(t *testing.T) {
 			t.Errorf("no flaw breaks %s", p.name)
 		}
 		for _, flaw := range of {
-			t.Run(p.name+"/"+strings.ReplaceAll(string(flaw), " ", "-"), func(t *testing.T) {
-				if raceEnabled && p.name == "CallsAllocateNothing" {
-					t.Skip("the race detector allocates")
-				}
-				options := toyOptions
-				if flaw == freesOthers {
-					options = gapOptions
-				}
-				if found := finds(p, options("")); len(found) > 0 {
-					t.Errorf("it fails for a kind without flaws: %v", found)
-				}
-				if found := finds(p, options(flaw)); len(found) == 0 {
-					t.Errorf("it passes though %s", flaw)
-				}
-			})
+			options := toyOptions
+			if flaw == freesOthers {
+				options = gapOptions
+			}
+			mustFind(t, p, flaw, options)
+		}
+		for _, flaw := range pairFlaws()[p.name] {
+			mustFind(t, p, flaw, pairOptions)
+		}
+		for _, flaw := range hoursFlaws()[p.name] {
+			mustFind(t, p, flaw, hoursOptions)
 		}
 	}
+}
+
+// mustFind fails unless a promise finds a flaw, and nothing without it.
+func mustFind(t *testing.T, p promise, of flaw, options func(flaw) Options) {
+	t.Helper()
+	t.Run(p.name+"/"+strings.ReplaceAll(string(of), " ", "-"), func(t *testing.T) {
+		if raceEnabled && p.name == "CallsAllocateNothing" {
+			t.Skip("the race detector allocates")
+		}
+		if found := finds(p, options(""), patience); len(found) > 0 {
+			t.Errorf("it fails for a kind without flaws: %v", found)
+		}
+		if found := finds(p, options(of), 100*time.Millisecond); len(found) == 0 {
+			t.Errorf("it passes though %s", of)
+		}
+	})
 }

@@ -1,6 +1,7 @@
 package kindtest
 
 import (
+	"cmp"
 	"runtime"
 	"slices"
 	"strings"
@@ -55,7 +56,7 @@ func toyKind(of flaw) *rule.Type[toyRule] {
 			return faults
 		},
 		New: func(r *toyRule, env rule.Env) rule.Limiter {
-			s := &toyState{of: of, users: make([]toyUser, toyUsers)}
+			s := &toyState{of: of, users: make([]toyUser, toyUsers), changed: env.Changed}
 			s.forced = env.Forced
 			if of == "forced states of new limiters are ignored" {
 				s.forced = ""
@@ -71,7 +72,7 @@ func toyKind(of flaw) *rule.Type[toyRule] {
 			s := p.toyState
 			switch of {
 			case "a newer version forgets":
-				s = &toyState{of: of, users: make([]toyUser, toyUsers)}
+				s = &toyState{of: of, users: make([]toyUser, toyUsers), changed: env.Changed}
 			case "a newer version is in force at once":
 				s.version = env.Version
 			}
@@ -96,12 +97,16 @@ type toyState struct {
 	latest  clock.Instant
 	forced  string
 	retired bool
+	changed func(at clock.Instant, from, to, because string)
 	users   []toyUser
 	garbage []*toyUser
 }
 
-// toyUsers is how many users are told apart.
-const toyUsers = 1024
+// toyUsers is how many users are told apart, and toyQueue how many calls of each wait.
+const (
+	toyUsers = 1024
+	toyQueue = 100
+)
 
 type toyUser struct {
 	under int
@@ -140,7 +145,7 @@ func (l *toyLimiter) Acquire(c rule.Call) (rule.Ticket, rule.Decision) {
 	if l.version < l.toyState.version && !l.is("an older version goes on") {
 		return 0, rule.Stale
 	}
-	l.toyState.version = max(l.version, l.toyState.version)
+	l.activate()
 	if c.Now < l.latest && l.is("late calls are stale for ever") {
 		return 0, rule.Stale
 	}
@@ -263,11 +268,10 @@ func (l *toyLimiter) RetryAfter(rule.Call) time.Duration {
 func (l *toyLimiter) Status(clock.Instant) rule.Status {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.forced != "" {
-		return rule.Status{State: "shut"}
-	}
-	return rule.Status{State: "free"}
+	return rule.Status{State: l.state()}
 }
+
+func (l *toyLimiter) state() string { return cmp.Or(l.forced, "free") }
 
 func (l *toyLimiter) Idle(clock.Instant) bool {
 	l.mu.Lock()
@@ -275,11 +279,22 @@ func (l *toyLimiter) Idle(clock.Instant) bool {
 	return !l.is("it is never idle") && !slices.ContainsFunc(l.users, func(u toyUser) bool { return u.under > 0 })
 }
 
-func (l *toyLimiter) Control(_ clock.Instant, state string) {
+func (l *toyLimiter) Control(now clock.Instant, state string) {
 	l.mu.Lock()
-	defer l.mu.Unlock()
+	before := l.state()
 	if !l.is("states cannot be forced") {
 		l.forced = state
+	}
+	after := l.state()
+	if l.is("changes are reported with the limiter locked") {
+		l.changed(now, before, after, "")
+	}
+	l.mu.Unlock()
+	if before != after && !l.is("changes are not reported") {
+		l.changed(now, before, after, "")
+	}
+	if l.is("changes are reported twice") {
+		l.changed(now, before, after, "")
 	}
 }
 
@@ -287,20 +302,47 @@ func (l *toyLimiter) Activate(clock.Instant) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.is("Activate does nothing") {
-		l.toyState.version = max(l.version, l.toyState.version)
+		l.activate()
 	}
+}
+
+// activate puts this version in force if it is newer. The calls that wait ask it, as it may not be for them.
+func (l *toyLimiter) activate() {
+	if l.version <= l.toyState.version {
+		return
+	}
+	if l.toyState.version > 0 && !l.is("calls wait for a rule that is not for them") {
+		l.endWaits()
+	}
+	l.toyState.version = l.version
 }
 
 func (l *toyLimiter) Retire(clock.Instant) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.retired = !l.is("calls wait for a rule that is gone")
+	if l.retired = true; !l.is("calls wait for a rule that is gone") {
+		l.endWaits()
+	}
+}
+
+func (l *toyLimiter) endWaits() {
+	for i := range l.users {
+		for _, w := range l.users[i].queue {
+			if w.stale = true; !l.is("nobody is told that the rule is gone") {
+				w.wake()
+			}
+		}
+		l.users[i].queue = nil
+	}
 }
 
 func (l *toyLimiter) Join(c rule.Call, p rule.Patience) (rule.Waiter, rule.Ticket, rule.Decision) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	at := l.user(c)
+	if len(l.users[at].queue) >= toyQueue && !l.is("queues grow") {
+		return nil, 0, rule.Block
+	}
 	w := &toyWaiter{of: l, at: at, until: min(p.Until, c.Now.Add(l.rule.MaxWait)), wake: p.Wake}
 	l.users[at].queue = append(l.users[at].queue, w)
 	l.grant(&l.users[at])
@@ -314,14 +356,17 @@ type toyWaiter struct {
 	until   clock.Instant
 	wake    func()
 	granted bool
+	stale   bool
 }
 
 func (w *toyWaiter) Poll(now clock.Instant) (rule.Ticket, time.Duration, rule.Decision) {
 	w.of.mu.Lock()
 	defer w.of.mu.Unlock()
 	switch {
-	case w.of.retired:
+	case w.stale:
 		return 0, 0, rule.Stale
+	case now >= w.until && w.of.is("waits have no end"):
+		return 0, 0, rule.Wait
 	case now >= w.until && w.of.is("calls pass after their time"):
 		return w.at, 0, rule.Pass
 	case now >= w.until:

@@ -24,7 +24,7 @@ func makesForecasts(of flaw) bool { return of == withForecasts || slices.Contain
 
 func TestRightForecastsPass(t *testing.T) {
 	p := promise{"ForecastsTellWhatCallsFind", forecastsTellWhatCallsFind}
-	if found := finds(p, toyOptions(withForecasts)); len(found) > 0 {
+	if found := finds(p, toyOptions(withForecasts), patience); len(found) > 0 {
 		t.Errorf("it fails for a kind without flaws: %v", found)
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+	_ "time/tzdata" // rules name time zones, whatever the machine knows
 
 	"golang.org/x/term"
 

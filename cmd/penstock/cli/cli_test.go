@@ -2,6 +2,7 @@ package cli_test
 
 import (
 	"bytes"
+	"go/build"
 	"os"
 	"path/filepath"
 	"strings"
@@ -133,4 +134,11 @@ func TestRunNeedsNothingButArguments(t *testing.T) {
 	var out strings.Builder
 	assert.Equal(t, 1, cli.Run(t.Context(), cli.Config{Args: []string{"validate", "-"}, Out: &out}))
 	assert.Contains(t, out.String(), "the document is empty")
+}
+
+// Machines and containers need not have the database of time zones.
+func TestTimeZonesComeWithTheCommand(t *testing.T) {
+	of, err := build.ImportDir(".", 0)
+	require.NoError(t, err)
+	assert.Contains(t, of.Imports, "time/tzdata", "of package cli itself, as its tests may import it as well")
 }

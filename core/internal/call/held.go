@@ -20,7 +20,7 @@ type heldTicket struct {
 	ticket    rule.Ticket
 	suspended optional.Suspender // the limiter if it was told that the call waits; else nil
 	demotes   bool               // it is of a step that demotes calls
-	pending   *PendingCalls      // that the call has begun, see step; else nil
+	pending   *PendingCalls      // in which the call counts while it may give the ticket back, see [Step]; else nil
 }
 
 // Follow goes over to the chain that is in force. It gives back the tickets of rules that are
@@ -126,9 +126,16 @@ func (t *heldTicket) resume(now clock.Instant) {
 	}
 }
 
-// GiveBack gives back the tickets of the steps from one on, the last first, but those of queues, and of
-// rules that demote calls, among the first so many steps. A ticket whose limiter panics is gone.
-func (h *HeldTickets) GiveBack(q *Request, from, before int) {
+// GiveBack gives back the tickets of the steps from one on, the last first, but for those of queues, and of rules
+// that demote calls. A ticket whose limiter panics is gone.
+func (h *HeldTickets) GiveBack(q *Request, from int) { h.giveBack(q, from, len(h.slots)) }
+
+// GiveBackToWait gives back what a call does not keep while it waits at a step: as GiveBack does, but behind that step
+// the tickets of all rules.
+func (h *HeldTickets) GiveBackToWait(q *Request, at int) { h.giveBack(q, 0, at) }
+
+// giveBack keeps tickets of queues, and of rules that demote, of the first so many steps.
+func (h *HeldTickets) giveBack(q *Request, from, before int) {
 	for i := len(h.slots) - 1; i >= from; i-- {
 		slot := h.slots[i]
 		if slot.limiter == nil || i < before && (h.Chain.Steps[i].queue != nil || slot.demotes) {
@@ -170,7 +177,8 @@ func (h *HeldTickets) leave(q *Request, count int) {
 	slot.limiter.GiveBack(q.Now, slot.ticket, q.Tokens)
 }
 
-// askDemoting is the function of that name of the chain.
+// askDemoting is [Chain.askDemoting] for a call that holds tickets: it asks a step that demotes calls in place of
+// refusing them.
 func (h *HeldTickets) askDemoting(i int, q *Request, opts []Option) (rule.Ticket, rule.Decision) {
 	if q.DemotedBy != nil {
 		return demotedTicket, rule.Pass

@@ -43,7 +43,7 @@ func (p *PassedRules) settleFrom(s *Settlement, i int, word, rest uint32, start,
 	}
 }
 
-// settle is the function of that name of the rules, from one on.
+// settle is [PassedRules.settleFrom] for tickets that are in a record, those of shadow rules too.
 func (r *Record) settle(s *Settlement, i int, now, start clock.Instant, tokens int32) {
 	defer func() {
 		if i < len(r.Passed.Rules) { // one has panicked

@@ -100,15 +100,15 @@ func backendLane(outages []simulate.OutageSpan, end float64) lane {
 }
 
 // stateGraphs draws, for each rule that has states on each of several instances, on how many
-// of them it is in which state other than closed.
-func (p panel) stateGraphs(states []simulate.StateChange, resources []string) []graph {
+// of them it is in which state that is not good.
+func (p panel) stateGraphs(states []simulate.StateChange, resources []string, first firstStates) []graph {
 	var list []graph
 	for _, changes := range statesByRule(states) {
 		of := changes[0]
 		if of.Resource != p.resource && slices.Contains(resources, of.Resource) {
 			continue
 		}
-		for _, state := range statesIn(changes) {
+		for _, state := range statesIn(changes, lane{first: first[of.Kind]}) {
 			list = append(list, newGraph(of.Rule+" ("+of.Kind+"): ", "instances "+state, p.inState(changes, state)))
 		}
 	}
@@ -132,12 +132,12 @@ func statesByRule(states []simulate.StateChange) [][]simulate.StateChange {
 	return list
 }
 
-// statesIn returns the states other than closed, in order of appearance.
-func statesIn(changes []simulate.StateChange) []string {
+// statesIn returns the states that are not good, in order of appearance.
+func statesIn(changes []simulate.StateChange, of lane) []string {
 	var list []string
 	for _, c := range changes {
 		for _, state := range []string{c.From, c.To} {
-			if state != "closed" && !slices.Contains(list, state) {
+			if of.show(state).look != good && !slices.Contains(list, state) {
 				list = append(list, state)
 			}
 		}

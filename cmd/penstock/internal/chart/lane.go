@@ -4,12 +4,14 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/simulate"
 )
 
 // lane is the states of one rule over time.
 type lane struct {
 	rule, kind string
+	first      string // the state in which rules of the kind begin; "" if the kind is not known
 	changes    int    // of state, until the end
 	spans      []span // one after the other, from 0 to the end
 }
@@ -23,7 +25,7 @@ type span struct {
 // lanes returns the states of the rules that concern a resource until the end:
 // those on it, and those on what is no resource of the load, such as all
 // resources together. Rules whose state never changes have no lane.
-func lanes(states []simulate.StateChange, resource string, resources []string, end float64) []lane {
+func lanes(states []simulate.StateChange, resource string, resources []string, end float64, first firstStates) []lane {
 	var list []lane
 	index := make(map[simulate.StateChange]int) // of the lane of a rule
 	for _, s := range states {
@@ -35,7 +37,7 @@ func lanes(states []simulate.StateChange, resource string, resources []string, e
 		if !known {
 			i = len(list)
 			index[key] = i
-			list = append(list, lane{rule: s.Rule, kind: s.Kind, spans: []span{{0, end, s.From}}})
+			list = append(list, lane{rule: s.Rule, kind: s.Kind, first: first[s.Kind], spans: []span{{0, end, s.From}}})
 		}
 		if s.T <= end {
 			list[i].change(s.T, s.To)
@@ -67,18 +69,59 @@ func weight(state string) float64 {
 	return 1
 }
 
+// firstStates are the states in which rules of each kind begin, which are good.
+type firstStates map[string]string
+
+func firstStatesOf(kinds []rule.Definition) firstStates {
+	first := make(firstStates)
+	for _, kind := range kinds {
+		if states := kind.States(); len(states) > 0 {
+			first[string(kind.Kind())] = states[0]
+		}
+	}
+	return first
+}
+
+// look is how a state is drawn: as the state of a breaker that is as good or as bad, or as another one.
+type look string
+
+const (
+	good    look = "closed"
+	bad     look = "open"
+	between look = "halfOpen"
+	other   look = "other"
+)
+
+// shown is a state as the legend explains it.
+type shown struct {
+	state string
+	look  look
+}
+
+// show returns how a state of the rule is shown: that in which its kind begins is good, whatever its name.
+func (l lane) show(state string) shown {
+	switch {
+	case state == backendAnswers, state == l.first, l.first == "" && state == string(good):
+		return shown{state, good}
+	case state == string(bad), state == backendAway:
+		return shown{state, bad}
+	case state == string(between), state == backendEmptied:
+		return shown{state, between}
+	}
+	return shown{state, other}
+}
+
 // states returns the states that the legend explains: closed, halfOpen and open if a rule has one of
 // them, and then the others in the order of their appearance.
-func (p panel) states() []string {
+func (p panel) states() []shown {
 	if len(p.outages) > 0 {
-		return withStates([]string{backendAnswers}, p.lanes[:1])
+		return withStates([]shown{{backendAnswers, good}}, p.lanes[:1])
 	}
-	familiar := []string{"closed", "halfOpen", "open"}
+	familiar := []shown{{string(good), good}, {string(between), between}, {string(bad), bad}}
 	list := withStates(familiar, p.lanes)
 	others := list[len(familiar):]
-	isFamiliar := func(s span) bool { return slices.Contains(familiar, s.state) }
 	for _, l := range p.lanes {
-		if slices.ContainsFunc(l.spans, isFamiliar) {
+		if slices.ContainsFunc(l.spans, func(s span) bool { return slices.Contains(familiar, l.show(s.state)) }) {
 			return list
 		}
 	}
@@ -86,11 +129,11 @@ func (p panel) states() []string {
 }
 
 // withStates returns the list with the states of the lanes that it lacks.
-func withStates(list []string, lanes []lane) []string {
+func withStates(list []shown, lanes []lane) []shown {
 	for _, l := range lanes {
 		for _, s := range l.spans {
-			if !slices.Contains(list, s.state) {
-				list = append(list, s.state)
+			if of := l.show(s.state); !slices.Contains(list, of) {
+				list = append(list, of)
 			}
 		}
 	}

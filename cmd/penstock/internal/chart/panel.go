@@ -43,7 +43,7 @@ type totals struct {
 
 // panels returns what to draw, for each resource in order of appearance. No
 // more points are made than fit; ticks is about how many of them the scale has.
-func panels(result simulate.Result, fit, ticks int) []panel {
+func panels(result simulate.Result, fit, ticks int, first firstStates) []panel {
 	var names []string
 	rows := make(map[string][]simulate.Second)
 	for _, s := range result.Seconds {
@@ -58,9 +58,9 @@ func panels(result simulate.Result, fit, ticks int) []panel {
 		list[i] = newPanel(name, rows[name], fit, ticks)
 		list[i].more = list[i].graphs(result, names)
 		if several {
-			list[i].more = append(list[i].more, list[i].stateGraphs(result.States, names)...)
+			list[i].more = append(list[i].more, list[i].stateGraphs(result.States, names, first)...)
 		} else {
-			list[i].lanes = lanes(result.States, name, names, float64(len(rows[name])))
+			list[i].lanes = lanes(result.States, name, names, float64(len(rows[name])), first)
 		}
 	}
 	return list

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/penstock-go/penstock/cmd/penstock/internal/wording"
+	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/simulate"
 )
 
@@ -26,9 +27,9 @@ const (
 
 // SVG writes a picture with a chart for each resource. The title stands above;
 // it may be empty.
-func SVG(w io.Writer, title string, result simulate.Result) error {
+func SVG(w io.Writer, title string, result simulate.Result, kinds ...rule.Definition) error {
 	out := picture{bufio.NewWriter(w)}
-	list := panels(result, plotWidth/3, 5)
+	list := panels(result, plotWidth/3, 5, firstStatesOf(kinds))
 	list = append(list, fleetPanels(result, plotWidth/3, 5)...)
 	out.begin(title, list)
 	top := headHeight

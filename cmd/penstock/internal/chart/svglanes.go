@@ -64,24 +64,20 @@ func (o picture) lane(l lane, top int) {
 	for _, s := range l.thinned(plotWidth) {
 		left, right := plotWidth*s.from/end, plotWidth*s.to/end
 		o.line(`<g><title>%s: %s from %s s to %s s</title>`, escape(l.rule), escape(s.state), figure(s.from), figure(s.to))
-		o.line(`<rect class="%s" x="%.2f" y="%d" width="%.2f" height="%d"/>`, stateClass(s.state), left, top, right-left, bandHeight)
+		class := l.class(s.state)
+		o.line(`<rect class="%s" x="%.2f" y="%d" width="%.2f" height="%d"/>`, class, left, top, right-left, bandHeight)
 		if right-left >= textInBand {
 			o.line(`<text class="state on-%s" x="%.2f" y="%d" text-anchor="middle">%s</text>`,
-				stateClass(s.state), (left+right)/2, top+12, escape(clip(s.state, max(10, int((right-left)/6)))))
+				class, (left+right)/2, top+12, escape(clip(s.state, max(10, int((right-left)/6)))))
 		}
 		o.line(`</g>`)
 	}
 }
 
-func stateClass(state string) string {
-	switch state {
-	case "closed", "open", "halfOpen":
-		return state
-	case backendAnswers:
-		return "closed"
-	case backendAway, backendEmptied:
-		return "open"
-	default:
-		return "other"
+// class returns the class of style of a state, which is named after its look.
+func (l lane) class(state string) look {
+	if state == backendEmptied {
+		return bad
 	}
+	return l.show(state).look
 }

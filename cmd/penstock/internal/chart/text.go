@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/penstock-go/penstock/cmd/penstock/internal/wording"
+	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/simulate"
 )
 
@@ -38,14 +39,14 @@ const (
 	offScaleMark = '↑'
 )
 
-// Text draws a chart for each resource, and their figures as a table.
-func Text(w io.Writer, result simulate.Result, terminal Terminal) error {
+// Text draws a chart for each resource, and their figures as a table. The kinds are those whose states it may draw.
+func Text(w io.Writer, result simulate.Result, terminal Terminal, kinds ...rule.Definition) error {
 	if terminal.Width == 0 {
 		terminal.Width = 80
 	}
 	terminal.Width = max(40, terminal.Width)
 	out := bufio.NewWriter(w)
-	list := panels(result, terminal.columns(), 4)
+	list := panels(result, terminal.columns(), 4, firstStatesOf(kinds))
 	fleet := fleetPanels(result, terminal.columns(), 4)
 	for _, p := range slices.Concat(list, fleet) {
 		p.text(out, terminal)
@@ -183,8 +184,8 @@ func (p panel) legend(terminal Terminal, columns int) []string {
 		entries[last].mark, entries[last].text = offScaleMark, "ceiling up to "+figure(p.totals.highest)+" tokens"
 	}
 	if len(p.lanes) > 0 {
-		for _, state := range p.states() {
-			entries = append(entries, entry{p.stateMark(state), wording.Cell(state), colourOfState})
+		for _, of := range p.states() {
+			entries = append(entries, entry{p.stateMark(of), wording.Cell(of.state), colourOfState})
 		}
 	}
 	const gap = "   "

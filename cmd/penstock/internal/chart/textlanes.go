@@ -42,7 +42,7 @@ func (p panel) below(terminal Terminal, columns int) []string {
 	}
 	for _, l := range p.lanes {
 		lines = append(lines, clip(wording.Cell(l.rule+" ("+l.kind+")"), columns))
-		row(colourOfState, cell, func(at point) rune { return p.stateMark(l.longest(float64(at.from), float64(at.to))) })
+		row(colourOfState, cell, func(at point) rune { return p.stateMark(l.show(l.longest(float64(at.from), float64(at.to)))) })
 	}
 	return lines
 }
@@ -59,17 +59,17 @@ func level(share float64) rune {
 const otherMarks = "◇◆□■▽▼"
 
 // stateMark returns the mark of a state, which differs without colour, too.
-func (p panel) stateMark(state string) rune {
-	switch state {
-	case "closed", backendAnswers:
+func (p panel) stateMark(of shown) rune {
+	switch of.look {
+	case good:
 		return '·'
-	case "open", backendAway:
+	case bad:
 		return '▓'
-	case "halfOpen", backendEmptied:
+	case between:
 		return '▒'
 	default:
 		marks := []rune(otherMarks)
-		return marks[max(0, slices.Index(p.states(), state))%len(marks)]
+		return marks[max(0, slices.Index(p.states(), of))%len(marks)]
 	}
 }
 

@@ -220,7 +220,7 @@ func TestStatusAndExplainShowTheHottestUsersOfAnEngine(t *testing.T) {
 	stdout, stderr, code := execute(t, "", "explain", "orders", "--engine", server.URL, "--attr", "user=alice")
 	assert.Equal(t, command.ExitDone, code, stderr)
 	assert.Contains(t, stdout, "\n   looks at user=alice\n")
-	assert.Contains(t, stdout, "; has refused 1 call; a call with these attributes passes in 500ms\n")
+	assert.Contains(t, stdout, "; has refused 1 call; such a call passes in 500ms\n")
 	stdout, _, _ = execute(t, "", "explain", "orders", "--engine", server.URL, "--attr", "user=7")
 	assert.Contains(t, stdout, "looks at user=7\n")
 	stdout, _, _ = execute(t, "", "explain", "orders", "--engine", server.URL)

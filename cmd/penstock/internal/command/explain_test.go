@@ -140,12 +140,12 @@ func TestExplainReadsFromARunningEngine(t *testing.T) {
 
 1. flow rule "all", made in code
    resource orders:create, limit 2
-   now 2 per 1s, 0 remaining, more in 1s; has refused 3 calls
+   now 2 per 1s, 0 remaining, more in 1s; has refused 3 calls; such a call passes in 1s
 
 2. flow rule "trial", made in code
    resource orders:create, limit 1, shadow true
    a shadow: it refuses nothing
-   now 1 per 1s, 0 remaining, more in 1s; would have refused 1 call
+   now 1 per 1s, 0 remaining, more in 1s; would have refused 1 call; such a call passes in 1s
 `
 	for _, address := range []string{server.URL + "/debug/penstock", strings.TrimPrefix(server.URL, "http://") + "/debug/penstock/"} {
 		stdout, stderr, code := execute(t, "", "explain", "orders:create", "--engine", address)

@@ -144,9 +144,9 @@ func describeState(s inspect.State) string {
 	}
 	switch {
 	case s.CannotPass:
-		text += "; a call with these attributes cannot pass"
+		text += "; such a call cannot pass"
 	case s.RetryAfter > 0:
-		text += fmt.Sprintf("; a call with these attributes passes in %v", duration(s.RetryAfter))
+		text += fmt.Sprintf("; such a call passes in %v", duration(s.RetryAfter))
 	}
 	return text
 }

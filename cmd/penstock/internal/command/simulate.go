@@ -20,6 +20,7 @@ import (
 	"github.com/penstock-go/penstock/cmd/penstock/internal/documents"
 	"github.com/penstock-go/penstock/cmd/penstock/internal/scenario"
 	"github.com/penstock-go/penstock/cmd/penstock/internal/wording"
+	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
 	"github.com/penstock-go/penstock/simulate"
 )
@@ -218,7 +219,7 @@ func (s simulation) write(env Env, result simulate.Result) error {
 	if s.file != "" {
 		terminal = chart.Terminal{}
 	}
-	return s.writeTo(env, func(w io.Writer) error { return s.draw(w, result, terminal) })
+	return s.writeTo(env, func(w io.Writer) error { return s.draw(w, result, terminal, env.Kinds) })
 }
 
 // writeTo has an answer written to where it is wanted.
@@ -243,14 +244,15 @@ func encodeJSON(w io.Writer, value any) error {
 	return encoder.Encode(value)
 }
 
-func (s simulation) draw(w io.Writer, result simulate.Result, terminal chart.Terminal) error {
+func (s simulation) draw(w io.Writer, result simulate.Result, terminal chart.Terminal, own []rule.Definition) error {
+	kinds := rules.NewTable(own...).Definitions()
 	switch *s.output {
 	case asJSON:
 		return encodeJSON(w, result)
 	case asSVG:
-		return chart.SVG(w, fmt.Sprintf("%s under %s", s.load, strings.Join(s.rules, ", ")), result)
+		return chart.SVG(w, fmt.Sprintf("%s under %s", s.load, strings.Join(s.rules, ", ")), result, kinds...)
 	default:
-		if err := chart.Text(w, result, terminal); err != nil || !s.events {
+		if err := chart.Text(w, result, terminal, kinds...); err != nil || !s.events {
 			return err
 		}
 		return chart.Events(w, result.Events)

@@ -52,7 +52,7 @@ func (r *reader) stateWant(n *yaml.Node) stateWant {
 	)
 	for _, required := range []struct{ field, advice string }{
 		{"rule", "name the rule whose state changes"},
-		{"to", "say what the state becomes: closed, open or halfOpen"},
+		{"to", "say what the state becomes, such as open"},
 	} {
 		if _, ok := found[required.field]; !ok && found != nil {
 			r.fail(placeOf(n), required.field, "is missing: %s", required.advice)
