@@ -38,8 +38,10 @@ func (e *Engine) enter(ctx context.Context, r *resource, name string, opts []Opt
 	switch {
 	case c == nil:
 		return Guard{}, ErrClosed
-	case c.IsOneStep && c.Steps[0].Keyed == nil && len(opts) == 0:
-		return r.enterStep(ctx, name, now, c)
+	case c.IsOneStep && c.Steps[0].Keyed == nil:
+		return r.enterStep(ctx, name, now, opts, c)
+	case c.IsEmpty && r.pass(now, 1):
+		return r.stepGuard(ctx, c, now, opts, 0), nil
 	}
 	var q call.Request
 	q.Init(name, now)
@@ -81,14 +83,16 @@ func (e *Engine) find(r *resource, name string, opts []Option, origin string) (*
 	return r, now, plan.ChainFor(origin)
 }
 
-// enterStep is enterChain for a call without options and for one rule and nothing else, as most resources have: calls
-// pass 3 to 6 ns sooner, and are refused at least 10 ns sooner.
-func (r *resource) enterStep(ctx context.Context, name string, now clock.Instant, c *call.Chain) (Guard, error) {
+// enterStep is enterChain for a call whose options are attributes, and for one rule and nothing else, which looks at
+// none of them, as most resources have: calls pass 3 to 6 ns sooner, and are refused at least 10 ns sooner.
+func (r *resource) enterStep(
+	ctx context.Context, name string, now clock.Instant, opts []Option, c *call.Chain,
+) (Guard, error) {
 	s := &c.Steps[0]
 	ticket, decision := s.Limiter.Acquire(rule.Call{Now: now, Tokens: 1})
 	switch {
 	case decision == rule.Pass && r.pass(now, 1):
-		return r.stepGuard(ctx, c, now, ticket), nil
+		return r.stepGuard(ctx, c, now, opts, ticket), nil
 	case decision == rule.Block && ticket != 0 && !s.Denies && s.Pending == nil && r.Env.recorder.Load() == nil:
 		return Guard{}, r.refuse(ctx, now, 1, s.Refusals, ticket.RetryTime())
 	}
@@ -98,9 +102,9 @@ func (r *resource) enterStep(ctx context.Context, name string, now clock.Instant
 	case decision == rule.Pass: // in vain
 		s.Limiter.GiveBack(now, ticket, 1)
 	case decision == rule.Block && !s.MayGetBack(&q):
-		return Guard{}, r.refuseAtOnce(ctx, &q, nil, c, call.Answer{Ticket: ticket, Decision: decision})
+		return Guard{}, r.refuseAtOnce(ctx, &q, opts, c, call.Answer{Ticket: ticket, Decision: decision})
 	}
-	return r.admit(ctx, &q, nil)
+	return r.admit(ctx, &q, opts)
 }
 
 // enterChain decides on a call.

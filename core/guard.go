@@ -68,11 +68,11 @@ func (r *resource) guardOf(c *call.Chain, q *call.Request, opts []Option, ticket
 	return
 }
 
-// stepGuard is guard for a call without options and a chain that IsOneStep.
-func (r *resource) stepGuard(ctx context.Context, c *call.Chain, now clock.Instant, ticket rule.Ticket) Guard {
+// stepGuard is guard for a call whose options are attributes, and a chain that IsOneStep or IsEmpty.
+func (r *resource) stepGuard(ctx context.Context, c *call.Chain, now clock.Instant, opts []Option, ticket rule.Ticket) Guard {
 	record := uint32(0)
 	if r.Env.recorder.Load() != nil {
-		record = r.recordAtOnce(ctx, c, now, 1, nil, nil)
+		record = r.recordAtOnce(ctx, c, now, 1, opts, nil)
 	}
 	word, rest, ok := uint32(0), uint32(1), true
 	if c.Tickets {
@@ -83,7 +83,7 @@ func (r *resource) stepGuard(ctx context.Context, c *call.Chain, now clock.Insta
 	}
 	if !ok {
 		q := call.Request{Call: rule.Call{Now: now, Tokens: 1}, RecordedAt: record}
-		return r.guardWithRecord(c, &q, nil, []rule.Ticket{ticket})
+		return r.guardWithRecord(c, &q, opts, []rule.Ticket{ticket})
 	}
 	return newGuard(r, now, &c.Extras, word, call.Remember(record, word, rest))
 }
