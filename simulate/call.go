@@ -68,7 +68,7 @@ func (s *simulation) retry(c *call) {
 
 // arrive processes the arrival of a call.
 func (s *simulation) arrive(c *call) error {
-	c.instance = c.stream.dealer.deal()
+	c.instance = s.instances[c.stream.dealer.deal()]
 	phase := c.stream.phaseAt(c.arrived)
 	c.serviceTime, c.fails = phase.serviceTime, phase.fails.includes(c.number+uint64(c.retry))
 	s.rows.at(c.arrived, c.stream.row).Offered++

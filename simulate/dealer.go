@@ -9,41 +9,37 @@ import "math/rand/v2"
 // attribute that is used in turn. With a skew the first instance gets its share at random,
 // and the others are dealt the rest.
 type dealer struct {
-	instances []*instance // in the order of the present round
-	next      int         // in it
-	first     *instance   // that has a share of its own; nil without a skew
-	skew      float64
-	random    *rand.Rand // nil if there is one instance
+	dealt  []int    // the numbers of the instances that calls are dealt to, in the order of the present round
+	next   int      // in it
+	skew   *float64 // the share that the first instance has beside the rounds; nil without one
+	random *rand.Rand
 }
 
-func newDealer(load Load, stream int, instances []*instance) dealer {
-	d := dealer{instances: instances}
-	if len(instances) == 1 {
+func newDealer(load Load, stream, instances int) dealer {
+	d := dealer{skew: load.Fleet.Skew}
+	for number := range instances {
+		d.dealt = append(d.dealt, number)
+	}
+	if instances == 1 {
 		return d
 	}
-	d.instances = append([]*instance(nil), instances...)
 	d.random = newRandom(load.Seed, randomDealing, stream, 0)
-	if skew := load.Fleet.Skew; skew != nil {
-		d.first, d.instances, d.skew = d.instances[0], d.instances[1:], *skew
+	if d.skew != nil {
+		d.dealt = d.dealt[1:]
 	}
-	d.next = len(d.instances)
+	d.next = len(d.dealt)
 	return d
 }
 
-// deal returns the instance of the next call.
-func (d *dealer) deal() *instance {
-	if d.random == nil {
-		return d.instances[0]
+// deal returns the number of the instance of the next call.
+func (d *dealer) deal() int {
+	if d.random == nil || d.skew != nil && d.random.Float64() < *d.skew {
+		return 0
 	}
-	if d.first != nil && d.random.Float64() < d.skew {
-		return d.first
-	}
-	if d.next == len(d.instances) {
+	if d.next == len(d.dealt) {
 		d.next = 0
-		d.random.Shuffle(len(d.instances), func(i, j int) {
-			d.instances[i], d.instances[j] = d.instances[j], d.instances[i]
-		})
+		d.random.Shuffle(len(d.dealt), func(i, j int) { d.dealt[i], d.dealt[j] = d.dealt[j], d.dealt[i] })
 	}
 	d.next++
-	return d.instances[d.next-1]
+	return d.dealt[d.next-1]
 }

@@ -103,7 +103,7 @@ func newSimulation(load Load, options Options, shared bool) *simulation {
 	}
 	stages := stagesOf(load)
 	for i := range load.Streams {
-		stream := newStream(load, i, rows, s.instances)
+		stream := newStream(load, i, rows, len(s.instances))
 		stream.stages = stages[stream.resource]
 		s.streams = append(s.streams, stream)
 	}

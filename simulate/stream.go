@@ -33,7 +33,7 @@ type phase struct {
 	fails       share
 }
 
-func newStream(load Load, index int, rows *rows, instances []*instance) stream {
+func newStream(load Load, index int, rows *rows, instances int) stream {
 	of := load.Streams[index]
 	s := stream{
 		resource: of.Resource,
