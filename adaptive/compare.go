@@ -29,7 +29,11 @@ type recent struct {
 	rate, held  float64 // ends a second and calls under way when they were not slow
 	known       float64 // seconds of which these are
 	last, calm  mark    // when the class was compared last, and the time before when it was not slow
+	marks       [2]mark // earlier ones: since each of them some calls usually come
 }
+
+// someCalls is how many calls usually come between two marks: fewer would say nothing about whether more come.
+const someCalls = 8
 
 // mark is how many calls had ended or were there at an instant.
 type mark struct {
@@ -44,15 +48,30 @@ func (c *class) mark(now clock.Instant) mark {
 
 // surge returns how many calls have come since about when the class became slow.
 func (c *class) surge(now clock.Instant) limit.Surge {
+	s := c.surgeSince(c.recent.calm, now)
+	lately := c.surgeSince(c.recent.marks[0], now)
+	s.Still = c.recent.marks[0].at > 0 && lately.IsMore() && lately.Came > lately.Ended
+	return s
+}
+
+// surgedOfFew says whether clearly more calls came than usual of a class of which few usually come, and no fewer ended,
+// but for chance.
+func (c *class) surgedOfFew(now clock.Instant) bool {
+	s := c.surgeSince(c.recent.marks[0], now)
+	return c.recent.marks[0].at > 0 && s.IsMore() && s.Ended >= 0.9*s.Usual-math.Sqrt(s.Usual)
+}
+
+// surgeSince returns how many calls have come since then.
+func (c *class) surgeSince(since mark, now clock.Instant) limit.Surge {
 	r, m := &c.recent, c.mark(now)
-	span := m.at.Sub(r.calm.at)
+	span := m.at.Sub(since.at)
 	usual, times := r.rate*span.Seconds(), 0.
 	if r.slow {
 		times = c.response() / c.usual.Mean()
 	}
-	ended := float64((m.ends - r.calm.ends) & endsMask)
+	ended := float64((m.ends - since.ends) & endsMask)
 	return limit.Surge{
-		Came: ended + m.there - r.calm.there, Ended: ended,
+		Came: ended + m.there - since.there, Ended: ended,
 		Usual: usual, Variance: usual * (1 + span.Seconds()/max(r.known, 0.1)),
 		Within: span, Growth: m.there - r.last.there, Slower: times,
 	}
@@ -95,9 +114,12 @@ func (c *class) observe(now clock.Instant, free bool) {
 	if !r.slow {
 		r.calm = r.last
 	} else if !wasSlow {
-		r.surged = c.surge(now).IsDemand()
+		r.surged = c.surge(now).IsDemand() || c.surgedOfFew(now)
 	}
 	r.last = c.mark(now)
+	if usual := r.rate * now.Sub(r.marks[1].at).Seconds(); r.marks[1].at == 0 || usual >= someCalls {
+		r.marks[0], r.marks[1] = r.marks[1], r.last
+	}
 	if r.fine += did.Length.Seconds(); r.slow {
 		r.fine = 0
 	}

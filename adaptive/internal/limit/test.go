@@ -386,13 +386,16 @@ type Surge struct {
 	Came, Ended, Usual, Variance, Growth float64
 	Slower                               float64
 	Within                               time.Duration
+
+	// Still says that clearly more calls came than usual of late, too, of calls of which few usually come, and more than ended.
+	Still bool
 }
 
 // Plus returns two surges at once.
 func (s Surge) Plus(o Surge) Surge {
 	return Surge{
 		s.Came + o.Came, s.Ended + o.Ended, s.Usual + o.Usual, s.Variance + o.Variance, s.Growth + o.Growth,
-		max(s.Slower, o.Slower), max(s.Within, o.Within),
+		max(s.Slower, o.Slower), max(s.Within, o.Within), s.Still || o.Still,
 	}
 }
 
@@ -410,16 +413,22 @@ func (s Surge) IsDemand() bool { return s.IsMore() && s.Ended >= asMuch*s.Usual 
 func (c *Control) surge(now clock.Instant, since func(clock.Instant) Surge) bool {
 	lately := c.test.marks[0]
 	expected := c.calmRate * now.Sub(lately.at).Seconds()
-	if still := (Surge{Came: c.test.arrivals - lately.arrivals, Usual: expected, Variance: expected}); !still.IsMore() {
+	few := expected < leastEnds // since the limit was reached: what has come and ended before has to say it
+	still := Surge{Came: c.test.arrivals - lately.arrivals, Usual: expected, Variance: expected}.IsMore()
+	if !still && !few {
 		return false
 	}
 	s := since(now)
+	if !still && !s.Still {
+		return false
+	}
 	if c.processor == ProcessorShort && s.IsMore() && s.Growth > 0 {
 		c.shortage = Shortage{By: ByProcessor, Calls: s.Came, Of: s.Usual, Within: s.Within, Delay: c.delay}
 		return true
 	}
 	l := c.test.present()
-	if !s.IsDemand() || s.Growth <= 0 || l.all < leastEnds {
+	few = few && s.Still && s.Ended >= fewEnds
+	if !s.IsDemand() || !few && (s.Growth <= 0 || l.all < leastEnds) {
 		return false // it is over or has only begun, or what takes longer is not due to it
 	}
 	if c.base.verified && l.known >= leastEnds && l.ratios/l.known > AsUsual+math.Sqrt(c.variation/l.known) {
