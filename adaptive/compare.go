@@ -377,6 +377,12 @@ func (g *group) divide(now clock.Instant) *group {
 	return g.part(func(c *class) bool { return c != slow && c.isUnlike(slow, longest, now) }, now)
 }
 
+// isSlowerThanFirst says whether calls that ended since the limit was reached clearly took longer than the first ones.
+func (c *class) isSlowerThanFirst() bool {
+	share, deviation := c.testedExcess(c.tested.ends, c.tested.took)
+	return share-2*deviation > limit.AsUsual-1
+}
+
 // isWell says whether calls of a class took about as long as usual of late, and most did not fail in the window.
 func (c *class) isWell() bool {
 	return c.did.Failed < c.did.Ended/2 && c.response() < slower*c.usual.Mean()

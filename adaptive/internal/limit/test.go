@@ -28,6 +28,7 @@ type test struct {
 	marks    [2]arrivals
 	ends     float64 // calls that ended while the limit was reached
 	took     float64 // the sum of their response times, in seconds
+	asFast   bool    // at a start, no resource is known to have become slower
 	blind    int     // how often the limit was raised although hardly a call had ended
 	unloaded unloaded
 }
@@ -171,6 +172,10 @@ func (c *Control) FailedLate() { c.test.present().late++ }
 
 // FailedOtherwise says that calls that failed late did so for another reason than that it was late.
 func (c *Control) FailedOtherwise() { c.test.present().late = 0 }
+
+// AsFast says whether no resource is known to have become slower since the limit was reached, though perhaps others end more
+// calls now than at a start.
+func (c *Control) AsFast(yes bool) { c.test.asFast = yes }
 
 // endedWell takes the end of a call that did not fail.
 func (l *level) endedWell() {
@@ -329,7 +334,7 @@ func (c *Control) isShortAgain(now clock.Instant) bool {
 // which more is done, while more come than end.
 func (c *Control) isShortSinceStart(now clock.Instant) bool {
 	l, s := c.test.present(), &c.start
-	if s.calls == 0 || l.all < leastEnds || l.all >= asMuch*l.came-certainty*math.Sqrt(l.came*(1+c.variation)) {
+	if s.calls < 1 || c.test.asFast || l.all < leastEnds || l.all >= asMuch*l.came-certainty*math.Sqrt(l.came*(1+c.variation)) {
 		return false
 	}
 	slower := l.took / l.all / s.response

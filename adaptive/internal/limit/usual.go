@@ -79,7 +79,7 @@ func (u *Usual) Observe(w Window, calm bool) bool {
 
 // learnShorter lowers the mean to that of a window in which calls may have disturbed each other, which makes it only longer.
 func (u *Usual) learnShorter(w Window) bool {
-	r := max(w.response(), minResponse)
+	r := max(w.responseAtLeast(), minResponse)
 	switch {
 	case w.Ended < leastEnds || r >= u.base.mean*(1-3*math.Sqrt(u.variation/w.Ended)):
 		return false
@@ -92,7 +92,7 @@ func (u *Usual) learnShorter(w Window) bool {
 
 // guess takes the calm windows so far for what is usual, until that is known. While calls pile up, it is not raised.
 func (u *Usual) guess() {
-	r := max(u.calm.response(), minResponse)
+	r := max(u.calm.responseAtLeast(), minResponse)
 	if u.base.ends < leastEnds || r < u.base.mean || u.calm.Ended >= 3*u.calm.inFlight() && u.calm.isSteady() {
 		u.base.set(r, u.calm.Ended)
 		u.start = start{r, u.calm.inFlight()}
