@@ -101,6 +101,7 @@ func (c *Control) Reached(now clock.Instant) bool {
 	case testing: // it was not for a while
 		l := c.test.present()
 		*l = level{limit: l.limit, since: now, from: now}
+		c.test.forgetEarlier(now)
 		c.test.reached, c.test.arrivals = now, 0
 		c.test.marks = [2]arrivals{{at: now}, {at: now}}
 		return false
@@ -129,6 +130,18 @@ func (t *test) add(l level) {
 	}
 	t.levels[t.count] = l
 	t.count++
+}
+
+// forgetEarlier has the present level not be compared with those before, if calls have been replaced by others since they
+// ended: what takes longer meanwhile takes longer for another reason.
+func (t *test) forgetEarlier(now clock.Instant) {
+	for i := range t.count - 1 {
+		l := &t.levels[i]
+		ended := l.since.Add(time.Duration(l.lasted * float64(time.Second)))
+		if now.Sub(ended) > max(hanging, time.Duration(l.took/max(l.all, 1)*float64(time.Second))) {
+			l.ends = 0
+		}
+	}
 }
 
 // endLevel ends the present level. If as much more was done at it than at the one before as more calls were let in, no
