@@ -58,7 +58,7 @@ func (c *class) surge(now clock.Instant) limit.Surge {
 // but for chance.
 func (c *class) surgedOfFew(now clock.Instant) bool {
 	s := c.surgeSince(c.recent.marks[0], now)
-	return c.recent.marks[0].at > 0 && s.IsMore() && s.Ended >= 0.9*s.Usual-math.Sqrt(s.Usual)
+	return c.recent.marks[0].at > 0 && s.IsDemandOfFew()
 }
 
 // surgeSince returns how many calls have come since then.

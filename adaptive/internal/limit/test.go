@@ -426,6 +426,12 @@ func (s Surge) IsMore() bool {
 // another reason.
 func (s Surge) IsDemand() bool { return s.IsMore() && s.Ended >= asMuch*s.Usual }
 
+// IsDemandOfFew is as [Surge.IsDemand], of calls that are so few that no fewer ended but for chance, by one standard
+// deviation.
+func (s Surge) IsDemandOfFew() bool {
+	return s.IsMore() && s.Ended >= asMuch*s.Usual-math.Sqrt(s.Usual)
+}
+
 // surge says whether clearly more calls came than usual since they take longer, and still do since the
 // limit was reached.
 func (c *Control) surge(now clock.Instant, since func(clock.Instant) Surge) bool {
@@ -445,8 +451,8 @@ func (c *Control) surge(now clock.Instant, since func(clock.Instant) Surge) bool
 		return true
 	}
 	l := c.test.present()
-	few = few && s.Still && s.Ended >= fewEnds
-	if !s.IsDemand() || !few && (s.Growth <= 0 || l.all < leastEnds) {
+	isOfFew := few && s.Still && s.Ended >= fewEnds && s.IsDemandOfFew()
+	if !isOfFew && (!s.IsDemand() || s.Growth <= 0 || l.all < leastEnds) {
 		return false // it is over or has only begun, or what takes longer is not due to it
 	}
 	if c.base.verified && l.known >= leastEnds && l.ratios/l.known > AsUsual+math.Sqrt(c.variation/l.known) {
