@@ -429,7 +429,7 @@ func (s Surge) IsDemand() bool { return s.IsMore() && s.Ended >= asMuch*s.Usual 
 // IsDemandOfFew is as [Surge.IsDemand], of calls that are so few that no fewer ended but for chance, by one standard
 // deviation.
 func (s Surge) IsDemandOfFew() bool {
-	return s.IsMore() && s.Ended >= asMuch*s.Usual-math.Sqrt(s.Usual)
+	return s.IsMore() && s.Ended >= asMuch*s.Usual-math.Sqrt(s.Variance)
 }
 
 // surge says whether clearly more calls came than usual since they take longer, and still do since the
