@@ -55,10 +55,10 @@ func (c *class) surge(now clock.Instant) limit.Surge {
 }
 
 // surgedOfFew says whether clearly more calls came than usual of a class of which few usually come, and no fewer ended,
-// but for chance.
+// but for chance. If its calls usually take no longer than the time between two comparisons, that says as much.
 func (c *class) surgedOfFew(now clock.Instant) bool {
-	s := c.surgeSince(c.recent.marks[0], now)
-	return c.recent.marks[0].at > 0 && s.IsDemandOfFew()
+	since := c.recent.marks[0]
+	return since.at > 0 && c.usual.Mean() > compareAll.Seconds() && c.surgeSince(since, now).IsDemandOfFew()
 }
 
 // surgeSince returns how many calls have come since then.

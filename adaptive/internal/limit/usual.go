@@ -79,7 +79,7 @@ func (u *Usual) Observe(w Window, calm bool) bool {
 
 // learnShorter lowers the mean to that of a window in which calls may have disturbed each other, which makes it only longer.
 func (u *Usual) learnShorter(w Window) bool {
-	r := max(w.responseAtLeast(), minResponse)
+	r := max(w.response(), minResponse)
 	switch {
 	case w.Ended < leastEnds || r >= u.base.mean*(1-3*math.Sqrt(u.variation/w.Ended)):
 		return false

@@ -76,9 +76,14 @@ func (w Window) inFlight() float64 { return w.Calls / w.Length.Seconds() }
 // under way (Little's law). The mean of the calls that ended misses long ones.
 func (w Window) response() float64 { return w.Calls / w.Ends }
 
-// responseAtLeast returns the longer of the mean response time and that of the calls that ended. Of calls that began before
-// a short window, the first says too little.
-func (w Window) responseAtLeast() float64 { return max(w.response(), w.Times/w.Ended) }
+// responseAtLeast returns the mean response time, or if fewer calls are under way at the end that of the calls that ended,
+// if that is longer: what they took before the window counts, too.
+func (w Window) responseAtLeast() float64 {
+	if w.Growth >= 0 {
+		return w.response()
+	}
+	return max(w.response(), w.Times/w.Ended)
+}
 
 // isSteady says whether as many calls ended as came, but for chance, and most did not fail: else response times are
 // perhaps those of calls that pile up.
