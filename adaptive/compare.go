@@ -15,21 +15,23 @@ const (
 	knownEnds   = 24                     // calls of which a mean is taken, with a variation of 0
 	apartEnough = 3 * time.Second        // after so long without being slow, a class that went apart comes back
 	usualSpan   = 3.                     // seconds, of which the usual rate is
+	longSpan    = 30.                    // the most, of calls that are few
 	lately      = 1.                     // second, to which response times of late go back if enough calls have ended
 	compareAll  = 100 * time.Millisecond // after so long the classes of a group are compared again
 )
 
 // recent is what a class did of late.
 type recent struct {
-	calls, ends float64 // call-seconds, and calls that ended
-	span        float64 // seconds
-	slow        bool    // clearly longer than usual
-	surged      bool    // clearly more calls than usual had come when the class became slow
-	fine        float64 // seconds for which the class has not been slow
-	rate, held  float64 // ends a second and calls under way when they were not slow
-	known       float64 // seconds of which these are
-	last, calm  mark    // when the class was compared last, and the time before when it was not slow
-	marks       [2]mark // earlier ones: since each of them some calls usually come
+	calls, ends float64       // call-seconds, and calls that ended
+	span        float64       // seconds
+	slow        bool          // clearly longer than usual
+	surged      bool          // clearly more calls than usual had come when the class became slow
+	fine        float64       // seconds for which the class has not been slow
+	rate, held  float64       // ends a second and calls under way when they were not slow
+	known       float64       // seconds of which these are
+	last, calm  mark          // when the class was compared last, and the time before when it was not slow
+	moreAt      clock.Instant // when clearly more calls came than usual, and took no longer
+	marks       [2]mark       // earlier ones: since each of them some calls usually come
 }
 
 // someCalls is how many calls usually come between two marks: fewer would say nothing about whether more come.
@@ -54,11 +56,16 @@ func (c *class) surge(now clock.Instant) limit.Surge {
 	return s
 }
 
-// surgedOfFew says whether clearly more calls came than usual of a class of which few usually come, and no fewer ended,
-// but for chance. If its calls usually take no longer than the time between two comparisons, that says as much.
-func (c *class) surgedOfFew(now clock.Instant) bool {
-	since := c.recent.marks[0]
-	return since.at > 0 && c.usual.Mean() > compareAll.Seconds() && c.surgeSince(since, now).IsDemandOfFew()
+// noteMore takes down when clearly more calls have come than usual while calls took no longer, of a class whose calls
+// take longer than the time between two comparisons: when they are seen to be slow, it is long since more came.
+func (c *class) noteMore(now clock.Instant) {
+	since, usual := c.recent.marks[0], c.usual.Mean()
+	if since.at == 0 || usual <= compareAll.Seconds() || c.response() >= slower*usual {
+		return
+	}
+	if s := c.surgeSince(since, now); s.IsMore() && s.Came > s.Usual+4*math.Sqrt(s.Variance) { // it is looked for often
+		c.recent.moreAt = now
+	}
 }
 
 // surgeSince returns how many calls have come since then.
@@ -112,9 +119,10 @@ func (c *class) observe(now clock.Instant, free bool) {
 	r.slow = c.usual.Mean() > 0 && isKnown && c.response() > least*c.usual.Mean() &&
 		expected-r.ends > 4*math.Sqrt(expected*(1+c.usual.Variation()))
 	if !r.slow {
+		c.noteMore(now)
 		r.calm = r.last
 	} else if !wasSlow {
-		r.surged = c.surge(now).IsDemand() || c.surgedOfFew(now)
+		r.surged = c.surge(now).IsDemand() || r.moreAt > 0 && r.moreAt >= r.marks[0].at
 	}
 	r.last = c.mark(now)
 	if usual := r.rate * now.Sub(r.marks[1].at).Seconds(); r.marks[1].at == 0 || usual >= someCalls {
@@ -128,7 +136,7 @@ func (c *class) observe(now clock.Instant, free bool) {
 	}
 	if free && !r.slow {
 		seconds := did.Length.Seconds()
-		r.known = min(r.known+seconds, usualSpan)
+		r.known = min(r.known+seconds, max(usualSpan, min(knownEnds/max(r.rate, minResponse), longSpan)))
 		weight := min(seconds/r.known, 1)
 		r.rate += weight * (all.Ended/seconds - r.rate)
 		r.held += weight * (all.Calls/seconds - r.held)
