@@ -52,15 +52,18 @@ func (c *class) mark(now clock.Instant) mark {
 func (c *class) surge(now clock.Instant) limit.Surge {
 	s := c.surgeSince(c.recent.calm, now)
 	lately := c.surgeSince(c.recent.marks[0], now)
-	s.Still = c.recent.marks[0].at > 0 && lately.IsMore() && lately.Came > lately.Ended
+	s.Still = c.recent.marks[0].at > 0 && c.isLasting() && lately.IsMore() && lately.Came > lately.Ended
 	return s
 }
+
+// isLasting says whether calls usually take longer than the time between two comparisons.
+func (c *class) isLasting() bool { return c.usual.Mean() > compareAll.Seconds() }
 
 // noteMore takes down when clearly more calls have come than usual while calls took no longer, of a class whose calls
 // take longer than the time between two comparisons: when they are seen to be slow, it is long since more came.
 func (c *class) noteMore(now clock.Instant) {
 	since, usual := c.recent.marks[0], c.usual.Mean()
-	if since.at == 0 || usual <= compareAll.Seconds() || c.response() >= slower*usual {
+	if since.at == 0 || !c.isLasting() || c.response() >= slower*usual {
 		return
 	}
 	if s := c.surgeSince(since, now); s.IsMore() && s.Came > s.Usual+4*math.Sqrt(s.Variance) { // it is looked for often

@@ -62,6 +62,7 @@ type level struct {
 	work   float64       // sum of their usual response times
 	ratios float64       // sum of their response times, in multiples of the usual ones
 	took   float64       // sum of the response times of all, in seconds
+	tooks  float64       // sum of their squares
 	came   float64       // calls that came
 	late   float64       // calls that failed late, since as many did not
 	good   float64       // calls that did not meanwhile
@@ -137,12 +138,19 @@ func (t *test) add(l level) {
 func (t *test) forgetEarlier(now clock.Instant) {
 	for i := range t.count - 1 {
 		l := &t.levels[i]
-		ended := l.since.Add(time.Duration(l.lasted * float64(time.Second)))
-		if now.Sub(ended) > max(hanging, time.Duration(l.took/max(l.all, 1)*float64(time.Second))) {
+		if l.took == 0 {
+			continue
+		}
+		ended := l.since.Add(seconds(l.lasted))
+		underWay := l.tooks / l.took // how long calls take that are under way
+		if now.Sub(ended) > max(hanging, seconds(replaced*underWay)) {
 			l.ends = 0
 		}
 	}
 }
+
+// replaced is in how many response times other calls are under way.
+const replaced = 1.5
 
 // endLevel ends the present level. If as much more was done at it than at the one before as more calls were let in, no
 // call waited in the service at that one, as after a probe down.
@@ -207,6 +215,7 @@ func (c *Control) Ended(start clock.Instant, took, usual float64) {
 	l.all++
 	l.endedWell()
 	l.took += took
+	l.tooks += took * took
 	c.test.ends++
 	c.test.took += took
 	if usual == 0 {
