@@ -139,7 +139,11 @@ func (c *class) observe(now clock.Instant, free bool) {
 	}
 	if free && !r.slow {
 		seconds := did.Length.Seconds()
-		r.known = min(r.known+seconds, max(usualSpan, min(knownEnds/max(r.rate, minResponse), longSpan)))
+		span := usualSpan
+		if c.isLasting() {
+			span = min(max(span, knownEnds/max(r.rate, minResponse)), longSpan)
+		}
+		r.known = min(r.known+seconds, span)
 		weight := min(seconds/r.known, 1)
 		r.rate += weight * (all.Ended/seconds - r.rate)
 		r.held += weight * (all.Calls/seconds - r.held)

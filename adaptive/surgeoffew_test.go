@@ -20,14 +20,14 @@ func TestMoreOfFewCallsAreASurgeIfTheyCameBeforeCallsTookLonger(t *testing.T) {
 		took    time.Duration
 		surged  bool
 	}{
-		{"ten times as many, for four workers", func(time.Duration) int { return 40 }, 4, 500 * time.Millisecond, true},
+		{"five times as many, for four workers", func(time.Duration) int { return 20 }, 4, 500 * time.Millisecond, true},
 		{"as many, each of which takes ten times as long", func(time.Duration) int { return 4 }, 1000, 5 * time.Second, false},
-		{"twice as many, because each takes longer", func(after time.Duration) int {
-			if after < 2*time.Second {
+		{"more, because each takes longer", func(after time.Duration) int {
+			if after < 1100*time.Millisecond {
 				return 4
 			}
-			return 8
-		}, 1000, 5 * time.Second, false},
+			return 40
+		}, 1000, 2 * time.Second, false},
 	} {
 		c, now := new(class), clock.Instant(time.Minute)
 		c.usual.Set(0.5, 100)

@@ -216,12 +216,14 @@ func TestNothingIsShortAtAStartWhereNoResourceBecameSlower(t *testing.T) {
 	t.Parallel()
 	for name, of := range map[string]struct {
 		asFast bool
-		calls  float64 // under way when the first calls ended
+		calls  float64       // under way when the first calls ended
+		after  time.Duration // in which twenty calls end
 		want   bool
 	}{
-		"a resource became slower": {false, 5, true},
-		"none did":                 {true, 5, false},
-		"nothing was under way":    {false, 0.4, false},
+		"a resource became slower": {false, 5, 2 * time.Second, true},
+		"none did":                 {true, 5, 2 * time.Second, false},
+		"nothing was under way":    {false, 0.4, 50 * time.Second, false},
+		"something was":            {false, 1, 20 * time.Second, true},
 	} {
 		c := limit.New(20, 1, 1000)
 		length := time.Duration(8 / of.calls * float64(time.Second))
@@ -235,7 +237,7 @@ func TestNothingIsShortAtAStartWhereNoResourceBecameSlower(t *testing.T) {
 			c.Ended(now, 20, 1)
 		}
 		c.AsFast(of.asFast)
-		_, short := c.Judge(now.Add(2*time.Second), time.Second, time.Second, noMore)
+		_, short := c.Judge(now.Add(of.after), time.Second, time.Second, noMore)
 		assert.Equal(t, of.want, short, name)
 	}
 }
