@@ -76,10 +76,10 @@ func (w Window) inFlight() float64 { return w.Calls / w.Length.Seconds() }
 // under way (Little's law). The mean of the calls that ended misses long ones.
 func (w Window) response() float64 { return w.Calls / w.Ends }
 
-// responseAtLeast returns the mean response time, or if fewer calls are under way at the end that of the calls that ended,
-// if that is longer: what they took before the window counts, too.
+// responseAtLeast returns the mean response time. At the end of a burst, when most of the calls that ended had begun before
+// the window, it is that of the calls that ended, if that is longer: what they took before counts, too.
 func (w Window) responseAtLeast() float64 {
-	if w.Growth >= 0 {
+	if w.Ended < fewEnds || -w.Growth <= w.Ended/2 {
 		return w.response()
 	}
 	return max(w.response(), w.Times/w.Ended)
