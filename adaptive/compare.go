@@ -15,21 +15,27 @@ const (
 	knownEnds   = 24                     // calls of which a mean is taken, with a variation of 0
 	apartEnough = 3 * time.Second        // after so long without being slow, a class that went apart comes back
 	usualSpan   = 3.                     // seconds, of which the usual rate is
+	longSpan    = 30.                    // the most, of calls that are few
 	lately      = 1.                     // second, to which response times of late go back if enough calls have ended
 	compareAll  = 100 * time.Millisecond // after so long the classes of a group are compared again
 )
 
 // recent is what a class did of late.
 type recent struct {
-	calls, ends float64 // call-seconds, and calls that ended
-	span        float64 // seconds
-	slow        bool    // clearly longer than usual
-	surged      bool    // clearly more calls than usual had come when the class became slow
-	fine        float64 // seconds for which the class has not been slow
-	rate, held  float64 // ends a second and calls under way when they were not slow
-	known       float64 // seconds of which these are
-	last, calm  mark    // when the class was compared last, and the time before when it was not slow
+	calls, ends float64       // call-seconds, and calls that ended
+	span        float64       // seconds
+	slow        bool          // clearly longer than usual
+	surged      bool          // clearly more calls than usual had come when the class became slow
+	fine        float64       // seconds for which the class has not been slow
+	rate, held  float64       // ends a second and calls under way when they were not slow
+	known       float64       // seconds of which these are
+	last, calm  mark          // when the class was compared last, and the time before when it was not slow
+	moreAt      clock.Instant // when clearly more calls came than usual, and took no longer
+	marks       [2]mark       // earlier ones: since each of them some calls usually come
 }
+
+// someCalls is how many calls usually come between two marks: fewer would say nothing about whether more come.
+const someCalls = 8
 
 // mark is how many calls had ended or were there at an instant.
 type mark struct {
@@ -44,15 +50,38 @@ func (c *class) mark(now clock.Instant) mark {
 
 // surge returns how many calls have come since about when the class became slow.
 func (c *class) surge(now clock.Instant) limit.Surge {
+	s := c.surgeSince(c.recent.calm, now)
+	lately := c.surgeSince(c.recent.marks[0], now)
+	s.Still = c.recent.marks[0].at > 0 && c.isLasting() && lately.IsMore() && lately.Came > lately.Ended
+	return s
+}
+
+// isLasting says whether calls usually take longer than the time between two comparisons.
+func (c *class) isLasting() bool { return c.usual.Mean() > compareAll.Seconds() }
+
+// noteMore takes down when clearly more calls have come than usual while calls took no longer, of a class whose calls
+// take longer than the time between two comparisons: when they are seen to be slow, it is long since more came.
+func (c *class) noteMore(now clock.Instant) {
+	since, usual := c.recent.marks[0], c.usual.Mean()
+	if since.at == 0 || !c.isLasting() || c.response() >= slower*usual {
+		return
+	}
+	if s := c.surgeSince(since, now); s.IsMore() && s.Came > s.Usual+4*math.Sqrt(s.Variance) { // it is looked for often
+		c.recent.moreAt = now
+	}
+}
+
+// surgeSince returns how many calls have come since then.
+func (c *class) surgeSince(since mark, now clock.Instant) limit.Surge {
 	r, m := &c.recent, c.mark(now)
-	span := m.at.Sub(r.calm.at)
+	span := m.at.Sub(since.at)
 	usual, times := r.rate*span.Seconds(), 0.
 	if r.slow {
 		times = c.response() / c.usual.Mean()
 	}
-	ended := float64((m.ends - r.calm.ends) & endsMask)
+	ended := float64((m.ends - since.ends) & endsMask)
 	return limit.Surge{
-		Came: ended + m.there - r.calm.there, Ended: ended,
+		Came: ended + m.there - since.there, Ended: ended,
 		Usual: usual, Variance: usual * (1 + span.Seconds()/max(r.known, 0.1)),
 		Within: span, Growth: m.there - r.last.there, Slower: times,
 	}
@@ -93,11 +122,15 @@ func (c *class) observe(now clock.Instant, free bool) {
 	r.slow = c.usual.Mean() > 0 && isKnown && c.response() > least*c.usual.Mean() &&
 		expected-r.ends > 4*math.Sqrt(expected*(1+c.usual.Variation()))
 	if !r.slow {
+		c.noteMore(now)
 		r.calm = r.last
 	} else if !wasSlow {
-		r.surged = c.surge(now).IsDemand()
+		r.surged = c.surge(now).IsDemand() || r.moreAt > 0 && r.moreAt >= r.marks[0].at
 	}
 	r.last = c.mark(now)
+	if usual := r.rate * now.Sub(r.marks[1].at).Seconds(); r.marks[1].at == 0 || usual >= someCalls {
+		r.marks[0], r.marks[1] = r.marks[1], r.last
+	}
 	if r.fine += did.Length.Seconds(); r.slow {
 		r.fine = 0
 	}
@@ -106,7 +139,11 @@ func (c *class) observe(now clock.Instant, free bool) {
 	}
 	if free && !r.slow {
 		seconds := did.Length.Seconds()
-		r.known = min(r.known+seconds, usualSpan)
+		span := usualSpan
+		if c.isLasting() {
+			span = min(max(span, knownEnds/max(r.rate, minResponse)), longSpan)
+		}
+		r.known = min(r.known+seconds, span)
 		weight := min(seconds/r.known, 1)
 		r.rate += weight * (all.Ended/seconds - r.rate)
 		r.held += weight * (all.Calls/seconds - r.held)
@@ -177,6 +214,7 @@ func (g *group) compare(now clock.Instant) {
 	if slowest != nil {
 		g.sendApart(slowest, now)
 	}
+	g.try(now)
 }
 
 // observe has the classes take what they did of late. It returns the slow one that has most calls
@@ -352,6 +390,12 @@ func (g *group) divide(now clock.Instant) *group {
 	}
 	longest = max(longest, slow.usual.Mean())
 	return g.part(func(c *class) bool { return c != slow && c.isUnlike(slow, longest, now) }, now)
+}
+
+// isSlowerThanFirst says whether calls that ended since the limit was reached clearly took longer than the first ones.
+func (c *class) isSlowerThanFirst() bool {
+	share, deviation := c.testedExcess(c.tested.ends, c.tested.took)
+	return share-2*deviation > limit.AsUsual-1
 }
 
 // isWell says whether calls of a class took about as long as usual of late, and most did not fail in the window.

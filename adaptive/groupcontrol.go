@@ -43,6 +43,9 @@ func (g *group) measure(now clock.Instant) limit.Window {
 		if w.Calls > 0 {
 			active++
 		}
+		if late := w.WithoutQuick(); w.Late > w.Ends/3 {
+			w.Patience = late.Lost / max(late.Failed, 1)
+		}
 		w.Ends *= c.weight
 		w.Failed *= c.weight
 		w.Late *= c.weight

@@ -50,6 +50,8 @@ type Control struct {
 	failingFor time.Duration // since when nearly all calls fail
 	hopeless   bool          // they have done so for long: all failures count as late
 	giveUps    giveUps
+	halvedAt   time.Duration // when the limit was halved last because clients give up
+	well       float64       // calls that have ended well since then
 	restored   restoredLimit
 	shortage   Shortage
 	before     earlier // of the last shortage
@@ -211,13 +213,18 @@ func (c *Control) isOutage(w Window) bool {
 		c.giveUps = giveUps{}
 	}
 	switch {
+	case w.Late > w.Ends/3 && c.isOld(w):
+		return true
 	case w.Late > w.Ends/3: // response times would be longer if clients were more patient
 		if !c.isInVain(w) && c.phase == limited { // else nothing says that fewer would be in time
 			c.endProbe(false)
 			c.halve(w)
 		}
 		return true
-	case c.suspects > 0 && w.Ends-w.Failed >= 10:
+	case c.suspects > 0:
+		if c.well += w.Ends - w.Failed; c.well < wellAgain {
+			return true
+		}
 		if !c.computes { // else it was no outage that is over now
 			c.restored = restoredLimit{c.now, c.limit}
 			c.setLimit(c.suspects)
@@ -225,7 +232,16 @@ func (c *Control) isOutage(w Window) bool {
 		c.suspects = 0
 		return true
 	}
-	return c.suspects > 0
+	return false
+}
+
+// wellAgain is after how many calls that end well an outage is over.
+const wellAgain = 10
+
+// isOld says whether the calls of a window that failed late had begun before the limit was halved last, if it is lower
+// already than before clients gave up. They say nothing about the limit that is in force.
+func (c *Control) isOld(w Window) bool {
+	return c.phase == limited && c.limit <= c.suspects && w.Patience >= (c.now-c.halvedAt).Seconds()
 }
 
 func (c *Control) failing(w Window) {
@@ -245,7 +261,7 @@ func (c *Control) failing(w Window) {
 		return
 	}
 	c.giveUps.other = 0
-	if !c.isInVain(w) {
+	if !c.isOld(w) && !c.isInVain(w) {
 		c.halve(w)
 	}
 }
@@ -258,6 +274,7 @@ func (c *Control) halve(w Window) {
 	}
 	c.suspect()
 	c.beLimited()
+	c.halvedAt, c.well = c.now, 0
 	c.setLimit(c.limit / 2)
 	if c.start.calls > 0 && !c.base.verified {
 		c.setLimit(min(c.limit, c.start.calls))

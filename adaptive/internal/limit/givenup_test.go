@@ -124,3 +124,37 @@ func TestLimitIsNotLiftedWhileTheProcessIsShortOfProcessors(t *testing.T) {
 		assert.Equal(t, want, c.Limited())
 	}
 }
+
+// Clients wait for five seconds. What those say who came before the limit was halved is known already.
+func TestCallsThatBeganBeforeTheLimitWasHalvedDoNotHalveItAgain(t *testing.T) {
+	t.Parallel()
+	late := givenUp(40, 2)
+	late.Patience = 5
+	c, _ := surgeTest(t)
+	before := c.Limit()
+	for i := range 6 {
+		c.Close(late)
+		assert.InDelta(t, before/2, c.Limit(), 1e-9, i)
+	}
+	c.Close(late)
+	assert.InDelta(t, before/4, c.Limit(), 1e-9)
+	late.Patience = 0.1
+	c.Close(late)
+	assert.InDelta(t, before/8, c.Limit(), 1e-9)
+}
+
+// At a limit of a few calls that take seconds, hardly any ends in a window.
+func TestLimitIsRestoredOnceSomeCallsHaveEndedWellInSeveralWindows(t *testing.T) {
+	t.Parallel()
+	c, _ := surgeTest(t)
+	before := c.Limit()
+	for range 5 {
+		c.Close(givenUp(40, 2))
+	}
+	well := limit.Window{Length: 10 * time.Second, Ends: 4, Ended: 4, Calls: 20, Times: 20, Squares: 200}
+	c.Close(well)
+	c.Close(well)
+	assert.Less(t, c.Limit(), before/4)
+	c.Close(well)
+	assert.InDelta(t, before, c.Limit(), 1e-9)
+}

@@ -209,3 +209,44 @@ func TestTheTestAtAStartShowsHowLongCallsTake(t *testing.T) {
 		}
 	}
 }
+
+// Where no resource became slower than its first calls, it is others that end now; and nothing can be compared with a
+// moment in which nothing was under way.
+func TestNothingIsShortAtAStartWhereNoResourceBecameSlower(t *testing.T) {
+	t.Parallel()
+	for name, of := range map[string]struct {
+		asFast bool
+		calls  float64       // under way when the first calls ended
+		after  time.Duration // in which twenty calls end
+		want   bool
+	}{
+		"a resource became slower": {false, 5, 2 * time.Second, true},
+		"none did":                 {true, 5, 2 * time.Second, false},
+		"nothing was under way":    {false, 0.4, 50 * time.Second, false},
+		"something was":            {false, 1, 20 * time.Second, true},
+	} {
+		c := limit.New(20, 1, 1000)
+		length := time.Duration(8 / of.calls * float64(time.Second))
+		c.Close(limit.Window{Length: length, Ends: 8, Ended: 8, Calls: 8, Times: 8, Squares: 9})
+		now := clock.Instant(time.Minute)
+		c.Reached(now)
+		for range 80 {
+			c.Arrived()
+		}
+		for range 20 {
+			c.Ended(now, 20, 1)
+		}
+		c.AsFast(of.asFast)
+		_, short := c.Judge(now.Add(of.after), time.Second, time.Second, noMore)
+		assert.Equal(t, of.want, short, name)
+	}
+}
+
+// After a burst, a window has the last moments of calls that began before it.
+func TestWindowAfterABurstDoesNotMakeCallsShort(t *testing.T) {
+	t.Parallel()
+	var u limit.Usual
+	u.Observe(limit.Window{Length: time.Second, Ends: 8, Ended: 8, Calls: 0.16, Times: 0.16, Squares: 0.0033}, false)
+	u.Observe(limit.Window{Length: time.Second / 50, Ends: 9, Ended: 9, Calls: 0.02, Times: 0.18, Squares: 0.0036, Growth: -9}, true)
+	assert.InDelta(t, 0.02, u.Mean(), 1e-9)
+}

@@ -28,6 +28,7 @@ type test struct {
 	marks    [2]arrivals
 	ends     float64 // calls that ended while the limit was reached
 	took     float64 // the sum of their response times, in seconds
+	asFast   bool    // at a start, no resource is known to have become slower
 	blind    int     // how often the limit was raised although hardly a call had ended
 	unloaded unloaded
 }
@@ -61,6 +62,7 @@ type level struct {
 	work   float64       // sum of their usual response times
 	ratios float64       // sum of their response times, in multiples of the usual ones
 	took   float64       // sum of the response times of all, in seconds
+	tooks  float64       // sum of their squares
 	came   float64       // calls that came
 	late   float64       // calls that failed late, since as many did not
 	good   float64       // calls that did not meanwhile
@@ -100,6 +102,7 @@ func (c *Control) Reached(now clock.Instant) bool {
 	case testing: // it was not for a while
 		l := c.test.present()
 		*l = level{limit: l.limit, since: now, from: now}
+		c.test.forgetEarlier(now)
 		c.test.reached, c.test.arrivals = now, 0
 		c.test.marks = [2]arrivals{{at: now}, {at: now}}
 		return false
@@ -129,6 +132,25 @@ func (t *test) add(l level) {
 	t.levels[t.count] = l
 	t.count++
 }
+
+// forgetEarlier has the present level not be compared with those before, if calls have been replaced by others since they
+// ended: what takes longer meanwhile takes longer for another reason.
+func (t *test) forgetEarlier(now clock.Instant) {
+	for i := range t.count - 1 {
+		l := &t.levels[i]
+		if l.took == 0 {
+			continue
+		}
+		ended := l.since.Add(seconds(l.lasted))
+		underWay := l.tooks / l.took // how long calls take that are under way
+		if now.Sub(ended) > max(hanging, seconds(replaced*underWay)) {
+			l.ends = 0
+		}
+	}
+}
+
+// replaced is in how many response times other calls are under way.
+const replaced = 1.5
 
 // endLevel ends the present level. If as much more was done at it than at the one before as more calls were let in, no
 // call waited in the service at that one, as after a probe down.
@@ -172,6 +194,10 @@ func (c *Control) FailedLate() { c.test.present().late++ }
 // FailedOtherwise says that calls that failed late did so for another reason than that it was late.
 func (c *Control) FailedOtherwise() { c.test.present().late = 0 }
 
+// AsFast says whether no resource is known to have become slower since the limit was reached, though perhaps others end more
+// calls now than at a start.
+func (c *Control) AsFast(yes bool) { c.test.asFast = yes }
+
 // endedWell takes the end of a call that did not fail.
 func (l *level) endedWell() {
 	if l.good++; l.good >= l.late && l.all > l.limit {
@@ -189,6 +215,7 @@ func (c *Control) Ended(start clock.Instant, took, usual float64) {
 	l.all++
 	l.endedWell()
 	l.took += took
+	l.tooks += took * took
 	c.test.ends++
 	c.test.took += took
 	if usual == 0 {
@@ -329,7 +356,7 @@ func (c *Control) isShortAgain(now clock.Instant) bool {
 // which more is done, while more come than end.
 func (c *Control) isShortSinceStart(now clock.Instant) bool {
 	l, s := c.test.present(), &c.start
-	if s.calls == 0 || l.all < leastEnds || l.all >= asMuch*l.came-certainty*math.Sqrt(l.came*(1+c.variation)) {
+	if s.calls < 1 || c.test.asFast || l.all < leastEnds || l.all >= asMuch*l.came-certainty*math.Sqrt(l.came*(1+c.variation)) {
 		return false
 	}
 	slower := l.took / l.all / s.response
@@ -386,13 +413,16 @@ type Surge struct {
 	Came, Ended, Usual, Variance, Growth float64
 	Slower                               float64
 	Within                               time.Duration
+
+	// Still says that clearly more calls came than usual of late, too, of calls of which few usually come, and more than ended.
+	Still bool
 }
 
 // Plus returns two surges at once.
 func (s Surge) Plus(o Surge) Surge {
 	return Surge{
 		s.Came + o.Came, s.Ended + o.Ended, s.Usual + o.Usual, s.Variance + o.Variance, s.Growth + o.Growth,
-		max(s.Slower, o.Slower), max(s.Within, o.Within),
+		max(s.Slower, o.Slower), max(s.Within, o.Within), s.Still || o.Still,
 	}
 }
 
@@ -405,21 +435,33 @@ func (s Surge) IsMore() bool {
 // another reason.
 func (s Surge) IsDemand() bool { return s.IsMore() && s.Ended >= asMuch*s.Usual }
 
+// IsDemandOfFew is as [Surge.IsDemand], of calls that are so few that no fewer ended but for chance, by one standard
+// deviation.
+func (s Surge) IsDemandOfFew() bool {
+	return s.IsMore() && s.Ended >= asMuch*s.Usual-math.Sqrt(s.Variance)
+}
+
 // surge says whether clearly more calls came than usual since they take longer, and still do since the
 // limit was reached.
 func (c *Control) surge(now clock.Instant, since func(clock.Instant) Surge) bool {
 	lately := c.test.marks[0]
 	expected := c.calmRate * now.Sub(lately.at).Seconds()
-	if still := (Surge{Came: c.test.arrivals - lately.arrivals, Usual: expected, Variance: expected}); !still.IsMore() {
+	few := expected < leastEnds // since the limit was reached: what has come and ended before has to say it
+	still := Surge{Came: c.test.arrivals - lately.arrivals, Usual: expected, Variance: expected}.IsMore()
+	if !still && !few {
 		return false
 	}
 	s := since(now)
+	if !still && !s.Still {
+		return false
+	}
 	if c.processor == ProcessorShort && s.IsMore() && s.Growth > 0 {
 		c.shortage = Shortage{By: ByProcessor, Calls: s.Came, Of: s.Usual, Within: s.Within, Delay: c.delay}
 		return true
 	}
 	l := c.test.present()
-	if !s.IsDemand() || s.Growth <= 0 || l.all < leastEnds {
+	isOfFew := few && s.Still && s.Ended >= fewEnds && s.IsDemandOfFew()
+	if !isOfFew && (!s.IsDemand() || s.Growth <= 0 || l.all < leastEnds) {
 		return false // it is over or has only begun, or what takes longer is not due to it
 	}
 	if c.base.verified && l.known >= leastEnds && l.ratios/l.known > AsUsual+math.Sqrt(c.variation/l.known) {

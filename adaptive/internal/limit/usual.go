@@ -92,7 +92,7 @@ func (u *Usual) learnShorter(w Window) bool {
 
 // guess takes the calm windows so far for what is usual, until that is known. While calls pile up, it is not raised.
 func (u *Usual) guess() {
-	r := max(u.calm.response(), minResponse)
+	r := max(u.calm.responseAtLeast(), minResponse)
 	if u.base.ends < leastEnds || r < u.base.mean || u.calm.Ended >= 3*u.calm.inFlight() && u.calm.isSteady() {
 		u.base.set(r, u.calm.Ended)
 		u.start = start{r, u.calm.inFlight()}

@@ -22,6 +22,10 @@ type Window struct {
 	// GivenUp is the calls of the resources of which many failed late, and EndedWell those of them that did not fail.
 	GivenUp, EndedWell float64
 
+	// Patience is how long the calls that failed took on average, in seconds, of the resource of which many failed late
+	// and that has the most patient clients.
+	Patience float64
+
 	// Quick is the calls of one resource that failed sooner than others of it end, as those that
 	// another rule has refused, and QuickTimes the sum of their response times.
 	Quick, QuickTimes float64
@@ -48,7 +52,7 @@ func (w Window) Plus(o Window) Window {
 		Length: w.Length + o.Length, Ends: w.Ends + o.Ends, Ended: w.Ended + o.Ended, Failed: w.Failed + o.Failed, Late: w.Late + o.Late,
 		Calls: w.Calls + o.Calls, Times: w.Times + o.Times, Squares: w.Squares + o.Squares,
 		Lost: w.Lost + o.Lost, GivenUp: w.GivenUp + o.GivenUp, EndedWell: w.EndedWell + o.EndedWell,
-		Quick: w.Quick + o.Quick, QuickTimes: w.QuickTimes + o.QuickTimes,
+		Patience: max(w.Patience, o.Patience), Quick: w.Quick + o.Quick, QuickTimes: w.QuickTimes + o.QuickTimes,
 		Growth: w.Growth + o.Growth, Full: w.Full + o.Full, Over: w.Over || o.Over,
 	}
 }
@@ -71,6 +75,15 @@ func (w Window) inFlight() float64 { return w.Calls / w.Length.Seconds() }
 // response returns the mean response time in seconds, including calls that are still
 // under way (Little's law). The mean of the calls that ended misses long ones.
 func (w Window) response() float64 { return w.Calls / w.Ends }
+
+// responseAtLeast returns the mean response time. At the end of a burst, when most of the calls that ended had begun before
+// the window, it is that of the calls that ended, if that is longer: what they took before counts, too.
+func (w Window) responseAtLeast() float64 {
+	if w.Ended < fewEnds || -w.Growth <= w.Ended/2 {
+		return w.response()
+	}
+	return max(w.response(), w.Times/w.Ended)
+}
 
 // isSteady says whether as many calls ended as came, but for chance, and most did not fail: else response times are
 // perhaps those of calls that pile up.
