@@ -33,7 +33,6 @@ type class struct {
 	steady    counts       // when its response time was last looked at, while nothing is known of it
 	reached   counts       // when the limit of the group was, or the class came to it
 	recent    recent       // of late
-	tried     counts       // when a trial began
 	tested    tested       // while the limit of the group was reached
 
 	steadyThere float64 // calls that were there then

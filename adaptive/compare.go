@@ -214,7 +214,6 @@ func (g *group) compare(now clock.Instant) {
 	if slowest != nil {
 		g.sendApart(slowest, now)
 	}
-	g.try(now)
 }
 
 // observe has the classes take what they did of late. It returns the slow one that has most calls

@@ -29,7 +29,6 @@ type overload struct {
 	state   string          // that was reported last
 	changes statechange.Queue
 
-	trial   trial
 	groups  [maxGroups]*group // those after the first as far as they were needed
 	classes map[string]*class // nil if the rule is for one resource
 	others  *class            // of that one, or of all that are not in classes
