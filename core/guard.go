@@ -68,12 +68,8 @@ func (r *resource) guardOf(c *call.Chain, q *call.Request, opts []Option, ticket
 	return
 }
 
-// stepGuard is guard for a call whose options are attributes, and a chain that IsOneStep or IsEmpty.
-func (r *resource) stepGuard(ctx context.Context, c *call.Chain, now clock.Instant, opts []Option, ticket rule.Ticket) Guard {
-	record := uint32(0)
-	if r.Env.recorder.Load() != nil {
-		record = r.recordAtOnce(ctx, c, now, 1, opts, nil)
-	}
+// stepGuard is guard for a call that is not recorded and has one token, and a chain that IsOneStep or IsEmpty.
+func (r *resource) stepGuard(c *call.Chain, now clock.Instant, ticket rule.Ticket) Guard {
 	word, rest, ok := uint32(0), uint32(1), true
 	if c.Tickets {
 		if c.IsStart(0, ticket, now) {
@@ -82,10 +78,10 @@ func (r *resource) stepGuard(ctx context.Context, c *call.Chain, now clock.Insta
 		word, rest, ok = call.CarryOne(0, ticket, 1)
 	}
 	if !ok {
-		q := call.Request{Call: rule.Call{Now: now, Tokens: 1}, RecordedAt: record}
-		return r.guardWithRecord(c, &q, opts, []rule.Ticket{ticket})
+		q := call.Request{Call: rule.Call{Now: now, Tokens: 1}}
+		return r.guardWithRecord(c, &q, nil, []rule.Ticket{ticket})
 	}
-	return newGuard(r, now, &c.Extras, word, call.Remember(record, word, rest))
+	return newGuard(r, now, &c.Extras, word, rest)
 }
 
 // guardWithRecord returns a guard whose tickets are in a record. It asks the shadow rules,
