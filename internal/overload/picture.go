@@ -8,12 +8,12 @@ import (
 
 // Sizes of a picture, in pixels.
 const (
-	pictureWidth = 996
+	pictureWidth = 1026
 	rowHeight    = 92
 	plotHeight   = 64
 	plotWidth    = 380
 	headHeight   = 70
-	nameWidth    = 120
+	nameWidth    = 150
 	columnWidth  = 436
 )
 
