@@ -104,8 +104,11 @@ func (r *resource) enterStep(ctx context.Context, now clock.Instant, c *call.Cha
 		return r.stepGuard(c, now, ticket), true, nil
 	case decision == rule.Pass: // in vain
 		s.Limiter.GiveBack(now, ticket, 1)
+	case decision == rule.Block && s.Pending == nil && ticket != 0 && !s.Denies:
+		return Guard{}, true, r.refuse(ctx, now, 1, s.Refusals, ticket.RetryTime())
 	case decision == rule.Block && s.Pending == nil:
-		return Guard{}, true, r.refuse(ctx, now, 1, s.Refusals, s.RetryTime(asked, ticket))
+		q := call.Request{Call: asked}
+		return Guard{}, true, r.refuseAtOnce(ctx, &q, nil, c, call.Answer{Ticket: ticket, Decision: decision})
 	}
 	return
 }

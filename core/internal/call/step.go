@@ -161,18 +161,6 @@ func (s *Step) Allowed(decision rule.Decision) rule.Decision {
 	return decision
 }
 
-// RetryTime returns how long it takes until a call passes this step, which looks at no attribute and has refused it with
-// a ticket; 0 if the step denies.
-func (s *Step) RetryTime(asked rule.Call, refused rule.Ticket) time.Duration {
-	switch {
-	case s.Denies:
-		return 0
-	case refused != 0:
-		return refused.RetryTime()
-	}
-	return s.Limiter.RetryAfter(asked)
-}
-
 // retryTime returns how long it takes until a call passes this step that got an answer which refuses
 // it; 0 if that says nothing.
 func (s *Step) retryTime(a Answer, q *Request, opts []Option) time.Duration {
