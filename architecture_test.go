@@ -26,7 +26,7 @@ var layers = map[string]int{
 	"clock":               0,
 	"internal/calendar":   0, // days, weeks and months of a time zone
 	"internal/document":   0, // values of rule documents
-	"match":               0,
+	"internal/match":      0, // patterns of names: globs and regular expressions
 	"stat":                1,
 	"list":                1, // addresses and texts to look up
 	"recording":           1, // recorded calls, and their files
@@ -166,7 +166,7 @@ var sameLayer = map[string][]string{
 	"internal/sharing/share":        {"fleet", "internal/sharing/exchange"},
 	"internal/sharing/leasedplaces": {"fleet", "internal/places", "internal/sharing/exchange", "internal/sharing/unordered"},
 	"internal/sharing/valueplaces":  {"fleet", "internal/places", "fleet/places", "internal/sharing/exchange", "internal/sharing/unordered"},
-	"internal/sharing/exchange":     {"fleet"},
+	"internal/sharing/exchange":     {"fleet", "internal/places"},
 	"internal/sharing/outage":       {"fleet", "internal/sharing/usage"},
 	"internal/sharing/usage":        {"fleet"},
 

@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/penstock-go/penstock/access"
-	"github.com/penstock-go/penstock/match"
+	"github.com/penstock-go/penstock/internal/match"
 	"github.com/penstock-go/penstock/rule"
 )
 

@@ -8,7 +8,7 @@ import (
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/list"
-	"github.com/penstock-go/penstock/match"
+	"github.com/penstock-go/penstock/internal/match"
 	"github.com/penstock-go/penstock/rule"
 )
 

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/penstock-go/penstock/list"
-	"github.com/penstock-go/penstock/match"
+	"github.com/penstock-go/penstock/internal/match"
 	"github.com/penstock-go/penstock/rule"
 )
 

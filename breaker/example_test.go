@@ -10,7 +10,7 @@ import (
 
 // Half of the last four calls fail.
 func ExampleNew_lastCalls() {
-	b, _ := breaker.New(breaker.Rule{Threshold: 0.5, WindowCalls: 4})
+	b, _ := breaker.New(breaker.Rule{Threshold: 0.5, WindowCalls: 4}, breaker.Options{})
 	for _, err := range []error{nil, fmt.Errorf("timeout"), nil, fmt.Errorf("timeout")} {
 		_ = b.Do(func() error { return err })
 		fmt.Println(b.State())
@@ -27,7 +27,7 @@ func ExampleNew_hangingCalls() {
 	virtual := clock.NewVirtual(time.Unix(1_700_000_000, 0))
 	b, _ := breaker.New(breaker.Rule{
 		Strategy: breaker.SlowRatio, SlowAfter: 300 * time.Millisecond, Threshold: 1, MinCalls: 2,
-	}, breaker.WithClock(virtual))
+	}, breaker.Options{Clock: virtual})
 	_, _ = b.Allow()
 	_, _ = b.Allow()
 	for range 2 {

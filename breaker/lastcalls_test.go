@@ -237,7 +237,7 @@ func TestStandaloneBreakerLooksAtTheLastCalls(t *testing.T) {
 		"2 in a row":         {Strategy: breaker.Consecutive, Threshold: 2},
 	} {
 		virtual := clock.NewVirtual(epoch.Time())
-		b, err := breaker.New(r, breaker.WithClock(virtual))
+		b, err := breaker.New(r, breaker.Options{Clock: virtual})
 		require.NoError(t, err, name)
 		for _, err := range []error{nil, nil, assert.AnError} {
 			require.Equal(t, err, b.Do(func() error { return err }))

@@ -190,7 +190,7 @@ func TestRunningCallsCountOnceAmongGoroutines(t *testing.T) {
 func TestStandaloneBreakerSeesHangingCalls(t *testing.T) {
 	t.Parallel()
 	virtual := clock.NewVirtual(epoch.Time())
-	b, err := breaker.New(breaker.Rule{Strategy: breaker.SlowRatio, Threshold: 1, SlowAfter: time.Second, MinCalls: 3}, breaker.WithClock(virtual))
+	b, err := breaker.New(breaker.Rule{Strategy: breaker.SlowRatio, Threshold: 1, SlowAfter: time.Second, MinCalls: 3}, breaker.Options{Clock: virtual})
 	require.NoError(t, err)
 	for range 3 {
 		_, err := b.Allow()

@@ -19,35 +19,33 @@ type Breaker struct {
 	limiter   *limiter
 	clock     clock.Clock
 	isFailure func(error) bool
-	changed   func(from, to string)
 }
 
-// Option changes how a [Breaker] works.
-type Option func(*Breaker)
+// Options say how a [Breaker] works. The zero value has all defaults.
+type Options struct {
+	// IsFailure says which errors are failures. Defaults to all but [context.Canceled] and refusals.
+	IsFailure func(error) bool
 
-// WithClock has the breaker keep time by the clock in place of [clock.System].
-func WithClock(c clock.Clock) Option { return func(b *Breaker) { b.clock = c } }
+	// OnChange gets each change of the state, in the order in which they happen. It is called by the
+	// goroutine whose call made the change, without a lock of the breaker.
+	OnChange func(from, to string)
 
-// OnChange has the breaker report each change of its state, in the order in which they happen. fn
-// is called by the goroutine whose call made the change, without a lock of the breaker.
-func OnChange(fn func(from, to string)) Option { return func(b *Breaker) { b.changed = fn } }
-
-// IsFailure says which errors are failures, in place of all but [context.Canceled] and refusals.
-func IsFailure(fn func(error) bool) Option { return func(b *Breaker) { b.isFailure = fn } }
+	// Clock is what the breaker keeps time by. Defaults to [clock.System].
+	Clock clock.Clock
+}
 
 // New returns the breaker of a rule, which needs no name and no resource. It returns all mistakes of
 // the rule at once. Fields that say for which calls a rule is need an engine: these are mistakes.
-func New(r Rule, options ...Option) (*Breaker, error) {
+func New(r Rule, options Options) (*Breaker, error) {
 	complete, refused, err := standalone.Check(Kind(), &r, common(&r))
 	if err != nil {
 		return nil, err
 	}
-	b := &Breaker{isFailure: isFailure, changed: func(string, string) {}}
-	for _, option := range options {
-		option(b)
+	b := &Breaker{isFailure: options.IsFailure, clock: standalone.Clock(options.Clock)}
+	if b.isFailure == nil {
+		b.isFailure = isFailure
 	}
-	b.clock = standalone.Clock(b.clock)
-	env := standalone.Env(b.clock.Now(), func(_ clock.Instant, from, to, _ string) { b.changed(from, to) })
+	env := standalone.Env(b.clock.Now(), options.OnChange)
 	b.limiter = complete.NewLimiter(env).(*limiter)
 	b.tickets = standalone.NewTickets(b.limiter, b.clock, refused)
 	return b, nil

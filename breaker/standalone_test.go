@@ -16,7 +16,7 @@ import (
 )
 
 func ExampleNew() {
-	b, err := breaker.New(breaker.Rule{Strategy: breaker.ErrorCount, Threshold: 2, OpenFor: time.Minute, MinCalls: 1})
+	b, err := breaker.New(breaker.Rule{Strategy: breaker.ErrorCount, Threshold: 2, OpenFor: time.Minute, MinCalls: 1}, breaker.Options{})
 	if err != nil {
 		fmt.Println(err)
 	}
@@ -37,7 +37,7 @@ func TestStandaloneBreaker(t *testing.T) {
 	c := clock.NewVirtual(time.Unix(1, 0))
 	var changes []string
 	b, err := breaker.New(breaker.Rule{Strategy: breaker.ErrorCount, Threshold: 2, OpenFor: 10 * time.Second, MinCalls: 1, Probes: 1},
-		breaker.WithClock(c), breaker.OnChange(func(from, to string) { changes = append(changes, from+" "+to) }))
+		breaker.Options{Clock: c, OnChange: func(from, to string) { changes = append(changes, from+" "+to) }})
 	require.NoError(t, err)
 	fail := func() error { return b.Do(func() error { return errDown }) }
 	require.NoError(t, b.Do(func() error { return nil }))
@@ -65,7 +65,7 @@ func TestStandaloneBreaker(t *testing.T) {
 }
 
 func TestStandaloneBreakerIsForced(t *testing.T) {
-	b, err := breaker.New(breaker.Rule{Strategy: breaker.ErrorRatio, Threshold: .5}, breaker.IsFailure(func(error) bool { return false }))
+	b, err := breaker.New(breaker.Rule{Strategy: breaker.ErrorRatio, Threshold: .5}, breaker.Options{IsFailure: func(error) bool { return false }})
 	require.NoError(t, err)
 	require.ErrorContains(t, b.Control("ajar"), `there is no state "ajar" to force: closed, open are`)
 	require.NoError(t, b.Control(breaker.Open))
@@ -79,14 +79,14 @@ func TestStandaloneBreakerIsForced(t *testing.T) {
 }
 
 func TestStandaloneBreakerTellsAllMistakes(t *testing.T) {
-	_, err := breaker.New(breaker.Rule{Match: "*", Shadow: true, Strategy: "luck", Threshold: 7})
+	_, err := breaker.New(breaker.Rule{Match: "*", Shadow: true, Strategy: "luck", Threshold: 7}, breaker.Options{})
 	require.ErrorContains(t, err, `breaker "breaker": match needs an engine: remove it`)
 	require.ErrorContains(t, err, "shadow needs an engine")
 	require.ErrorContains(t, err, "strategy is")
 }
 
 func TestStandaloneBreakerAllocatesNothing(t *testing.T) {
-	b, err := breaker.New(breaker.Rule{Strategy: breaker.ErrorRatio, Threshold: .5})
+	b, err := breaker.New(breaker.Rule{Strategy: breaker.ErrorRatio, Threshold: .5}, breaker.Options{})
 	require.NoError(t, err)
 	run := func() error { return nil }
 	assert.Zero(t, testing.AllocsPerRun(100, func() { _ = b.Do(run) }))

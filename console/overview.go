@@ -9,7 +9,6 @@ import (
 
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/inspect"
-	"github.com/penstock-go/penstock/match"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -31,13 +30,8 @@ func newOverview(h *handler, query url.Values) (*overview, error) {
 	o := &overview{h: h, log: newEventLog(), query: inspect.ResourceQuery{
 		Match: query.Get("match"), Sort: inspect.ResourceSort(query.Get("sort")), Limit: overviewResources, Seconds: true,
 	}}
-	if o.query.Sort != "" && !slices.Contains(inspect.ResourceSorts(), o.query.Sort) {
-		return nil, errRequest{"the resources cannot be sorted by " + rule.Quote(string(o.query.Sort))}
-	}
-	if o.query.Match != "" {
-		if _, err := match.Compile(o.query.Match); err != nil {
-			return nil, errRequest{err.Error()}
-		}
+	if err := o.query.Validate(); err != nil {
+		return nil, errRequest{err.Error()}
 	}
 	return o, nil
 }

@@ -3,7 +3,7 @@ package core
 import (
 	"log/slog"
 
-	"github.com/penstock-go/penstock/match"
+	"github.com/penstock-go/penstock/internal/match"
 )
 
 // DefaultExempt returns the default of [Config.Exempt], for the names that adapters give:

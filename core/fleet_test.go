@@ -17,6 +17,7 @@ import (
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/fleet"
+	"github.com/penstock-go/penstock/internal/sharing/exchange"
 	fleetmemory "github.com/penstock-go/penstock/fleet/memory"
 	"github.com/penstock-go/penstock/flow"
 	"github.com/penstock-go/penstock/internal/sharing"
@@ -173,13 +174,13 @@ func TestNoCallWaitsLongerThanTheTimeoutForABackendThatHangs(t *testing.T) {
 			for range 20 {
 				start := time.Now()
 				guard, err := e.Entry(context.Background(), "r")
-				assert.LessOrEqual(t, time.Since(start), fleet.DefaultTimeout)
+				assert.LessOrEqual(t, time.Since(start), exchange.DefaultTimeout)
 				assert.Equal(t, onOutage == fleet.OutageOpen, err == nil, onOutage)
 				guard.Exit()
 			}
 			start := time.Now()
 			e.Close()
-			assert.LessOrEqual(t, time.Since(start), 2*fleet.DefaultTimeout)
+			assert.LessOrEqual(t, time.Since(start), 2*exchange.DefaultTimeout)
 		})
 	}
 }
@@ -196,7 +197,7 @@ func TestNoWaitWaitsForTheAnswerButNotForALaterInstant(t *testing.T) {
 		start := time.Now()
 		_, err = e.Entry(context.Background(), "r", core.NoWait())
 		require.True(t, core.IsRefusal(err), "%v", err)
-		assert.LessOrEqual(t, time.Since(start), fleet.DefaultTimeout)
+		assert.LessOrEqual(t, time.Since(start), exchange.DefaultTimeout)
 		time.Sleep(20 * time.Millisecond)
 		start = time.Now()
 		guard, err = e.Entry(context.Background(), "r")

@@ -62,12 +62,8 @@ type Notifier interface {
 	Listen(instance string, f func(key string)) (stop func())
 }
 
-// AnnounceInterval is how often an instance announces itself, and AnnounceLife how long an
-// announcement lasts.
-const (
-	AnnounceInterval = time.Second
-	AnnounceLife     = 5 * time.Second
-)
+// AnnounceLife is how long an announcement lasts. An instance announces itself every second.
+const AnnounceLife = 5 * time.Second
 
 // Fleet is what a backend knows of the instances.
 type Fleet struct {

@@ -22,13 +22,10 @@ type Config struct {
 	// away is ready, and its limits go on as their rules say.
 	AwaitBackend bool
 
-	// Timeout is how long the backend may take for an answer. Defaults to [DefaultTimeout].
+	// Timeout is how long the backend may take for an answer. Defaults to 100 ms.
 	Timeout time.Duration
 
 	// Manual is for simulations of this module, which send what the member has to say by themselves: the
 	// engine does not. A backend is not needed then; it is taken for a [Store] if there is none.
 	Manual bool
 }
-
-// DefaultTimeout is the default of [Config.Timeout].
-const DefaultTimeout = 100 * time.Millisecond

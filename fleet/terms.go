@@ -54,7 +54,7 @@ type Terms struct {
 	Limit  float64       // tokens per window, at least 0
 	Window time.Duration // at least 1 ms
 
-	// Calendar has the windows of [AskFixedWindow], see [Terms.WindowAt] and rule.Calendar.Compile; nil
+	// Calendar has the windows of [AskFixedWindow], see rule.Calendar.Compile; nil
 	// if they are Window long, from the epoch on. Window is then about as long as one of them.
 	Calendar *calendar.Calendar
 
@@ -70,15 +70,3 @@ type Terms struct {
 
 // PerSecond returns the limit in tokens per second.
 func (t *Terms) PerSecond() float64 { return t.Limit / t.Window.Seconds() }
-
-// WindowAt returns when the fixed window begins and ends that is open at a time, in microseconds
-// since the epoch.
-func (t *Terms) WindowAt(at time.Time) (begin, end int64) {
-	if t.Calendar != nil {
-		number := t.Calendar.Number(at)
-		return t.Calendar.Start(number).UnixMicro(), t.Calendar.Start(number + 1).UnixMicro()
-	}
-	window := t.Window.Microseconds()
-	begin = at.UnixMicro() / window * window
-	return begin, begin + window
-}

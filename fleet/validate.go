@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/penstock-go/penstock/internal/places"
 )
 
 // maxBuckets is the greatest number of buckets that a window of a [Store] may have.
@@ -78,9 +80,9 @@ func (r *Request) Validate() error {
 func (r *Request) validateClaim() error {
 	switch {
 	case r.Operation == ClaimPlaces && r.Places != nil:
-		return r.Places.Validate()
+		return places.Check(r.Places)
 	case r.Operation == ClaimValuePlaces && r.Value != nil:
-		return r.Value.Validate()
+		return places.CheckValue(r.Value)
 	}
 	return errors.New("the claim is missing")
 }

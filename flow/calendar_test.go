@@ -30,7 +30,7 @@ func clockAt(t *testing.T, at string) *clock.Virtual {
 
 func limiterOf(t *testing.T, r flow.Rule, v *clock.Virtual) *flow.Limiter {
 	t.Helper()
-	l, err := flow.NewLimiter(r, flow.WithClock(v))
+	l, err := flow.NewLimiter(r, flow.LimiterOptions{Clock: v})
 	require.NoError(t, err)
 	return l
 }

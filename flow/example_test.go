@@ -27,7 +27,7 @@ func ExampleKind_faults() {
 // A call that has to wait is told how long, and can give its turn back.
 func ExampleLimiter_Reserve() {
 	limiter, err := flow.NewLimiter(flow.Rule{Limit: 10, Algorithm: flow.Throttle, MaxWait: time.Second},
-		flow.WithClock(clock.NewVirtual(time.Unix(0, 0))))
+		flow.LimiterOptions{Clock: clock.NewVirtual(time.Unix(0, 0))})
 	if err != nil {
 		fmt.Println(err)
 	}

@@ -22,26 +22,22 @@ type Limiter struct {
 	clock   clock.Clock
 }
 
-// LimiterOption changes how a [Limiter] works.
-type LimiterOption func(*Limiter)
-
-// WithClock has the limiter keep time by the clock in place of [clock.System].
-func WithClock(c clock.Clock) LimiterOption { return func(l *Limiter) { l.clock = c } }
+// LimiterOptions say how a [Limiter] works. The zero value is for programs.
+type LimiterOptions struct {
+	// Clock is what the limiter keeps time by. Defaults to [clock.System].
+	Clock clock.Clock
+}
 
 // NewLimiter returns the limiter of a rule, which needs no name and no resource. It returns all
 // mistakes of the rule at once. Fields that say for which calls a rule is, a limit of the whole
 // fleet, one that follows a signal, and a balance, need an engine: these are mistakes.
-func NewLimiter(r Rule, options ...LimiterOption) (*Limiter, error) {
+func NewLimiter(r Rule, options LimiterOptions) (*Limiter, error) {
 	complete, refused, err := standalone.Check(Kind(), &r, common(&r), standalone.Without("fairBy", r.isFair()), standalone.Without("scope", r.Scope == rule.ScopeFleet),
 		standalone.Without("follow", r.Follow != Follow{}), standalone.Without("algorithm", r.Algorithm == Prepaid))
 	if err != nil {
 		return nil, err
 	}
-	l := new(Limiter)
-	for _, option := range options {
-		option(l)
-	}
-	l.clock = standalone.Clock(l.clock)
+	l := &Limiter{clock: standalone.Clock(options.Clock)}
 	env := standalone.Env(l.clock.Now(), nil)
 	env.Until = l.clock.Until
 	limiter := complete.NewLimiter(env)

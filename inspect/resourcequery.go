@@ -3,11 +3,9 @@ package inspect
 import (
 	"fmt"
 	"net/url"
-	"slices"
 	"strconv"
-	"strings"
 
-	"github.com/penstock-go/penstock/match"
+	"github.com/penstock-go/penstock/internal/match"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -18,8 +16,8 @@ const (
 	// defaultResources is how many it has unless the request says.
 	defaultResources = 100
 
-	// MaxSecondsResources is how many it has at the most when each shows its seconds.
-	MaxSecondsResources = 100
+	// maxSecondsResources is how many it has at the most when each shows its seconds.
+	maxSecondsResources = 100
 )
 
 // ResourceSort is the order of resources in a page. Those that are equal in it come by name.
@@ -34,19 +32,30 @@ const (
 	SortInFlight ResourceSort = "inFlight" // calls under way, then those that wait
 )
 
-// ResourceSorts returns the orders.
-func ResourceSorts() []ResourceSort {
-	return []ResourceSort{SortRefused, SortPassed, SortName, SortP99, SortInFlight}
-}
-
 // ResourceQuery says which resources somebody wants to see. The zero value selects all, those that
 // refuse most first.
 type ResourceQuery struct {
-	Match   string // a pattern of names, as [match.Compile] reads it; "" selects all
+	Match   string // a pattern of names as in rules; "" selects all
 	Sort    ResourceSort
-	Limit   int  // of the page; 0 for 100
+	Limit   int  // of the page, at most 1000, or 100 with Seconds; 0 for 100
 	Offset  int  // how many resources come before the page
 	Seconds bool // whether each resource has its last minute by the second
+}
+
+// Validate returns what is wrong with the query, or nil.
+func (q ResourceQuery) Validate() error {
+	if most := q.most(); q.Limit < 0 || q.Limit > most {
+		return fmt.Errorf("inspect: limit is %d: it is a number from 1 to %d", q.Limit, most)
+	}
+	return (&resourceFilter{ResourceQuery: q}).complete()
+}
+
+// most is how many resources a page has at the most.
+func (q *ResourceQuery) most() int {
+	if q.Seconds {
+		return maxSecondsResources
+	}
+	return maxResources
 }
 
 // Query returns the query as [Handler] takes it.
@@ -96,10 +105,7 @@ func parseResourceQuery(query string, known ...string) (f resourceFilter, err er
 			return f, fmt.Errorf("inspect: seconds is %s: it is true or false", rule.Quote(values.Get("seconds")))
 		}
 	}
-	most := maxResources
-	if f.Seconds {
-		most = MaxSecondsResources
-	}
+	most := f.most()
 	if f.Limit, err = numberIn(values, "limit", min(defaultResources, most), 1, most); err != nil {
 		return f, err
 	}
@@ -114,12 +120,10 @@ func (f *resourceFilter) complete() error {
 	if f.Sort == "" {
 		f.Sort = SortRefused
 	}
-	if !slices.Contains(ResourceSorts(), f.Sort) {
-		var names []string
-		for _, s := range ResourceSorts() {
-			names = append(names, string(s))
-		}
-		return fmt.Errorf("inspect: sort is %s: it is one of %s", rule.Quote(string(f.Sort)), strings.Join(names, ", "))
+	switch f.Sort {
+	case SortRefused, SortPassed, SortName, SortP99, SortInFlight:
+	default:
+		return fmt.Errorf("inspect: sort is %s: it is one of refused, passed, name, p99, inFlight", rule.Quote(string(f.Sort)))
 	}
 	if f.Match != "" {
 		pattern, err := match.Compile(f.Match)

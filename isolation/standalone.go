@@ -15,30 +15,24 @@ import (
 // What is refused has an error that matches [rule.ErrRefused].
 type Limiter struct {
 	tickets standalone.Tickets
-	clock   clock.Clock
 }
 
-// Option changes how a [Limiter] works.
-type Option func(*Limiter)
-
-// WithClock has the limiter keep time by the clock in place of [clock.System].
-func WithClock(c clock.Clock) Option { return func(l *Limiter) { l.clock = c } }
+// Options say how a [Limiter] works. The zero value is for programs.
+type Options struct {
+	// Clock is what the limiter keeps time by. Defaults to [clock.System].
+	Clock clock.Clock
+}
 
 // New returns the limiter of a rule, which needs no name and no resource. It returns all mistakes
 // of the rule at once. Fields that say for which calls a rule is need an engine: these are mistakes.
-func New(r Rule, options ...Option) (*Limiter, error) {
+func New(r Rule, options Options) (*Limiter, error) {
 	complete, refused, err := standalone.Check(Kind(), &r, common(&r), standalone.Without("fairBy", r.isFair()),
 		standalone.Without("scope", r.Scope == rule.ScopeFleet))
 	if err != nil {
 		return nil, err
 	}
-	l := new(Limiter)
-	for _, option := range options {
-		option(l)
-	}
-	l.clock = standalone.Clock(l.clock)
-	l.tickets = standalone.NewTickets(complete.NewLimiter(standalone.Env(l.clock.Now(), nil)), l.clock, refused)
-	return l, nil
+	c := standalone.Clock(options.Clock)
+	return &Limiter{standalone.NewTickets(complete.NewLimiter(standalone.Env(c.Now(), nil)), c, refused)}, nil
 }
 
 // Try takes a place if one is free, and never waits.

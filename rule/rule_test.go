@@ -109,11 +109,22 @@ func TestKindWithoutAdoptStartsAnew(t *testing.T) {
 	assert.Nil(t, rule.Define(spec()).Of(pool{}).Adopt(nil, rule.Env{}))
 }
 
-func TestTargetsCountTheSameCallsWhateverTheirOriginAndShadow(t *testing.T) {
-	a := rule.Target{Name: "a", Match: "x*"}
-	assert.True(t, a.CountsLike(rule.Target{Name: "b", Match: "x*", Origin: "mobile", Shadow: true}))
-	assert.False(t, a.CountsLike(rule.Target{Match: "x*", Shared: true}))
-	assert.False(t, a.CountsLike(rule.Target{Resource: "x"}))
+func TestTargetCoversWhatItNamesOrMatchesButItsExceptions(t *testing.T) {
+	except := rule.StringsOf("x:internal", "x:debug*")
+	for _, tt := range []struct {
+		target          rule.Target
+		resource        string
+		covers, excepts bool
+	}{
+		{rule.Target{Resource: "x*"}, "x*", true, false},
+		{rule.Target{Resource: "x*"}, "x:y", false, false},
+		{rule.Target{Match: "x*", Except: except}, "x:y", true, false},
+		{rule.Target{Match: "x*", Except: except}, "x:debug:y", false, true},
+		{rule.Target{Match: "x*", Except: except}, "y", false, false},
+	} {
+		covers, excepts := tt.target.Covers(tt.resource)
+		assert.Equal(t, []bool{tt.covers, tt.excepts}, []bool{covers, excepts}, "%+v of %s", tt.target, tt.resource)
+	}
 }
 
 func TestAttributesDifferByTheirType(t *testing.T) {

@@ -4,11 +4,10 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"slices"
 	"unicode/utf8"
 
 	"github.com/penstock-go/penstock/internal/document"
-	"github.com/penstock-go/penstock/match"
+	"github.com/penstock-go/penstock/internal/match"
 )
 
 const (
@@ -33,7 +32,7 @@ type Target struct {
 	Name string
 
 	// A rule has either a Resource, which is an exact name, or a Match, which is a
-	// pattern of names; see the package match. "*" matches every resource.
+	// pattern of names: a glob, or "~" and a regular expression; "*" matches every resource.
 	Resource, Match string
 
 	// Except are names of resources, or patterns of names, that the rule is not for though they
@@ -55,10 +54,24 @@ type Target struct {
 	Related string
 }
 
-// CountsLike says whether a rule with this target counts the same calls as one with
-// the other: then its limiters can go on from what those have counted.
-func (t Target) CountsLike(other Target) bool {
-	return t.Resource == other.Resource && t.Match == other.Match && t.Shared == other.Shared && t.Related == other.Related
+// Covers says whether the target is for the calls of a resource, whoever makes them: by its name, or
+// by a pattern that matches. Excepts says that the pattern matches, but the resource is one of the
+// exceptions. The target must be valid.
+func (t Target) Covers(resource string) (covers, excepts bool) {
+	if t.Match == "" {
+		return t.Resource == resource, false
+	}
+	matches := func(pattern string) bool {
+		p, err := match.Compile(pattern)
+		return err == nil && p.Matches(resource)
+	}
+	if !matches(t.Match) {
+		return false, false
+	}
+	for item := range t.Except.All() {
+		excepts = excepts || matches(item)
+	}
+	return !excepts, excepts
 }
 
 // Common are the fields that rules of every kind have, as pointers into a rule.
@@ -152,22 +165,6 @@ func (t *Target) validateExcept(f *Faults) {
 			f.Add("except", "has the entry %s, which leaves nothing that the rule is for: remove the rule, or the entry", Quote(item))
 			return
 		}
-	}
-}
-
-// Excepts returns a function that says whether a name is one of the exceptions; nil if there are
-// none. The target must be valid.
-func (t Target) Excepts() func(name string) bool {
-	var patterns []match.Pattern
-	for item := range t.Except.All() {
-		pattern, _ := match.Compile(item) // no error, as it is valid
-		patterns = append(patterns, pattern)
-	}
-	if patterns == nil {
-		return nil
-	}
-	return func(name string) bool {
-		return slices.ContainsFunc(patterns, func(p match.Pattern) bool { return p.Matches(name) })
 	}
 }
 

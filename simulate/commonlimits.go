@@ -75,7 +75,7 @@ func (s *simulation) findShared(load Load) error {
 func (s *simulation) listen(i *instance) {
 	network := s.common.network
 	network.store.Listen(i.member.Instance(), func(limit string) {
-		if way := network.send(s.now, fleet.DefaultTimeout); way.answered {
+		if way := network.send(s.now, exchange.DefaultTimeout); way.answered {
 			s.queue.add(queuedEvent{at: s.now + (way.replied-s.now)/2, kind: placesGranted, trip: &trip{instance: i, limit: limit}})
 		}
 	})
@@ -147,7 +147,7 @@ const maxIdleSteps = 10_000
 
 // send sends a batch of requests to the backend.
 func (s *simulation) send(i *instance, batch *exchange.Batch) {
-	t := &trip{instance: i, batch: batch, roundTrip: s.common.network.send(s.now, fleet.DefaultTimeout)}
+	t := &trip{instance: i, batch: batch, roundTrip: s.common.network.send(s.now, exchange.DefaultTimeout)}
 	if t.made {
 		s.queue.add(queuedEvent{at: t.asked, kind: backendAsked, trip: t})
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/fleet"
 	"github.com/penstock-go/penstock/fleet/memory"
+	"github.com/penstock-go/penstock/internal/sharing/exchange"
 )
 
 func newTestNetwork(f Fleet) (*network, *clock.Virtual) {
@@ -22,9 +23,9 @@ func TestARequestTakesHalfTheLatencyAndTheReplyTheRest(t *testing.T) {
 	n, _ := newTestNetwork(Fleet{Latency: Service{Mean: 20 * time.Millisecond}})
 	assert.Equal(t, roundTrip{
 		asked: 1010 * time.Millisecond, made: true, replied: 1020 * time.Millisecond, answered: true,
-	}, n.send(time.Second, fleet.DefaultTimeout))
+	}, n.send(time.Second, exchange.DefaultTimeout))
 	n, _ = newTestNetwork(Fleet{})
-	assert.Equal(t, time.Second+defaultLatency, n.send(time.Second, fleet.DefaultTimeout).replied)
+	assert.Equal(t, time.Second+defaultLatency, n.send(time.Second, exchange.DefaultTimeout).replied)
 }
 
 func TestLostRepliesAreOfRequestsThatWereMade(t *testing.T) {
@@ -33,11 +34,11 @@ func TestLostRepliesAreOfRequestsThatWereMade(t *testing.T) {
 	const trips = 10_000
 	lost, latency := 0, time.Duration(0)
 	for range trips {
-		trip := n.send(0, fleet.DefaultTimeout)
+		trip := n.send(0, exchange.DefaultTimeout)
 		assert.True(t, trip.made)
 		if !trip.answered {
 			lost++
-			assert.Equal(t, fleet.DefaultTimeout, trip.replied)
+			assert.Equal(t, exchange.DefaultTimeout, trip.replied)
 		} else {
 			latency += trip.replied
 		}

@@ -15,7 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/penstock-go/penstock/hotparam"
-	"github.com/penstock-go/penstock/match"
+	"github.com/penstock-go/penstock/internal/match"
 	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
 	"github.com/penstock-go/penstock/simulate"

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/penstock-go/penstock/match"
+	"github.com/penstock-go/penstock/internal/match"
 )
 
 // server is a [Server] at work.

@@ -7,7 +7,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/penstock-go/penstock/match"
+	"github.com/penstock-go/penstock/internal/match"
 	"github.com/penstock-go/penstock/rule"
 )
 

@@ -27,7 +27,7 @@ func (s *Store) askBalance(r *fleet.Request) fleet.Reply {
 	left := limit - used
 	switch {
 	case left > fleet.MaxTokens || left < -fleet.MaxTokens:
-		return fleet.Reply{Err: fmt.Errorf("%w: a balance would have %d tokens, it must have at most 2⁴⁰", fleet.ErrReply, left)}
+		return fleet.Reply{Err: fmt.Errorf("fleet: a balance would have %d tokens, it must have at most 2⁴⁰", left)}
 	case used == 0:
 		delete(s.values, k)
 	default:

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/penstock-go/penstock/fleet"
+	"github.com/penstock-go/penstock/internal/calendar"
 )
 
 // fixedCount is what passed in a window of the calendar.
@@ -22,7 +23,7 @@ func (s *Store) askFixedWindow(now int64, r *fleet.Request) fleet.Reply {
 		return fleet.Reply{Retry: fleet.Never, State: r.Seen}
 	}
 	k := key{fixedShape, r.Terms.Key}
-	begin, end := r.Terms.WindowAt(time.UnixMicro(now))
+	begin, end := calendar.WindowAt(r.Terms.Calendar, r.Terms.Window, time.UnixMicro(now))
 	present := fixedCount{begin: begin, end: end}
 	var stored fixedCount
 	if v := s.value(now, k); v != nil {

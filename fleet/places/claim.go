@@ -1,10 +1,6 @@
 package places
 
-import (
-	"errors"
-	"fmt"
-	"time"
-)
+import "time"
 
 // Claim is what an instance says about its places of a limit, all of it as it is: the number of
 // places that it keeps, not how many more or less.
@@ -54,11 +50,8 @@ type Grant struct {
 
 // What instances and stores have in common.
 const (
-	// DefaultLife is how long a lease lasts without an answer of the store.
-	DefaultLife = 750 * time.Millisecond
-
 	// FinalLife is how long calls count that are under way when their instance leaves.
-	FinalLife = DefaultLife
+	FinalLife = 750 * time.Millisecond
 
 	// Tenure is how long an instance has one place more than others with the same demand, if the
 	// limit is no multiple of their number.
@@ -73,37 +66,4 @@ const (
 	// Young is how long a store that has just started grants nothing of a limit that it does not
 	// know: it may have lost it.
 	Young = 2 * time.Second
-
-	// Most is the greatest limit.
-	Most = 1 << 20
 )
-
-// Validate returns what is wrong with a claim, or nil.
-func (c *Claim) Validate() error {
-	var all []error
-	for _, n := range []struct {
-		name  string
-		value int64
-	}{{"limit", c.Limit}, {"held", c.Held}, {"inUse", c.InUse}, {"want", c.Want}, {"spare", c.Spare}} {
-		if n.value < 0 || n.value > 2*Most {
-			all = append(all, fmt.Errorf("places: %s is %d, it must be from 0 to %d", n.name, n.value, 2*Most))
-		}
-	}
-	if c.Instance == "" || c.Sequence < 1 || c.Life < 0 || c.Born < 0 || c.Number < 0 {
-		all = append(all, errors.New("places: a claim needs an instance, a sequence number from 1, and no negative time or number"))
-	}
-	return errors.Join(all...)
-}
-
-// Check returns what is wrong with the grant as an answer to a claim, or nil: a store must not
-// grant more than the limit.
-func (g *Grant) Check(c *Claim) error {
-	if g.Late {
-		return nil
-	}
-	if g.Held < 0 || g.Held > c.Limit || g.Target < 0 || g.Target > c.Limit || g.Turn < 0 || g.Ends < 0 {
-		return fmt.Errorf("places: the store granted %d places of %d with %d calls under way, and a target of %d",
-			g.Held, c.Limit, c.InUse, g.Target)
-	}
-	return nil
-}

@@ -1,10 +1,6 @@
 package places
 
-import (
-	"errors"
-	"fmt"
-	"time"
-)
+import "time"
 
 // ValueClaim is what an instance says about its places of one value of a limit that is for each
 // value, all of it as it is.
@@ -42,30 +38,4 @@ type ValueGrant struct {
 
 	Born   int64 // when the store began to keep the register: another value says that it had lost it
 	Number int64 // higher than any that was told before: the fencing number of the calls granted
-}
-
-// Validate returns what is wrong with a claim, or nil.
-func (c *ValueClaim) Validate() error {
-	var all []error
-	for _, n := range []struct {
-		name  string
-		value int64
-	}{{"limit", c.Limit}, {"inUse", c.InUse}, {"want", c.Want}} {
-		if n.value < 0 || n.value > 2*Most {
-			all = append(all, fmt.Errorf("places: %s is %d, it must be from 0 to %d", n.name, n.value, 2*Most))
-		}
-	}
-	if c.Instance == "" || c.Sequence < 1 || c.Life < 0 || c.Born < 0 || c.Number < 0 {
-		all = append(all, errors.New("places: a claim needs an instance, a sequence number from 1, and no negative time or number"))
-	}
-	return errors.Join(all...)
-}
-
-// Check returns what is wrong with the grant as an answer to a claim, or nil.
-func (g *ValueGrant) Check(c *ValueClaim) error {
-	if g.Granted < -c.InUse || g.Granted > c.Want || g.Granted > 0 && g.Granted+c.InUse > c.Limit {
-		return fmt.Errorf("places: the store granted %d places of %d to an instance that has %d and asks for %d",
-			g.Granted, c.Limit, c.InUse, c.Want)
-	}
-	return nil
 }

@@ -26,7 +26,7 @@
 // All is decided by scripts in Lua, on the clock of the server: those of the instances do not
 // matter. If the clock of the server jumps back, a bucket refuses for at most a second longer
 // than it would have, or the time of 16 tokens, and a window for a window. If it jumps forward, instances are unknown
-// until they announce themselves again, within [fleet.AnnounceInterval].
+// until they announce themselves again, within a second.
 //
 // A server must not evict keys: the maxmemory-policy noeviction, or one that evicts others
 // first (volatile-ttl takes the keys of limits first, and limits begin anew). What a server

@@ -108,7 +108,7 @@ func TestPlacesOfADeadInstanceAreFreeAgain(t *testing.T) {
 	server := redistest.Start(t, redistest.Options{})
 	s := open(t, Options{Addresses: []string{server.Addr()}})
 	dead := places.Claim{
-		Instance: "dead", Sequence: 1, Limit: poolLimit, Held: poolLimit, InUse: poolLimit, Want: poolLimit, Life: places.DefaultLife,
+		Instance: "dead", Sequence: 1, Limit: poolLimit, Held: poolLimit, InUse: poolLimit, Want: poolLimit, Life: places.FinalLife,
 	}
 	require.NoError(t, exchange(t, s, claimOf("isolation/pool", dead))[0].Err)
 	began := time.Now()

@@ -40,7 +40,7 @@ func TestPlacesScriptDoesWhatTheModelDoes(t *testing.T) {
 			claim := places.Claim{
 				Instance: instance, Sequence: sequence - rapid.SampledFrom([]int64{0, 0, 0, 0, 3}).Draw(r, "late"), Limit: limit,
 				Held: grants[name].Held, Want: few.Draw(r, "want"), Spare: rapid.Int64Range(0, 2).Draw(r, "spare"),
-				Life: places.DefaultLife, Born: grants[name].Born, Number: grants[name].Number,
+				Life: places.FinalLife, Born: grants[name].Born, Number: grants[name].Number,
 			}
 			claim.Sequence = max(1, claim.Sequence)
 			switch rapid.IntRange(0, 5).Draw(r, "kind") {
@@ -166,7 +166,7 @@ func TestValuePlacesScriptDoesWhatTheModelDoes(t *testing.T) {
 				Instance: instance, Sequence: max(1, sequence-rapid.SampledFrom([]int64{0, 0, 0, 0, 3}).Draw(r, "late")),
 				Value: rapid.SampledFrom([]string{"", "x", "x", "x", "y"}).Draw(r, "value"),
 				Limit: rapid.Int64Range(1, 5).Draw(r, "limit"), InUse: few.Draw(r, "inUse"), Want: few.Draw(r, "want"),
-				Life: places.DefaultLife, Born: grants[name].Born,
+				Life: places.FinalLife, Born: grants[name].Born,
 				Number: grants[name].Number + rapid.SampledFrom([]int64{0, 0, 0, 0, 0, 5_000_000}).Draw(r, "told, and lost"),
 			}
 			if claim.Value == "" && rapid.IntRange(0, 3).Draw(r, "leaves") == 0 {
@@ -204,12 +204,12 @@ func TestLateValueClaimTakesNothingFromOthers(t *testing.T) {
 		}
 		assert.Equal(t, exchange(t, p.model, request())[0], exchange(t, p.store, request())[0])
 	}
-	claim(places.ValueClaim{Instance: "a", Sequence: 1, Value: "x", Limit: 2, Want: 1, Life: places.DefaultLife})
-	claim(places.ValueClaim{Instance: "b", Sequence: 5, Value: "x", Limit: 2, InUse: 1, Life: places.DefaultLife})
-	p.advance(places.DefaultLife, false)
-	claim(places.ValueClaim{Instance: "b", Sequence: 4, Value: "x", Limit: 2, Life: places.DefaultLife})
+	claim(places.ValueClaim{Instance: "a", Sequence: 1, Value: "x", Limit: 2, Want: 1, Life: places.FinalLife})
+	claim(places.ValueClaim{Instance: "b", Sequence: 5, Value: "x", Limit: 2, InUse: 1, Life: places.FinalLife})
+	p.advance(places.FinalLife, false)
+	claim(places.ValueClaim{Instance: "b", Sequence: 4, Value: "x", Limit: 2, Life: places.FinalLife})
 	claim(places.ValueClaim{Instance: "a", Sequence: 2, InUse: 1}) // leaves, with a call under way
-	claim(places.ValueClaim{Instance: "c", Sequence: 1, Value: "x", Limit: 2, Want: 1, Life: places.DefaultLife})
+	claim(places.ValueClaim{Instance: "c", Sequence: 1, Value: "x", Limit: 2, Want: 1, Life: places.FinalLife})
 }
 
 // A store that has lost its state grants nothing until all have told what they have, also if the first one to
@@ -221,8 +221,8 @@ func TestStoreThatHasLostPlacesWaitsForTheOthersAlthoughOneLeaves(t *testing.T) 
 		"of a rule": func() [3]fleet.Request {
 			return [3]fleet.Request{
 				claimOf("isolation/a", places.Claim{Instance: "a", Sequence: 9, Limit: 2, Born: 1}),
-				claimOf("isolation/a", places.Claim{Instance: "b", Sequence: 1, Limit: 2, Want: 2, Life: places.DefaultLife}),
-				claimOf("isolation/a", places.Claim{Instance: "b", Sequence: 2, Limit: 2, Want: 2, Life: places.DefaultLife}),
+				claimOf("isolation/a", places.Claim{Instance: "b", Sequence: 1, Limit: 2, Want: 2, Life: places.FinalLife}),
+				claimOf("isolation/a", places.Claim{Instance: "b", Sequence: 2, Limit: 2, Want: 2, Life: places.FinalLife}),
 			}
 		},
 		"of a value": func() [3]fleet.Request {
@@ -231,8 +231,8 @@ func TestStoreThatHasLostPlacesWaitsForTheOthersAlthoughOneLeaves(t *testing.T) 
 			}
 			return [3]fleet.Request{
 				of(places.ValueClaim{Instance: "a", Sequence: 9, Born: 1}),
-				of(places.ValueClaim{Instance: "b", Sequence: 1, Value: "x", Limit: 2, Want: 2, Life: places.DefaultLife}),
-				of(places.ValueClaim{Instance: "b", Sequence: 2, Value: "x", Limit: 2, Want: 2, Life: places.DefaultLife}),
+				of(places.ValueClaim{Instance: "b", Sequence: 1, Value: "x", Limit: 2, Want: 2, Life: places.FinalLife}),
+				of(places.ValueClaim{Instance: "b", Sequence: 2, Value: "x", Limit: 2, Want: 2, Life: places.FinalLife}),
 			}
 		},
 	} {

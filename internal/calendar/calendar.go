@@ -100,6 +100,18 @@ func civilOf(t time.Time) civil {
 	return civil{year, month, day, since}
 }
 
+// WindowAt returns when the window begins and ends that is open at a time, in microseconds since the
+// epoch: of the calendar, or, if that is nil, of windows of a length from the epoch on.
+func WindowAt(c *Calendar, length time.Duration, at time.Time) (begin, end int64) {
+	if c != nil {
+		number := c.Number(at)
+		return c.Start(number).UnixMicro(), c.Start(number + 1).UnixMicro()
+	}
+	window := length.Microseconds()
+	begin = at.UnixMicro() / window * window
+	return begin, begin + window
+}
+
 // Length returns how long the windows are, about that if their lengths differ: see [Period.Length].
 func (c *Calendar) Length() time.Duration {
 	if c.every > 0 {

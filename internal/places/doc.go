@@ -31,14 +31,18 @@ type (
 
 // How long all of that lasts.
 const (
-	DefaultLife = places.DefaultLife
-	FinalLife   = places.FinalLife
-	Tenure      = places.Tenure
-	Offer       = places.Offer
-	Keep        = places.Keep
-	Young       = places.Young
-	Most        = places.Most
+	FinalLife = places.FinalLife
+	Tenure    = places.Tenure
+	Offer     = places.Offer
+	Keep      = places.Keep
+	Young     = places.Young
+
+	// DefaultLife is how long a lease lasts without an answer of the store.
+	DefaultLife = FinalLife
 )
+
+// Most is the greatest limit.
+const Most = 1 << 20
 
 // settling is for how long a store grants nothing of a limit that it has lost, in microseconds: for the
 // life of a lease, also if the first one to come leaves.

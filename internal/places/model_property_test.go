@@ -87,7 +87,7 @@ func (i *modelInstance) use() places.Use {
 func (m *model) look(i *modelInstance) {
 	if claim, ok := i.holder.Look(m.now, i.use()); ok {
 		claim.Instance = i.name
-		if err := claim.Validate(); err != nil {
+		if err := places.Check(&claim); err != nil {
 			m.t.Fatal(err)
 		}
 		m.onTheWay = append(m.onTheWay, request{of: i, holder: i.holder, claim: claim, sent: m.now})
@@ -113,7 +113,7 @@ func (m *model) arrive(at int, again bool) {
 		micros := m.now.Time().UnixMicro()
 		young := m.started != 0 && m.now.Sub(m.started) < places.Young
 		grant, _ := m.ledger.Claim(micros, young, &r.claim)
-		if err := grant.Check(&r.claim); err != nil {
+		if err := places.CheckAnswer(&r.claim, &grant); err != nil {
 			m.t.Fatal(err)
 		}
 		m.onTheWay = append(m.onTheWay, request{of: r.of, holder: r.holder, claim: r.claim, grant: &grant, sent: r.sent})

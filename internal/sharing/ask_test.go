@@ -8,6 +8,7 @@ import (
 
 	"github.com/penstock-go/penstock/fleet"
 	"github.com/penstock-go/penstock/internal/sharing/ask"
+	"github.com/penstock-go/penstock/internal/sharing/exchange"
 )
 
 func askTerms(limit float64) fleet.Terms {
@@ -81,7 +82,7 @@ func TestAnswerThatIsLateIsDecidedByOnOutageAtTheTimeout(t *testing.T) {
 		answers := askFor(s, asker, 1)
 		batches := s.member.Step(s.now())
 		assert.Len(t, batches, 1)
-		s.clock.Advance(fleet.DefaultTimeout - 1)
+		s.clock.Advance(exchange.DefaultTimeout - 1)
 		s.member.Step(s.now())
 		assert.Empty(t, *answers)
 		s.clock.Advance(1)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/penstock-go/penstock/fleet"
 	"github.com/penstock-go/penstock/internal/longtest"
+	"github.com/penstock-go/penstock/internal/sharing/exchange"
 )
 
 // goal is a fleet under a steady load, and what is to be reached.
@@ -225,7 +226,7 @@ func TestQuietMembersSleep(t *testing.T) {
 	for _, i := range w.instances[:2] {
 		now := w.clock.Now()
 		assert.Greater(t, i.member.Due().Sub(now), 10*ms)
-		assert.LessOrEqual(t, i.member.Due().Sub(now), fleet.AnnounceInterval)
+		assert.LessOrEqual(t, i.member.Due().Sub(now), exchange.AnnounceInterval)
 		assert.True(t, i.budget.Idle(now))
 		assert.Equal(t, 3, i.member.Status(now).Instances)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/penstock-go/penstock/fleet"
 	"github.com/penstock-go/penstock/internal/sharing"
 	"github.com/penstock-go/penstock/internal/sharing/ask"
+	"github.com/penstock-go/penstock/internal/sharing/exchange"
 )
 
 // A backend that ignores its context still holds goroutines of the first Run when the second
@@ -104,7 +105,7 @@ func TestErrorForAReleasedLimitIsNotCountedForEver(t *testing.T) {
 	s.clock.Advance(10 * ms)
 	batches := s.member.Step(s.now())
 	asker.Release(s.now())
-	s.clock.Advance(fleet.DefaultTimeout)
+	s.clock.Advance(exchange.DefaultTimeout)
 	s.isDown = true
 	s.step()
 	budget.Release(s.now())

@@ -76,7 +76,7 @@ func (l *limits) Announce(now clock.Instant) (uses []fleet.Use, withInstances bo
 // usesOf returns what is used of the limits that are not shared by demand, those with the
 // greatest demand first. Probes do not count it anew.
 func (l *limits) usesOf(now clock.Instant) []fleet.Use {
-	if l.usesAt != 0 && now.Sub(l.usesAt) < fleet.AnnounceInterval/2 {
+	if l.usesAt != 0 && now.Sub(l.usesAt) < exchange.AnnounceInterval/2 {
 		return l.uses
 	}
 	uses := slices.Concat(l.budgets.Uses(now), l.askers.Uses(now), l.places.Uses(), l.values.Uses())

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/penstock-go/penstock/fleet"
+	"github.com/penstock-go/penstock/internal/sharing/exchange"
 )
 
 const beginning = 4 * time.Second // of outages
@@ -102,7 +103,7 @@ func TestPausedBackend(t *testing.T) {
 	for _, i := range w.instances {
 		s := i.member.Status(w.clock.Now())
 		assert.False(t, s.Connected)
-		assert.LessOrEqual(t, s.Since.Sub(w.start), beginning+fleet.DefaultTimeout+100*ms, "known within the timeout of the first request")
+		assert.LessOrEqual(t, s.Since.Sub(w.start), beginning+exchange.DefaultTimeout+100*ms, "known within the timeout of the first request")
 		assert.ErrorIs(t, s.Err, fleet.ErrUnavailable)
 		assert.True(t, i.budget.Status(w.clock.Now()).Outage)
 	}

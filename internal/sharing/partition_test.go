@@ -18,6 +18,7 @@ import (
 	"github.com/penstock-go/penstock/fleet/memory"
 	"github.com/penstock-go/penstock/internal/sharing"
 	"github.com/penstock-go/penstock/internal/sharing/ask"
+	"github.com/penstock-go/penstock/internal/sharing/exchange"
 	"github.com/penstock-go/penstock/internal/sharing/lease"
 )
 
@@ -182,7 +183,7 @@ func TestServersThatAllFailAreAnOutage(t *testing.T) {
 				m.calls(5*time.Second, 2*time.Millisecond)
 				m.store.refuses.Store(refuses)
 				m.store.failing.Store(both)
-				m.calls(fleet.DefaultTimeout+100*time.Millisecond, 2*time.Millisecond)
+				m.calls(exchange.DefaultTimeout+100*time.Millisecond, 2*time.Millisecond)
 				status := m.Status(m.clock.Now())
 				assert.False(t, status.Connected)
 				assert.Equal(t, int64(1), status.Outages)
@@ -240,7 +241,7 @@ func TestCallsThatAskAServerThatHangsDelayNoOthers(t *testing.T) {
 		synctest.Wait()
 		assert.Zero(t, answered, "the other server answers at once")
 		assert.Zero(t, decided.Load())
-		time.Sleep(fleet.DefaultTimeout)
+		time.Sleep(exchange.DefaultTimeout)
 		synctest.Wait()
 		assert.EqualValues(t, len(hung), decided.Load(), "decided by the timeout")
 	})

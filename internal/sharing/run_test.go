@@ -17,6 +17,7 @@ import (
 	"github.com/penstock-go/penstock/fleet/memory"
 	"github.com/penstock-go/penstock/internal/sharing"
 	"github.com/penstock-go/penstock/internal/sharing/ask"
+	"github.com/penstock-go/penstock/internal/sharing/exchange"
 	"github.com/penstock-go/penstock/internal/sharing/lease"
 )
 
@@ -160,7 +161,7 @@ func TestBackendThatHangsOrPanicsIsAnOutageWithinTheTimeout(t *testing.T) {
 				r.call(budget, 300*ms)
 				status := r.member.Status(r.clock.Now())
 				assert.False(t, status.Connected)
-				assert.LessOrEqual(t, status.Since.Sub(began), 2*fleet.DefaultTimeout, "a request, and its timeout")
+				assert.LessOrEqual(t, status.Since.Sub(began), 2*exchange.DefaultTimeout, "a request, and its timeout")
 				assert.GreaterOrEqual(t, r.call(budget, time.Second), 400, "the rate granted last")
 				r.backend.set(nil)
 				r.call(budget, 500*ms)
@@ -169,7 +170,7 @@ func TestBackendThatHangsOrPanicsIsAnOutageWithinTheTimeout(t *testing.T) {
 				r.backend.set(fail)
 				began = r.clock.Now()
 				r.stop()
-				assert.LessOrEqual(t, r.clock.Now().Sub(began), fleet.DefaultTimeout)
+				assert.LessOrEqual(t, r.clock.Now().Sub(began), exchange.DefaultTimeout)
 			})
 		})
 	}
@@ -193,7 +194,7 @@ func TestBackendThatHangsForEverHoldsNobody(t *testing.T) {
 		r.call(budget, 60*time.Second)
 		began := r.clock.Now()
 		r.stop()
-		assert.LessOrEqual(t, r.clock.Now().Sub(began), fleet.DefaultTimeout)
+		assert.LessOrEqual(t, r.clock.Now().Sub(began), exchange.DefaultTimeout)
 		r.backend.mu.Lock()
 		assert.LessOrEqual(t, hanging, 64)
 		r.backend.mu.Unlock()

@@ -204,7 +204,7 @@ func (i *instance) send(batch *exchange.Batch) {
 	way := func() time.Duration {
 		return time.Duration(float64(w.roundTrip) / 2 * (1 + w.jitter*(2*w.random.Float64()-1)))
 	}
-	late := w.clock.Now().Add(fleet.DefaultTimeout)
+	late := w.clock.Now().Add(exchange.DefaultTimeout)
 	w.after(way(), func() {
 		if w.isDown || i.isCut {
 			w.after(way(), func() { i.member.Fail(w.clock.Now(), batch, errRefused); i.plan() })

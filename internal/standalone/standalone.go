@@ -59,12 +59,14 @@ type Field struct {
 // Without returns a field that needs an engine, and whether the rule has it.
 func Without(name string, isSet bool) Field { return Field{name, isSet} }
 
-// Env is that of the limiter of a rule without an engine.
-func Env(now clock.Instant, changed func(at clock.Instant, from, to, because string)) rule.Env {
-	if changed == nil {
-		changed = func(clock.Instant, string, string, string) {}
-	}
-	return rule.Env{Version: 1, Now: now, Lists: new(list.Registry), Changed: changed}
+// Env is that of the limiter of a rule without an engine. Changed gets changes of its state, unless
+// it is nil.
+func Env(now clock.Instant, changed func(from, to string)) rule.Env {
+	return rule.Env{Version: 1, Now: now, Lists: new(list.Registry), Changed: func(_ clock.Instant, from, to, _ string) {
+		if changed != nil {
+			changed(from, to)
+		}
+	}}
 }
 
 // Clock returns the clock, that of the system if it is nil.

@@ -2,7 +2,7 @@ package inforce
 
 import (
 	"github.com/penstock-go/penstock/core/internal/call"
-	"github.com/penstock-go/penstock/match"
+	"github.com/penstock-go/penstock/internal/match"
 	"github.com/penstock-go/penstock/rule"
 )
 

@@ -57,7 +57,7 @@ func (r *Removed) Prune(now clock.Instant) {
 // none.
 func (r *Removed) Take(key rule.Key, target rule.Target) *RemovedRule {
 	removed := r.byKey[key]
-	if removed == nil || !target.CountsLike(removed.target) {
+	if removed == nil || !CountLike(target, removed.target) {
 		return nil
 	}
 	delete(r.byKey, key)

@@ -9,7 +9,7 @@ import (
 	"github.com/penstock-go/penstock/core/internal/call"
 	"github.com/penstock-go/penstock/core/internal/each"
 	"github.com/penstock-go/penstock/core/internal/names"
-	"github.com/penstock-go/penstock/match"
+	"github.com/penstock-go/penstock/internal/match"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -120,8 +120,23 @@ func (a *Rule) SetVersion(r rule.Rule, target *rule.Target, exempt func(string) 
 		exempt = nil
 	}
 	a.Pattern.Exceptions = nil
-	if include := eitherOf(target.Excepts(), exempt); include != nil {
+	if include := eitherOf(exceptionsOf(target), exempt); include != nil {
 		a.Pattern.Exceptions = &Exceptions{include: include, Unseen: slices.Collect(target.Except.All())}
+	}
+}
+
+// exceptionsOf returns a function that says whether a name is one of the exceptions; nil if there are none.
+func exceptionsOf(target *rule.Target) func(name string) bool {
+	var patterns []match.Pattern
+	for item := range target.Except.All() {
+		pattern, _ := match.Compile(item) // no error, as it is valid
+		patterns = append(patterns, pattern)
+	}
+	if patterns == nil {
+		return nil
+	}
+	return func(name string) bool {
+		return slices.ContainsFunc(patterns, func(p match.Pattern) bool { return p.Matches(name) })
 	}
 }
 
@@ -149,11 +164,17 @@ func (a *Rule) Unexcepted() []string {
 	return a.Pattern.Exceptions.Unseen
 }
 
-// CountsLike is [rule.Target.CountsLike] of a target and that of the rule. Of a rule without a pattern the version in
+// CountLike says whether a rule with one target counts the same calls as one with the other, so that
+// its limiters can go on from what those have counted. Origins and whether it is a shadow rule are nothing to it.
+func CountLike(t, other rule.Target) bool {
+	return t.Resource == other.Resource && t.Match == other.Match && t.Shared == other.Shared && t.Related == other.Related
+}
+
+// CountsLike is [CountLike] of a target and that of the rule. Of a rule without a pattern the version in
 // force is not read, as ten thousand rules are far apart in memory.
 func (a *Rule) CountsLike(target *rule.Target) bool {
 	if a.Pattern != nil {
-		return target.CountsLike(a.Target())
+		return CountLike(*target, a.Target())
 	}
 	return target.Match == "" && !target.Shared && a.Resource == target.Resource && a.Related() == target.Related
 }

@@ -30,9 +30,16 @@ func TestARuleCountsLikeItsTargetDoes(t *testing.T) {
 		present := inforce.NewRule(before, new(inforce.ForcedState), nil)
 		for _, after := range all {
 			target := complete(after).Target()
-			assert.Equal(t, target.CountsLike(before.Target()), present.CountsLike(&target), "%+v, then %+v", before.Value(), after)
+			assert.Equal(t, inforce.CountLike(target, before.Target()), present.CountsLike(&target), "%+v, then %+v", before.Value(), after)
 		}
 	}
+}
+
+func TestTargetsCountTheSameCallsWhateverTheirOriginAndShadow(t *testing.T) {
+	a := rule.Target{Name: "a", Match: "x*"}
+	assert.True(t, inforce.CountLike(a, rule.Target{Name: "b", Match: "x*", Origin: "mobile", Shadow: true}))
+	assert.False(t, inforce.CountLike(a, rule.Target{Match: "x*", Shared: true}))
+	assert.False(t, inforce.CountLike(a, rule.Target{Resource: "x"}))
 }
 
 func TestRefusalsStayWhileTheAnswersDo(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 	"github.com/penstock-go/penstock/core/internal/inforce"
 	"github.com/penstock-go/penstock/core/internal/names"
 	"github.com/penstock-go/penstock/internal/leap"
-	"github.com/penstock-go/penstock/match"
+	"github.com/penstock-go/penstock/internal/match"
 	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/stat"
 )

@@ -5,6 +5,7 @@ import (
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/fleet"
+	"github.com/penstock-go/penstock/internal/calendar"
 )
 
 // Status tells how the limit is at now.
@@ -28,7 +29,7 @@ func (a *Asker) status(now clock.Instant) fleet.LimitStatus {
 		s.Remaining, s.Retry = left, until
 	}
 	if a.terms.Calendar != nil {
-		begin, end := a.terms.WindowAt(a.set.TimeOf(now))
+		begin, end := calendar.WindowAt(a.terms.Calendar, a.terms.Window, a.set.TimeOf(now))
 		s.Window = time.Duration(end-begin) * time.Microsecond
 	}
 	if s.IsBalance {

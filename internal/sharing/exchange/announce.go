@@ -34,9 +34,9 @@ func (x *Exchange) announceIfDue(now clock.Instant) {
 // endAnnouncement.
 func (x *Exchange) announcement(now clock.Instant, withInstances bool) *Batch {
 	x.announcing = true
-	x.announceAt = now.Add(fleet.AnnounceInterval)
+	x.announceAt = now.Add(AnnounceInterval)
 	if x.announced++; x.announced <= 2 { // others begin at the same time
-		x.announceAt = now.Add(x.Jitter(fleet.AnnounceInterval / 4))
+		x.announceAt = now.Add(x.Jitter(AnnounceInterval / 4))
 	}
 	uses, divides := x.limits.Announce(now)
 	self := fleet.Instance{ID: x.config.Instance, Session: x.session, Limits: uses}

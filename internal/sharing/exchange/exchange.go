@@ -61,7 +61,7 @@ type Exchange struct {
 // NewExchange returns the exchange of an instance that has announced nothing yet and starts nothing. The seed is
 // that of random numbers: of the name, if there is none, and of jitter.
 func NewExchange(config fleet.Config, c clock.Clock, log *slog.Logger, seed uint64, limits Limits) *Exchange {
-	config.Timeout = cmp.Or(max(0, config.Timeout), fleet.DefaultTimeout)
+	config.Timeout = cmp.Or(max(0, config.Timeout), DefaultTimeout)
 	config.Instances = max(0, config.Instances)
 	x := &Exchange{
 		limits: limits,

@@ -12,7 +12,7 @@ const (
 	maxRequests = 1000
 
 	// MaxRequestsUnderWay is how many requests may be under way to one partition: no more than
-	// a server answers in less than half of [fleet.DefaultTimeout].
+	// a server answers in less than half of [DefaultTimeout].
 	MaxRequestsUnderWay = 4000
 
 	// maxPartitions is how many partitions are told apart.

@@ -21,5 +21,11 @@ func NextTick(at clock.Instant) clock.Instant {
 	return (at + clock.Instant(Tick) - 1) / clock.Instant(Tick) * clock.Instant(Tick)
 }
 
+// AnnounceInterval is how often an instance announces itself.
+const AnnounceInterval = time.Second
+
+// DefaultTimeout is the default of [fleet.Config.Timeout].
+const DefaultTimeout = 100 * time.Millisecond
+
 // Never is the last instant there is.
 const Never = clock.Instant(math.MaxInt64)

@@ -136,7 +136,7 @@ func TestAnswerThatIsThereIsNotMissed(t *testing.T) {
 			for _, batch := range batches {
 				batch.Arrived.Store(arrived)
 			}
-			m.clock.Advance(2 * fleet.DefaultTimeout)
+			m.clock.Advance(2 * exchange.DefaultTimeout)
 			later := m.Step(m.clock.Now())
 			m.answer(batches, nil)
 			m.answer(later, nil)

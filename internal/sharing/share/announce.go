@@ -7,6 +7,7 @@ import (
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/fleet"
+	"github.com/penstock-go/penstock/internal/sharing/exchange"
 )
 
 // The member calls use and divide with its mutex held: they neither block nor call it.
@@ -69,7 +70,7 @@ func (s *Share) raise(now clock.Instant, known, free float64) {
 }
 
 // divide takes the answer to an announcement: all instances, self being this one. It returns
-// after what time the member should announce itself again, at most [fleet.AnnounceInterval]; the
+// after what time the member should announce itself again, at most [exchange.AnnounceInterval]; the
 // member takes the shortest of all shares.
 func (s *Share) divide(now clock.Instant, self string, known fleet.Fleet) (again time.Duration) {
 	s.mu.Lock()
@@ -78,13 +79,13 @@ func (s *Share) divide(now clock.Instant, self string, known fleet.Fleet) (again
 	// The others may have taken over what an instance has that was silent for long.
 	silent := now.Sub(s.answeredAt)
 	isKnown := s.count > 0
-	joins := known.IsNew || !isKnown || silent >= fleet.AnnounceLife-fleet.AnnounceInterval
+	joins := known.IsNew || !isKnown || silent >= fleet.AnnounceLife-exchange.AnnounceInterval
 	own, demands, announced := s.look(now, self, known)
 	s.answered, s.answeredAt, s.outage, s.err = true, now, false, nil
 	if !announced {
 		// Nobody knows what this instance uses.
 		_ = s.refuseUnannounced()
-		return fleet.AnnounceInterval
+		return exchange.AnnounceInterval
 	}
 	free := s.free(now)
 	if joins {
@@ -203,11 +204,11 @@ func (s *Share) announceAgain(now clock.Instant, known float64) time.Duration {
 		return soon
 	case next-s.granted > notable:
 		// It waits until what it passed has left the window, or for others to make room.
-		return min(max(soon*5, time.Duration(s.count)*soon/5), fleet.AnnounceInterval)
+		return min(max(soon*5, time.Duration(s.count)*soon/5), exchange.AnnounceInterval)
 	case now < s.settledAt:
-		return min(s.settledAt.Sub(now), fleet.AnnounceInterval)
+		return min(s.settledAt.Sub(now), exchange.AnnounceInterval)
 	default:
-		return fleet.AnnounceInterval
+		return exchange.AnnounceInterval
 	}
 }
 

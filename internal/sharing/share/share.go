@@ -9,6 +9,7 @@ import (
 
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/fleet"
+	"github.com/penstock-go/penstock/internal/sharing/exchange"
 )
 
 // Share is the part of a limit that this instance may use by itself, see [fleet.ModeShare]. Who
@@ -77,7 +78,7 @@ type other struct {
 const (
 	// announceTime is within what time all instances announce themselves, to a backend that
 	// has lost what it knew as well.
-	announceTime = 3 * fleet.AnnounceInterval / 2
+	announceTime = 3 * exchange.AnnounceInterval / 2
 
 	// maxSettleTime is the longest settleTime.
 	maxSettleTime = 10 * time.Second

@@ -12,6 +12,7 @@ import (
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/fleet"
 	"github.com/penstock-go/penstock/internal/sharing"
+	"github.com/penstock-go/penstock/internal/sharing/exchange"
 	"github.com/penstock-go/penstock/internal/sharing/share"
 )
 
@@ -252,7 +253,7 @@ func (f *simulation) announce(i *simulated) {
 		}
 	}
 	i.announcesAt = math.MaxInt64
-	f.send(fleet.DefaultTimeout, late)
+	f.send(exchange.DefaultTimeout, late)
 	if f.random.Float64() < f.network.lost {
 		return
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/fleet"
 	"github.com/penstock-go/penstock/internal/sharing"
+	"github.com/penstock-go/penstock/internal/sharing/exchange"
 	"github.com/penstock-go/penstock/internal/sharing/share"
 )
 
@@ -323,9 +324,9 @@ func TestShareIsNotRaisedAboveWhatIsReserved(t *testing.T) {
 		return s.Divide(at(seconds), "0", with(own, other))
 	}
 	busy := fleet.Use{Demand: 5000}
-	assert.Equal(t, fleet.AnnounceInterval, answer(1, busy, fleet.Use{Demand: 5000, Reserved: 1}))
+	assert.Equal(t, exchange.AnnounceInterval, answer(1, busy, fleet.Use{Demand: 5000, Reserved: 1}))
 	assert.InDelta(t, 5, s.Limit(), 1e-9)
-	assert.Equal(t, fleet.AnnounceInterval/2, answer(2, busy, fleet.Use{Demand: 5000}))
+	assert.Equal(t, exchange.AnnounceInterval/2, answer(2, busy, fleet.Use{Demand: 5000}))
 	assert.InDelta(t, 5, s.Limit(), 1e-9, "others may not have announced themselves yet")
 	assert.Equal(t, share.Soon, answer(3, busy, fleet.Use{Demand: 5000}))
 	assert.InDelta(t, 5, s.Limit(), 1e-9, "it has reserved nothing yet")
@@ -333,7 +334,7 @@ func TestShareIsNotRaisedAboveWhatIsReserved(t *testing.T) {
 	assert.InDelta(t, 5, s.Limit(), 1e-9, "the other one has not made room")
 	answer(4, busy, fleet.Use{Demand: 5000, Reserved: .8})
 	assert.InDelta(t, 200, s.Limit(), 1e-6)
-	assert.Equal(t, fleet.AnnounceInterval, answer(5, busy, fleet.Use{Demand: 5000, Reserved: .5}))
+	assert.Equal(t, exchange.AnnounceInterval, answer(5, busy, fleet.Use{Demand: 5000, Reserved: .5}))
 	assert.InDelta(t, 500, s.Limit(), 1e-6)
 	answer(6, busy, fleet.Use{Demand: 5000, Reserved: 1})
 	assert.InDelta(t, 500, s.Limit(), 1e-6, "what the others wish for takes nothing away")

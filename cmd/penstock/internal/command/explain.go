@@ -11,7 +11,6 @@ import (
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/inspect"
 	"github.com/penstock-go/penstock/list"
-	"github.com/penstock-go/penstock/match"
 	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
 )
@@ -183,6 +182,6 @@ func guards(target rule.Target, resource string) bool {
 	if target.Match == "" {
 		return target.Resource == resource
 	}
-	pattern, err := match.Compile(target.Match)
-	return err == nil && pattern.Matches(resource) && target.Related != resource
+	covers, excepts := target.Covers(resource)
+	return (covers || excepts) && target.Related != resource
 }

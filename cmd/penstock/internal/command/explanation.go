@@ -17,7 +17,7 @@ import (
 // whyNot returns why a rule that matches the resource does not apply to the call: it excepts the
 // resource, or that is exempt, or the rule is for other callers.
 func whyNot(target rule.Target, call inspect.Call) string {
-	if excepts := target.Excepts(); excepts != nil && excepts(call.Resource) {
+	if _, excepts := target.Covers(call.Resource); excepts {
 		return "excepts the resource"
 	}
 	if target.Origin == "" {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -90,11 +89,8 @@ func (t *topOptions) check(cmd *cobra.Command) error {
 	if err := t.services.check(cmd); err != nil {
 		return err
 	}
-	if !slices.Contains(inspect.ResourceSorts(), t.query.Sort) {
-		return fmt.Errorf("--sort is %q: must be refused, passed, name, p99 or inFlight", t.query.Sort)
-	}
-	if t.query.Limit < 1 || t.query.Limit > inspect.MaxSecondsResources {
-		return fmt.Errorf("--limit must be from 1 to %d", inspect.MaxSecondsResources)
+	if err := t.query.Validate(); err != nil {
+		return errors.New("--" + strings.TrimPrefix(err.Error(), "inspect: "))
 	}
 	return nil
 }

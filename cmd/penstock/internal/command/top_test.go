@@ -111,11 +111,11 @@ func TestTopAddsUpServicesAndNamesThoseThatDoNotAnswer(t *testing.T) {
 
 func TestTopWithAWrongCommandLine(t *testing.T) {
 	for says, args := range map[string][]string{
-		"must be refused, passed, name, p99 or inFlight": {"--engine", "h:1", "--sort", "size"},
-		"--limit must be from 1 to 100":                  {"--engine", "h:1", "-n", "101"},
-		"two places to look at":                          {"--engine", "h:1", "--app", "shop"},
-		"must be HOST:PORT or a URL":                     {"--engine", ""},
-		"which rules are meant?":                         {},
+		"--sort is \"size\": it is one of refused, passed, name, p99, inFlight": {"--engine", "h:1", "--sort", "size"},
+		"--limit is 101: it is a number from 1 to 100":                          {"--engine", "h:1", "-n", "101"},
+		"two places to look at":                                                 {"--engine", "h:1", "--app", "shop"},
+		"must be HOST:PORT or a URL":                                            {"--engine", ""},
+		"which rules are meant?":                                                {},
 	} {
 		got := user{}.run(t, append([]string{"top"}, args...)...)
 		assert.Equal(t, command.ExitUsage, got.code, says)

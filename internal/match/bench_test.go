@@ -3,7 +3,7 @@ package match_test
 import (
 	"testing"
 
-	"github.com/penstock-go/penstock/match"
+	"github.com/penstock-go/penstock/internal/match"
 )
 
 func BenchmarkMatches(b *testing.B) {

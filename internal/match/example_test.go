@@ -3,7 +3,7 @@ package match_test
 import (
 	"fmt"
 
-	"github.com/penstock-go/penstock/match"
+	"github.com/penstock-go/penstock/internal/match"
 )
 
 func ExampleCompile() {
