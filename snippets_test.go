@@ -167,7 +167,7 @@ func TestFieldsInTheDocsExist(t *testing.T) {
 // fieldNames returns the names of the fields that rules have, those within fields too, and
 // of the kinds; and those of the domains that are served.
 func fieldNames() (names []string) {
-	names = []string{string(rules.KindServe), "domain", "attributes"}
+	names = []string{"serve", "domain", "attributes"}
 	for _, definition := range rules.NewTable().Definitions() {
 		names = append(names, string(definition.Kind()))
 		names = append(names, fieldsOf(definition)...)

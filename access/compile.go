@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 
 	"github.com/penstock-go/penstock/clock"
-	"github.com/penstock-go/penstock/list"
 	"github.com/penstock-go/penstock/internal/match"
+	"github.com/penstock-go/penstock/list"
 	"github.com/penstock-go/penstock/rule"
 )
 

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"strings"
 
-	"github.com/penstock-go/penstock/list"
 	"github.com/penstock-go/penstock/internal/match"
+	"github.com/penstock-go/penstock/list"
 	"github.com/penstock-go/penstock/rule"
 )
 

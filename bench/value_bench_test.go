@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/penstock-go/penstock/bench/internal/peer"
-	"github.com/penstock-go/penstock/hotparam"
 )
 
 // BenchmarkHotOneValue is calls that all have one value, which its limit lets pass.
@@ -32,7 +31,7 @@ func measureValues(b *testing.B, count, limit int, expect expectation) {
 	if limit == 1 {
 		window = time.Hour
 	}
-	of := peer.ValueLimit{Limit: limit, Window: window, Places: max(hotparam.DefaultMaxValues, count*5/4)}
+	of := peer.ValueLimit{Limit: limit, Window: window, Places: max(100_000, count*5/4)}
 	limiters := peer.ValueLimiters()
 	if limit == peer.Huge {
 		limiters = append([]peer.ValueLimiter{peer.RateForAll()}, limiters...)

@@ -6,6 +6,7 @@ const (
 	MaxCalls        = maxCalls
 	MaxDuration     = maxDuration
 	MaxProbes       = maxProbes
+	MinRatio        = minRatio
 	MinOpenFor      = minOpenFor
 	MinProbeTimeout = minProbeTimeout
 	MinSlowAfter    = minSlowAfter

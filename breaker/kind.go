@@ -135,8 +135,8 @@ func validate(r *Rule) []rule.Fault {
 		validateDuration(&f, "maxOpenFor", r.MaxOpenFor, minOpenFor)
 	}
 	validateNumber(&f, "probes", r.Probes, maxProbes)
-	if r.ProbeThreshold != 0 && !rule.Within(r.ProbeThreshold, MinRatio, 1) {
-		f.Add("probeThreshold", "is %v: must be a share of the probes from %v to 1", r.ProbeThreshold, MinRatio)
+	if r.ProbeThreshold != 0 && !rule.Within(r.ProbeThreshold, minRatio, 1) {
+		f.Add("probeThreshold", "is %v: must be a share of the probes from %v to 1", r.ProbeThreshold, minRatio)
 	}
 	if r.ProbeTimeout != r.Window || rule.Within(r.Window, minWindow, maxDuration) { // else it has been said of the window
 		validateDuration(&f, "probeTimeout", r.ProbeTimeout, minProbeTimeout)
@@ -161,8 +161,8 @@ func validateWindow(f *rule.Faults, r *Rule) {
 		f.Add("window", "is {calls: %d}: must be from 1 to %d calls", r.WindowCalls, maxWindowCalls)
 	case r.WindowCalls == 0:
 		validateDuration(f, "window", r.Window, minWindow)
-		if rule.Within(r.Window, minWindow, maxDuration) && r.Window%Buckets != 0 {
-			f.Add("window", "is %v: must be a multiple of %v, for it has %d equal buckets", r.Window, time.Duration(Buckets), Buckets)
+		if rule.Within(r.Window, minWindow, maxDuration) && r.Window%buckets != 0 {
+			f.Add("window", "is %v: must be a multiple of %v, for it has %d equal buckets", r.Window, time.Duration(buckets), buckets)
 		}
 	}
 	if rule.Within(r.WindowCalls, 1, maxWindowCalls) && r.MinCalls > r.WindowCalls {
@@ -176,8 +176,8 @@ func validateThreshold(f *rule.Faults, r *Rule) {
 	most := maxCalls
 	switch r.Strategy {
 	case SlowRatio, ErrorRatio:
-		if !rule.Within(r.Threshold, MinRatio, 1) {
-			f.Add("threshold", "is %v: must be a share of the calls from %v to 1", r.Threshold, MinRatio)
+		if !rule.Within(r.Threshold, minRatio, 1) {
+			f.Add("threshold", "is %v: must be a share of the calls from %v to 1", r.Threshold, minRatio)
 		}
 		return
 	case Consecutive:

@@ -64,7 +64,7 @@ func compile(r *Rule, env rule.Env) *limiter {
 		changed:      env.Changed,
 		minCalls:     uint64(r.MinCalls),
 		slowAfter:    r.SlowAfter,
-		bucket:       r.Window / Buckets,
+		bucket:       r.Window / buckets,
 		last:         r.WindowCalls,
 		openFor:      r.OpenFor,
 		maxOpenFor:   r.MaxOpenFor,
@@ -87,7 +87,7 @@ func compile(r *Rule, env rule.Env) *limiter {
 }
 
 // fraction returns the shortest decimal that reads as the ratio, as a fraction: 3/10
-// for 0.3. From MinRatio on it has at most 19 decimal places, which fit.
+// for 0.3. From minRatio on it has at most 19 decimal places, which fit.
 func fraction(ratio float64) (num, den uint64) {
 	exact, ok := new(big.Rat).SetString(strconv.FormatFloat(ratio, 'g', -1, 64))
 	if !ok {

@@ -42,7 +42,7 @@ const (
 	defaultOpenFor = 5 * time.Second
 	defaultProbes  = 5
 
-	MinRatio        = 0.001 // the least threshold of a ratio; the most is 1
+	minRatio        = 0.001 // the least threshold of a ratio; the most is 1
 	maxCalls        = 1_000_000_000
 	maxWindowCalls  = 100_000 // an eighth of a byte each
 	maxProbes       = 1000
@@ -52,8 +52,8 @@ const (
 	minProbeTimeout = time.Millisecond
 	maxDuration     = 24 * time.Hour // of each of them
 
-	// Buckets is how many buckets a window has. It moves on by one at a time.
-	Buckets = 10
+	// buckets is how many buckets a window has. It moves on by one at a time.
+	buckets = 10
 )
 
 // Rule is one circuit breaker on one resource. It is a plain value: copies share
@@ -84,7 +84,7 @@ type Rule struct {
 	Strategy Strategy
 
 	// Threshold opens the breaker: the share of bad calls in the window, from
-	// [MinRatio] to 1, with [ErrorCount] their number, a whole number from 1 to
+	// 0.001 to 1, with [ErrorCount] their number, a whole number from 1 to
 	// a billion, or with [Consecutive] how many in a row, up to 100,000. Reaching it is enough: 5 bad calls of 10 reach 0.5. The comparison is
 	// exact, by the decimal that Threshold is written as. Required.
 	Threshold float64
@@ -122,7 +122,7 @@ type Rule struct {
 	Probes int
 
 	// ProbeThreshold is the share of the probes that has to be bad for the breaker to open
-	// again, from [MinRatio] to 1. Fewer bad ones do not keep it from closing. It is decided
+	// again, from 0.001 to 1. Fewer bad ones do not keep it from closing. It is decided
 	// as soon as the probes that have not ended cannot change it. Left out, one bad probe opens it.
 	ProbeThreshold float64
 

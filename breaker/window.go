@@ -31,7 +31,7 @@ type window struct {
 	last    lastCalls
 	bucket  time.Duration  // the length of one; 0 for the last calls
 	present int64          // the number of the present bucket since the epoch
-	ring    [Buckets]tally // bucket n is at n modulo Buckets
+	ring    [buckets]tally // bucket n is at n modulo buckets
 	stamp   uint64         // of recent
 }
 
@@ -82,7 +82,7 @@ func (w *window) resume() {
 // clear empties the window and sets what counts: a time in buckets of a length or, if that is 0, the
 // last so many calls. It must be frozen.
 func (w *window) clear(now clock.Instant, bucket time.Duration, last int) {
-	w.ring = [Buckets]tally{}
+	w.ring = [buckets]tally{}
 	w.last = newLastCalls(last)
 	w.calls.Store(0)
 	w.bad.Store(0)
@@ -104,7 +104,7 @@ func (w *window) count(now clock.Instant, o outcome) bool {
 	if n > w.present {
 		w.advance(n)
 	}
-	if n <= w.present-Buckets {
+	if n <= w.present-buckets {
 		return false
 	}
 	one := tally{calls: 1}
@@ -141,7 +141,7 @@ func (w *window) isForgotten(now clock.Instant) bool {
 
 // advance makes a later bucket the present one.
 func (w *window) advance(n int64) {
-	for passed := max(w.present+1, n-Buckets+1); passed <= n; passed++ {
+	for passed := max(w.present+1, n-buckets+1); passed <= n; passed++ {
 		slot := w.tally(passed)
 		w.calls.Add(-slot.calls)
 		w.bad.Add(-slot.bad)
@@ -174,11 +174,11 @@ func (w *window) at(now clock.Instant) tally {
 	}
 	var total tally
 	latest := max(w.number(now), w.present)
-	for n := latest - Buckets + 1; n <= w.present; n++ {
+	for n := latest - buckets + 1; n <= w.present; n++ {
 		total.calls += w.tally(n).calls
 		total.bad += w.tally(n).bad
 	}
-	if recent := w.recent.Load(); recent&frozen == 0 && latest < w.present+Buckets {
+	if recent := w.recent.Load(); recent&frozen == 0 && latest < w.present+buckets {
 		total.calls += unpack(recent).calls
 		total.bad += unpack(recent).bad
 	}
@@ -187,6 +187,6 @@ func (w *window) at(now clock.Instant) tally {
 
 // tally returns the counts of bucket n. A window that begins at the epoch has buckets
 // with negative numbers.
-func (w *window) tally(n int64) *tally { return &w.ring[(n%Buckets+Buckets)%Buckets] }
+func (w *window) tally(n int64) *tally { return &w.ring[(n%buckets+buckets)%buckets] }
 
 func (w *window) number(now clock.Instant) int64 { return int64(now) / int64(w.bucket) }

@@ -11,9 +11,9 @@ import (
 	"github.com/penstock-go/penstock/rule"
 )
 
-// DefaultMaxResources is how many resource names an engine keeps statistics of
+// defaultMaxResources is how many resource names an engine keeps statistics of
 // by default.
-const DefaultMaxResources = 10_000
+const defaultMaxResources = 10_000
 
 // defaultRemovalWindow is the time over which [Config.MaxRemoval] counts by
 // default.
@@ -111,7 +111,7 @@ type Config struct {
 
 	// MaxResources bounds the resource names that have statistics of their own,
 	// beside those that rules name, which always have. Calls of further names
-	// share one node for statistics. Defaults to [DefaultMaxResources].
+	// share one node for statistics. Defaults to 10,000.
 	//
 	// A resource costs about 900 bytes once it is called, and 2.7 KiB when it is called
 	// for a minute, 4 KiB if that is 100,000 times a second with events of every

@@ -57,14 +57,12 @@ func New(config Config) *Engine {
 		config.Logger = slog.Default()
 	}
 	if config.MaxResources <= 0 {
-		config.MaxResources = DefaultMaxResources
+		config.MaxResources = defaultMaxResources
 	}
 	if config.Lists == nil {
 		config.Lists = list.NewRegistry()
 	}
-	config.Lists.LimitRemoval(list.RemovalLimit{
-		Share: config.MaxRemoval, Window: cmp.Or(config.RemovalWindow, defaultRemovalWindow), Clock: config.Clock,
-	})
+	config.Lists.LimitRemoval(config.MaxRemoval, cmp.Or(config.RemovalWindow, defaultRemovalWindow), config.Clock)
 	e := &Engine{lists: config.Lists, exempt: exemptions(&config)}
 	e.init(&config)
 	e.signals = e.newSignals(&config)

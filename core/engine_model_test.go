@@ -115,5 +115,5 @@ func (m *model) finish() {
 
 // refusesForGood says whether a rule may refuse a call after a pause.
 func refusesForGood(r flow.Rule) bool {
-	return !r.Shadow && (r.Limit < 1 || r.WarmUp.Period > 0 && r.Limit < flow.DefaultColdFactor || r.Related != "")
+	return !r.Shadow && (r.Limit < 1 || r.WarmUp.Period > 0 && r.Limit < 3 || r.Related != "")
 }

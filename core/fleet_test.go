@@ -17,10 +17,10 @@ import (
 	"github.com/penstock-go/penstock/clock"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/fleet"
-	"github.com/penstock-go/penstock/internal/sharing/exchange"
 	fleetmemory "github.com/penstock-go/penstock/fleet/memory"
 	"github.com/penstock-go/penstock/flow"
 	"github.com/penstock-go/penstock/internal/sharing"
+	"github.com/penstock-go/penstock/internal/sharing/exchange"
 	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/rules"
 )

@@ -11,8 +11,8 @@ import (
 	"github.com/penstock-go/penstock/core/internal/names"
 	"github.com/penstock-go/penstock/core/internal/registry"
 	"github.com/penstock-go/penstock/core/internal/ruleset"
-	"github.com/penstock-go/penstock/internal/optional"
 	"github.com/penstock-go/penstock/internal/match"
+	"github.com/penstock-go/penstock/internal/optional"
 	"github.com/penstock-go/penstock/rule"
 )
 

@@ -26,7 +26,7 @@ func defaults(r *Rule) {
 		r.Buckets = cmp.Or(r.Buckets, defaultBuckets(r.Window))
 	}
 	if r.WarmUp.Period != 0 {
-		r.WarmUp.ColdFactor = cmp.Or(r.WarmUp.ColdFactor, DefaultColdFactor)
+		r.WarmUp.ColdFactor = cmp.Or(r.WarmUp.ColdFactor, defaultColdFactor)
 		if r.limiterKind() != bucketLimiter {
 			r.WarmUp.Step = cmp.Or(r.WarmUp.Step, defaultStep)
 		}

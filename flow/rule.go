@@ -34,7 +34,7 @@ const (
 const (
 	defaultWindow     = time.Second
 	defaultMaxBuckets = 10
-	DefaultColdFactor = 3.0
+	defaultColdFactor = 3.0
 	defaultStep       = time.Second
 
 	MaxLimit       = 1e9 // tokens per window

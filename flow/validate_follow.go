@@ -3,6 +3,7 @@ package flow
 import (
 	"slices"
 
+	"github.com/penstock-go/penstock/internal/settings"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -37,7 +38,7 @@ func (r *Rule) validateFollow(f *rule.Faults) {
 // validateSignal judges the name of the signal. It says whether it is one of package
 // rule rather than one that the program has itself.
 func (w *Follow) validateSignal(f *rule.Faults) (known bool) {
-	all := rule.KnownSignals()
+	all := settings.KnownSignals()
 	if slices.Contains(all, w.Signal) {
 		return true
 	}

@@ -48,12 +48,12 @@ const (
 
 // The defaults and the ranges of a rule's fields.
 const (
-	defaultWindow    = time.Second
-	DefaultMaxValues = 100_000
+	defaultWindow  = time.Second
+	usualMaxValues = 100_000
 
 	MaxLimit       = 1_000_000_000 // tokens per window
 	minLimit       = 1e-6          // tokens per window, unless it is 0
-	MaxConcurrency = 1_000_000
+	maxConcurrency = 1_000_000
 	minMaxAge      = 10 * time.Millisecond
 	maxMaxAge      = 7 * 24 * time.Hour
 	minWindow      = time.Millisecond
@@ -61,7 +61,7 @@ const (
 	maxWindow      = 24 * time.Hour
 	maxMaxWait     = 24 * time.Hour
 	minMaxValues   = 100
-	MaxMaxValues   = 10_000_000
+	maxMaxValues   = 10_000_000
 	maxEntries     = 1000 // of Values
 	maxPatterns    = 100  // among them
 	maxLimits      = 31   // different limits among them, unless a window or concurrency counts
@@ -111,7 +111,7 @@ type Rule struct {
 	Limit float64
 
 	// Concurrency is how many calls of each value may be under way at once, in place of
-	// Limit: from 1 to [MaxConcurrency]. A call takes one place, whatever its tokens.
+	// Limit: from 1 to 1,000,000. A call takes one place, whatever its tokens.
 	Concurrency int
 
 	// MaxAge is how long a call may hold its place. After it, at the latest a seventh later, the
@@ -150,10 +150,10 @@ type Rule struct {
 	// of a new one. Values that find no place share states, which is stricter and never
 	// looser; together, those that come from one network may use as much as some values may,
 	// and have some of the last places.
-	// The table is for [DefaultMaxValues] at first, and for as many as this when the first
+	// The table is for 100,000 at first, and for as many as this when the first
 	// value finds one of the last places only. Defaults to what 500 new values a second take for as long as one
-	// needs to be as new again, at least DefaultMaxValues and at most what 64 MiB hold; with
-	// Concurrency or ScopeFleet to DefaultMaxValues. From 100 to [MaxMaxValues].
+	// needs to be as new again, at least 100,000 and at most what 64 MiB hold; with
+	// Concurrency or ScopeFleet to 100,000. From 100 to 10,000,000.
 	MaxValues int
 
 	// Values has other limits, or with Concurrency other numbers of calls, for some
@@ -256,7 +256,7 @@ func withDefaults(r *Rule) {
 	}
 	settings.SetFleetDefaults(&r.Scope, &r.Fleet, r.defaultMode())
 	if r.Concurrency != 0 {
-		r.MaxValues = cmp.Or(r.MaxValues, DefaultMaxValues)
+		r.MaxValues = cmp.Or(r.MaxValues, usualMaxValues)
 		return
 	}
 	if r.Algorithm == TokenBucket && r.Values.Len() == 0 { // else each limit is its own burst

@@ -239,26 +239,26 @@ const (
 // defaultMaxValues returns what MaxValues defaults to, of a rule whose other fields are complete.
 func (r *Rule) defaultMaxValues() int {
 	if isOfFleet(r) || r.Concurrency != 0 || !(r.Limit > 0) {
-		return DefaultMaxValues
+		return usualMaxValues
 	}
 	most := floodBytes / bucketBytes
 	if r.countsWhole() {
 		most = floodBytes / windowBytes
 	}
 	wanted := math.Ceil(floodPerSecond * r.fullAfter(r.Limit).Seconds())
-	return int(max(DefaultMaxValues, min(wanted, float64(most))))
+	return int(max(usualMaxValues, min(wanted, float64(most))))
 }
 
 // hasDefaultSize says that MaxValues is what it defaults to.
 func (r *Rule) hasDefaultSize() bool { return r.MaxValues == r.defaultMaxValues() }
 
 // firstSize is how many values the table is for at first.
-func (r *Rule) firstSize() int { return min(r.MaxValues, DefaultMaxValues) }
+func (r *Rule) firstSize() int { return min(r.MaxValues, usualMaxValues) }
 
 // penaltySize is for how many values there is space for penalties, which take much more of it.
 func (r *Rule) penaltySize() int {
 	if r.hasDefaultSize() {
-		return DefaultMaxValues
+		return usualMaxValues
 	}
 	return r.MaxValues
 }

@@ -19,8 +19,8 @@ func validate(r *Rule) []rule.Fault {
 	} else {
 		r.validateRate(&f)
 	}
-	if !rule.Within(r.MaxValues, minMaxValues, MaxMaxValues) {
-		f.Add("maxValues", "is %d: must be from %d to %d", r.MaxValues, minMaxValues, MaxMaxValues)
+	if !rule.Within(r.MaxValues, minMaxValues, maxMaxValues) {
+		f.Add("maxValues", "is %d: must be from %d to %d", r.MaxValues, minMaxValues, maxMaxValues)
 	}
 	r.validateValues(&f)
 	r.validatePenalty(&f)
@@ -104,8 +104,8 @@ func (r *Rule) validateParam(f *rule.Faults) {
 
 // validateConcurrency judges a rule that limits how many calls are under way.
 func (r *Rule) validateConcurrency(f *rule.Faults) {
-	if !rule.Within(r.Concurrency, 1, MaxConcurrency) {
-		f.Add("concurrency", "is %d: must be from 1 to %d calls under way", r.Concurrency, MaxConcurrency)
+	if !rule.Within(r.Concurrency, 1, maxConcurrency) {
+		f.Add("concurrency", "is %d: must be from 1 to %d calls under way", r.Concurrency, maxConcurrency)
 	}
 	if r.MaxAge != 0 && !rule.Within(r.MaxAge, minMaxAge, maxMaxAge) {
 		f.Add("maxAge", "is %v: must be from %v to %v, or left out", r.MaxAge, minMaxAge, maxMaxAge)
@@ -167,7 +167,7 @@ func (r *Rule) validateRate(f *rule.Faults) {
 func (r *Rule) limitFault(limit float64) string {
 	switch {
 	case r.Concurrency != 0:
-		if !rule.Within(limit, 0, MaxConcurrency) || limit != math.Trunc(limit) {
+		if !rule.Within(limit, 0, maxConcurrency) || limit != math.Trunc(limit) {
 			return "must be a whole number from 0 (blocks all) to 1000000 calls under way"
 		}
 	case !rule.Within(limit, 0, MaxLimit):

@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/penstock-go/penstock/internal/settings"
 	"github.com/penstock-go/penstock/internal/match"
+	"github.com/penstock-go/penstock/internal/settings"
 	"github.com/penstock-go/penstock/rule"
 )
 

@@ -66,7 +66,7 @@ type pool struct {
 const (
 	cacheLine = 64
 
-	placesMask = 1<<20 - 1 // more than MaxLimit
+	placesMask = 1<<20 - 1 // more than maxLimit
 	groupShift = 20
 	groupMask  = indexMask << groupShift
 	waiting    = 1 << 26 // the queue is not empty, or a place is to go to the fleet

@@ -39,7 +39,7 @@ const (
 
 // Ranges and defaults of the fields of a [Rule].
 const (
-	MaxLimit        = 1_000_000
+	maxLimit        = 1_000_000
 	maxMaxWait      = 24 * time.Hour
 	defaultMaxQueue = 1000
 	maxMaxQueue     = 1_000_000
@@ -75,7 +75,7 @@ type Rule struct {
 	Shared bool
 
 	// Limit is how many calls may be under way at once. A call takes one place,
-	// whatever its tokens. From 0, which blocks all, to [MaxLimit].
+	// whatever its tokens. From 0, which blocks all, to 1,000,000.
 	Limit int
 
 	// MaxWait is the longest that a call may wait for a place, counted from when it
@@ -164,8 +164,8 @@ func withDefaults(r *Rule) {
 func validate(r *Rule) []rule.Fault {
 	var f rule.Faults
 	r.validateFleet(&f)
-	if !rule.Within(r.Limit, 0, MaxLimit) {
-		f.Add("limit", "is %d: must be from 0 (blocks all) to %d calls under way", r.Limit, MaxLimit)
+	if !rule.Within(r.Limit, 0, maxLimit) {
+		f.Add("limit", "is %d: must be from 0 (blocks all) to %d calls under way", r.Limit, maxLimit)
 	}
 	if !rule.Within(r.MaxWait, 0, maxMaxWait) {
 		f.Add("maxWait", "is %v: must be from 0s (no waiting) to %v", r.MaxWait, maxMaxWait)

@@ -43,7 +43,7 @@ type chargedCall struct {
 	next   uint32           // free one
 }
 
-// The index is above what the ticket has of the age: 20 bits, as there are at most MaxLimit places.
+// The index is above what the ticket has of the age: 20 bits, as there are at most maxLimit places.
 const chargedShift = generationShift + 32
 
 // callCost is the cost of a call with ByCalls.

@@ -203,7 +203,7 @@ func TestEntriesThatHaveEndedAreNotRemoved(t *testing.T) {
 	t.Parallel()
 	now := clock.NewVirtual(noon.Time())
 	r := list.NewRegistry()
-	r.LimitRemoval(list.RemovalLimit{Share: 0.5, Window: time.Hour, Clock: now})
+	r.LimitRemoval(0.5, time.Hour, now)
 	from := list.Provider{Source: "s", Document: "d"}
 	put := func(text string) *list.List {
 		l := parsed(t, text)

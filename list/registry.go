@@ -13,7 +13,7 @@ type Registry struct {
 	mu       sync.RWMutex // guards the fields below
 	handles  map[string]*Handle
 	provided map[string]provided // see providers.go
-	limit    RemovalLimit        // see removals.go; a share of 0 is none
+	limit    removalLimit        // see removals.go; a share of 0 is none
 	past     map[string][]past   // by name, in the order of time
 	changed  chan struct{}       // closed when something changes; nil while nobody waits
 }

@@ -9,37 +9,28 @@ import (
 	"github.com/penstock-go/penstock/clock"
 )
 
-// RemovalLimit says how many entries of a list may go at once.
-type RemovalLimit struct {
-	// Share is the largest share of the entries, from 0 to 1, that may go. A list that
-	// loses its addresses and has texts instead loses the addresses. 0 sets no bound, as
-	// does 1.
-	Share float64
-
-	// Window is the time over which entries that have gone are counted. If it is not
-	// positive, each change is judged by itself.
-	Window time.Duration
-
-	// Clock times the window. Defaults to [clock.System].
-	Clock clock.Clock
+// removalLimit says how many entries of a list may go at once.
+type removalLimit struct {
+	share  float64 // of the entries; 0 sets no bound
+	window time.Duration
+	clock  clock.Clock
 }
 
-// LimitRemoval holds back from now on what sources do to a list that takes out more of its
-// entries than the limit allows, such as a file that was cut short: the present list stays in
-// force, until most of the entries are back, or [Registry.Confirm]. What the code of the
+// LimitRemoval holds back from now on what sources do to a list that takes out more than a share of
+// its entries, from 0 to 1, such as a file that was cut short: the present list stays in
+// force, until most of the entries are back, or [Registry.Confirm]. A list that loses its addresses
+// and has texts instead loses the addresses. 0 sets no bound, as does 1. Entries that have gone are counted over a
+// window of the clock; if that is not positive, each change is judged by itself. What the code of the
 // program does is never held back. Of several limits the strictest counts, so engines
 // that share a registry may each have one.
-func (r *Registry) LimitRemoval(limit RemovalLimit) {
-	if !(limit.Share > 0 && limit.Share < 1) {
+func (r *Registry) LimitRemoval(share float64, window time.Duration, c clock.Clock) {
+	if !(share > 0 && share < 1) {
 		return
-	}
-	if limit.Clock == nil {
-		limit.Clock = clock.System()
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.limit.Share == 0 || limit.Share < r.limit.Share {
-		r.limit = limit
+	if r.limit.share == 0 || share < r.limit.share {
+		r.limit = removalLimit{share, window, c}
 	}
 }
 
@@ -105,7 +96,7 @@ func (r *Registry) pastOf(l *List, now clock.Instant) past {
 	if l == nil {
 		return past{until: now}
 	}
-	addrs, texts := l.ends.ended(clock.Instant(clock.TimeOf(r.limit.Clock, now).UnixNano()))
+	addrs, texts := l.ends.ended(clock.Instant(clock.TimeOf(r.limit.clock, now).UnixNano()))
 	return past{until: now, addrs: l.addrs - addrs, texts: l.entries - l.addrs - texts}
 }
 
@@ -120,10 +111,10 @@ func (p past) removedBy(next past) int {
 // if it may. What takes out nothing always may.
 func (r *Registry) tooMany(name string, next *List) *HeldBackError {
 	present := r.handle(name).List()
-	if r.limit.Share == 0 || present == nil {
+	if r.limit.share == 0 || present == nil {
 		return nil
 	}
-	now := r.limit.Clock.Now()
+	now := r.limit.clock.Now()
 	r.forgetPast(name, now)
 	before, after := r.pastOf(present, now), r.pastOf(next, now)
 	if before.removedBy(after) == 0 {
@@ -131,7 +122,7 @@ func (r *Registry) tooMany(name string, next *List) *HeldBackError {
 	}
 	for _, before := range r.past[name] {
 		if why := r.judge(before, after); why != nil {
-			why.Name, why.Within = name, r.limit.Window
+			why.Name, why.Within = name, r.limit.window
 			return why
 		}
 	}
@@ -145,15 +136,15 @@ func (r *Registry) tooMany(name string, next *List) *HeldBackError {
 // judge returns an error if a list takes out too many of the entries that there were.
 func (r *Registry) judge(before, after past) *HeldBackError {
 	removed, of := before.removedBy(after), before.entries()
-	if of == 0 || float64(removed)/float64(of) <= r.limit.Share {
+	if of == 0 || float64(removed)/float64(of) <= r.limit.share {
 		return nil
 	}
-	return &HeldBackError{Removed: removed, Entries: of, Most: r.limit.Share}
+	return &HeldBackError{Removed: removed, Entries: of, Most: r.limit.share}
 }
 
 // forgetPast forgets the lists of a name whose entries count no longer.
 func (r *Registry) forgetPast(name string, now clock.Instant) {
-	left := slices.DeleteFunc(r.past[name], func(p past) bool { return now.Sub(p.until) >= r.limit.Window })
+	left := slices.DeleteFunc(r.past[name], func(p past) bool { return now.Sub(p.until) >= r.limit.window })
 	if len(left) == 0 {
 		delete(r.past, name)
 		return
@@ -165,10 +156,10 @@ func (r *Registry) forgetPast(name string, now clock.Instant) {
 func (r *Registry) store(name string, next *List) {
 	h := r.handle(name)
 	present := h.list.Swap(next)
-	if present == next || present == nil || r.limit.Share == 0 || r.limit.Window <= 0 {
+	if present == next || present == nil || r.limit.share == 0 || r.limit.window <= 0 {
 		return
 	}
-	now := r.limit.Clock.Now()
+	now := r.limit.clock.Now()
 	if p := r.pastOf(present, now); p.removedBy(r.pastOf(next, now)) > 0 {
 		if r.past == nil {
 			r.past = make(map[string][]past)

@@ -17,7 +17,7 @@ func limited(t *testing.T) (*list.Registry, *clock.Virtual) {
 	t.Helper()
 	c := clock.NewVirtual(time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC))
 	r := list.NewRegistry()
-	r.LimitRemoval(list.RemovalLimit{Share: 0.5, Window: time.Minute, Clock: c})
+	r.LimitRemoval(0.5, time.Minute, c)
 	return r, c
 }
 
@@ -153,9 +153,9 @@ func TestWhatTheCodeDoesIsNotHeldBack(t *testing.T) {
 
 func TestStrictestLimitCounts(t *testing.T) {
 	r, c := limited(t)
-	r.LimitRemoval(list.RemovalLimit{Share: 0.1, Clock: c})
-	r.LimitRemoval(list.RemovalLimit{Share: 0.9, Clock: c})
-	r.LimitRemoval(list.RemovalLimit{})
+	r.LimitRemoval(0.1, 0, c)
+	r.LimitRemoval(0.9, 0, c)
+	r.LimitRemoval(0, 0, c)
 	put(t, r, 10)
 	assert.Equal(t, 10, put(t, r, 8))
 	assert.Equal(t, 9, put(t, r, 9))

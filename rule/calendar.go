@@ -30,10 +30,7 @@ type Calendar struct {
 // period. All together are at most about ten years.
 type Period = calendar.Period
 
-// Unit is what a [Period] is made of.
-type Unit = calendar.Unit
-
-// The units.
+// The units of a [Period].
 const (
 	Day   = calendar.Day
 	Week  = calendar.Week

@@ -35,11 +35,6 @@ const (
 	SignalThrottled Signal = "throttled"
 )
 
-// KnownSignals returns the signals that package signal can read.
-func KnownSignals() []Signal {
-	return []Signal{SignalCPU, SignalLoad, SignalMemory, SignalSchedulerDelay, SignalGC, SignalThrottled}
-}
-
 // Signals are readings of signals.
 type Signals interface {
 	// Reading returns the reading of a signal, which is the same for the life of the

@@ -17,7 +17,7 @@ const (
 	Removed Change = "removed"
 )
 
-// Difference is one rule that two sets do not have alike, or a [Domain], of the kind [KindServe].
+// Difference is one rule that two sets do not have alike, or a [Domain], of the kind "serve".
 type Difference struct {
 	Kind   rule.Kind
 	Name   string
@@ -44,7 +44,7 @@ func (d Difference) String() string {
 		}
 	}
 	subject := fmt.Sprintf("%s rule %s %v", d.Kind, rule.Quote(d.Name), d.Change)
-	if d.Kind == KindServe {
+	if d.Kind == kindServe {
 		subject = fmt.Sprintf("%s of domain %s %v", d.Kind, rule.Quote(d.Name), d.Change)
 	}
 	if len(fields) == 0 {

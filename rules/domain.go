@@ -12,9 +12,9 @@ import (
 	"github.com/penstock-go/penstock/rule"
 )
 
-// KindServe is the field of documents that says which domains are served. It is no kind of rules;
+// kindServe is the field of documents that says which domains are served. It is no kind of rules;
 // positions and differences of a [Domain] have it in the place of one.
-const KindServe rule.Kind = "serve"
+const kindServe rule.Kind = "serve"
 
 // defaultDomainResource is the resource of the requests of a domain that says nothing else.
 const defaultDomainResource = "{resource|generic_key}"
@@ -172,7 +172,7 @@ func diffDomains(from, to Set) (differences []Difference) {
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		old, was := before[name]
 		next, is := after[name]
-		d := Difference{Kind: KindServe, Name: name, Change: Changed}
+		d := Difference{Kind: kindServe, Name: name, Change: Changed}
 		switch {
 		case was && is && old == next:
 			continue
@@ -241,9 +241,9 @@ func (s Set) Dispute(by func(name string) (other Domain, where string, found boo
 
 // disputed is the problem of a domain that is served otherwise elsewhere.
 func (s Set) disputed(name, where string) Problem {
-	p := Problem{Field: string(KindServe), Message: fmt.Sprintf(
+	p := Problem{Field: string(kindServe), Message: fmt.Sprintf(
 		"says of the domain %s other than %s: say the same, or say it once", rule.Quote(name), where)}
-	if at, ok := s.Position(KindServe, name); ok {
+	if at, ok := s.Position(kindServe, name); ok {
 		p.Document, p.Line, p.Column = at.Document, at.Line, at.Column
 	}
 	return p
@@ -251,7 +251,7 @@ func (s Set) disputed(name, where string) Problem {
 
 // WhereDomain tells where a domain of the set stands: "the one at a.yaml:3:5".
 func (s Set) WhereDomain(name string) string {
-	if at, ok := s.Position(KindServe, name); ok {
+	if at, ok := s.Position(kindServe, name); ok {
 		return "the one at " + at.String()
 	}
 	return "the one made in code"
@@ -267,7 +267,7 @@ func validateDomains(s Set) (problems Problems) {
 		}
 		taken[d.Name] = true
 		for _, f := range faults {
-			problems = append(problems, Problem{Field: fmt.Sprintf("%s[%d].%s", KindServe, i, f.Field), Message: f.Message})
+			problems = append(problems, Problem{Field: fmt.Sprintf("%s[%d].%s", kindServe, i, f.Field), Message: f.Message})
 		}
 	}
 	return problems
@@ -282,8 +282,8 @@ func mergeDomains(to *Set, from []Set) (problems Problems) {
 			if !found {
 				first[d.Name] = i
 				to.Serve = append(to.Serve, d)
-				if at, ok := set.Position(KindServe, d.Name); ok {
-					to.positions[rule.Key{Kind: KindServe, Name: d.Name}] = at
+				if at, ok := set.Position(kindServe, d.Name); ok {
+					to.positions[rule.Key{Kind: kindServe, Name: d.Name}] = at
 				}
 				continue
 			}

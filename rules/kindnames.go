@@ -26,7 +26,7 @@ func nameFault(kinds []rule.Definition) string {
 	if !isCamelCase(name) {
 		return fmt.Sprintf("the kind of rules %s: its name must be in camel case, letters and digits, as in tenantQuota", rule.Quote(name))
 	}
-	if last.Kind() == KindServe {
+	if last.Kind() == kindServe {
 		return fmt.Sprintf("the kind of rules %q: documents have a field of that name: give it another name", name)
 	}
 	if first := firstWord(name); slices.Contains(engineMetrics(), first) {

@@ -70,19 +70,6 @@ func (t *Table) Clashes(set Set, by func(rule.Key) string) error {
 	return problems.Err()
 }
 
-// Whereabouts tells where the rule of a key stands that the set has: "the rule at
-// a.yaml:3:5", or "flow[2], made in code".
-func (t *Table) Whereabouts(set Set, key rule.Key) string {
-	if l := t.of(set).find(key.Kind); l != nil {
-		for i, r := range l.all(set) {
-			if r.WithDefaults().Key() == key {
-				return whereabouts(set, key, i)
-			}
-		}
-	}
-	return key.String()
-}
-
 // whereabouts tells where the rule of that key stands.
 func whereabouts(set Set, key rule.Key, index int) string {
 	if p, ok := set.Position(key.Kind, key.Name); ok {

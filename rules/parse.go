@@ -107,7 +107,7 @@ func (t *Table) readLists(name string, root node, to *Set) ([]UnknownKind, Probl
 		}
 		switch {
 		case e.value.kind == kindUnread:
-		case e.key.text == string(KindServe):
+		case e.key.text == string(kindServe):
 			problems = append(problems, readServe(name, e.value, to)...)
 		default:
 			problems = append(problems, readList(t.find(rule.Kind(e.key.text)), name, e.value, to)...)
@@ -124,7 +124,7 @@ func (t *Table) readTop(root node) (top []entry, unknown []UnknownKind, problems
 	for _, kind := range t.kinds() {
 		kinds = append(kinds, string(kind))
 	}
-	kinds = append(kinds, string(KindServe)) // which is a field like them
+	kinds = append(kinds, string(kindServe)) // which is a field like them
 	shown := root
 	shown.entries = nil
 	for _, e := range root.entries {

@@ -18,13 +18,13 @@ func readServe(file string, value node, to *Set) Problems {
 	case value.kind == document.List && len(value.items) > 0:
 		items = value.items
 	case value.kind == document.List:
-		return Problems{value.problem(string(KindServe), "is an empty list: "+serveAdvice+"; or remove the field")}
+		return Problems{value.problem(string(kindServe), "is an empty list: "+serveAdvice+"; or remove the field")}
 	}
 	var problems Problems
 	for _, item := range items {
 		r := domainReader{places: make(map[string]place)}
 		r.read(item)
-		key := rule.Key{Kind: KindServe, Name: r.domain.Name}
+		key := rule.Key{Kind: kindServe, Name: r.domain.Name}
 		if other, taken := to.positions[key]; taken && len(r.problems) == 0 {
 			r.fail(r.places["domain"], "domain", fmt.Sprintf("is %s, as at %v: remove one", rule.Quote(r.domain.Name), other))
 		}
@@ -46,17 +46,17 @@ type domainReader struct {
 
 func (r *domainReader) read(item node) {
 	if item.fault != "" {
-		r.problems = append(r.problems, item.problem(string(KindServe), item.fault))
+		r.problems = append(r.problems, item.problem(string(kindServe), item.fault))
 	}
 	switch item.kind {
 	case kindUnread:
 		return
 	case document.Mapping:
 	default:
-		r.problems = append(r.problems, item.problem(string(KindServe), fmt.Sprintf("is %v: %s", item.shape(), serveAdvice)))
+		r.problems = append(r.problems, item.problem(string(kindServe), fmt.Sprintf("is %v: %s", item.shape(), serveAdvice)))
 		return
 	}
-	keys := judgeKeys(item, string(KindServe)+".", []string{"domain", "resource", "attributes", "overdraw"})
+	keys := judgeKeys(item, string(kindServe)+".", []string{"domain", "resource", "attributes", "overdraw"})
 	r.problems, r.unsound = keys.problems, keys.hidden || len(keys.problems) > 0
 	for _, e := range keys.entries {
 		r.places[e.key.text] = e.value.place
@@ -128,5 +128,5 @@ func readTextOf(value node, to *string) string {
 
 // fail reports a mistake in a field.
 func (r *domainReader) fail(at place, field, message string) {
-	r.problems = append(r.problems, at.problem(string(KindServe)+"."+field, message))
+	r.problems = append(r.problems, at.problem(string(kindServe)+"."+field, message))
 }

@@ -76,19 +76,6 @@ func (t *Table) All(s Set) iter.Seq[rule.Rule] {
 	}
 }
 
-// Filter returns the rules of the set, complete, that keep says yes to.
-func (s Set) Filter(keep func(rule.Rule) bool) Set {
-	kept := Set{Serve: s.Serve, positions: s.positions}
-	for _, l := range NewTable().of(s).lists {
-		for _, r := range l.all(s) {
-			if r = r.WithDefaults(); keep(r) {
-				l.add(&kept, r)
-			}
-		}
-	}
-	return kept
-}
-
 // Keys yields the keys of all rules of a set that is complete, see
 // [Set.WithDefaults].
 func (s Set) Keys() iter.Seq[rule.Key] { return NewTable().Keys(s) }
@@ -186,11 +173,15 @@ func (s Set) WithDefaults() Set {
 	return complete
 }
 
-// WithRules returns a set that has other rules, of the kinds of the table, and else what the set has.
+// WithRules returns a set that has other rules, and else what the set has.
 func (t *Table) WithRules(s Set, rules iter.Seq[rule.Rule]) Set {
 	other := Set{Serve: slices.Clone(s.Serve), positions: s.positions}
 	for r := range rules {
-		t.find(r.Type().Kind()).add(&other, r)
+		if l := t.find(r.Type().Kind()); l != nil {
+			l.add(&other, r)
+		} else {
+			other.Custom = append(other.Custom, r)
+		}
 	}
 	return other
 }

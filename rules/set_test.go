@@ -110,14 +110,15 @@ func TestKeysAreThoseOfEveryRule(t *testing.T) {
 	}
 }
 
-func TestFilterKeepsRulesOfEveryKindAndTheirPositions(t *testing.T) {
+func TestSetWithOtherRulesKeepsPositionsAndEveryKind(t *testing.T) {
 	set := parse(t, "a.yaml", "flow:\n  - {name: a, resource: r, limit: 1}\n  - {name: b, resource: r, limit: 2}\naccess: [{name: c, resource: r, deny: [10.0.0.0/8]}]\n")
-	kept := set.Filter(func(r rule.Rule) bool { return r.Key().Name != "a" })
-	assert.Equal(t, 2, kept.Len())
-	assert.Equal(t, "b", kept.Flow[0].Name)
-	at, ok := kept.Position("flow", "b")
+	kept := slices.DeleteFunc(slices.Collect(set.All()), func(r rule.Rule) bool { return r.Key().Name == "a" })
+	other := rules.NewTable().WithRules(set, slices.Values(kept))
+	assert.Equal(t, 2, other.Len())
+	assert.Equal(t, "b", other.Flow[0].Name)
+	at, ok := other.Position("flow", "b")
 	assert.True(t, ok)
 	assert.Equal(t, 3, at.Line)
 	assert.Equal(t, 3, set.Len(), "which stays as it is")
-	assert.Equal(t, set.Access, kept.Access)
+	assert.Equal(t, set.Access, other.Access)
 }

@@ -63,7 +63,7 @@ func writeDomains(domains []Domain) ([]byte, error) {
 	if len(domains) == 1 {
 		written = written.Items[0]
 	}
-	return dump(KindServe, written)
+	return dump(kindServe, written)
 }
 
 // writtenAtOnce is how many rules are handed to the YAML writer at a time, which

@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/internal/settings"
 	"github.com/penstock-go/penstock/rule"
 	"github.com/penstock-go/penstock/signal/internal/cgroup"
 	"github.com/penstock-go/penstock/signal/internal/host"
@@ -80,7 +81,7 @@ func (s *system) read(signal rule.Signal) (float64, error) {
 		return s.process.GC(now)
 	case rule.SignalCPU, rule.SignalLoad, rule.SignalThrottled:
 	default:
-		return 0, fmt.Errorf("there is no such signal of the system; known are %s: give the engine a source that has it, such as a signal.Map", list(rule.KnownSignals()))
+		return 0, fmt.Errorf("there is no such signal of the system; known are %s: give the engine a source that has it, such as a signal.Map", list(settings.KnownSignals()))
 	}
 	if s.host == nil {
 		return 0, fmt.Errorf("it cannot be read on %s, only on Linux: leave it out of the rules, or give the engine a source that has it, such as a signal.Map", s.os)

@@ -29,6 +29,10 @@ type instance struct {
 	steppedAt time.Duration // when it stepped last
 }
 
+// leastResources is how many names an engine has space for, as many as others have by default, if there
+// are not more.
+const leastResources = 10_000
+
 // newInstance makes an instance without rules.
 func (s *simulation) newInstance(load Load, number int, virtual clock.Clock) *instance {
 	servers := newServers(load, number)
@@ -40,7 +44,7 @@ func (s *simulation) newInstance(load Load, number int, virtual clock.Clock) *in
 	i.engine = core.New(core.Config{
 		Clock:        virtual,
 		Logger:       slog.New(slog.DiscardHandler),
-		MaxResources: max(core.DefaultMaxResources, len(s.rows.resources)),
+		MaxResources: max(leastResources, len(s.rows.resources)),
 		Kinds:        s.options.Kinds,
 		Seed:         limiterSeed(load, number),
 		Lists:        s.options.Lists,

@@ -146,7 +146,7 @@ func (r *replay) load(set rules.Set) error {
 		e := core.New(core.Config{
 			Clock:          r.clock,
 			Logger:         slog.New(slog.DiscardHandler),
-			MaxResources:   max(core.DefaultMaxResources, len(r.calls.Resources)),
+			MaxResources:   max(leastResources, len(r.calls.Resources)),
 			Kinds:          r.options.Kinds,
 			Lists:          r.options.Lists,
 			Seed:           max(1, rand.New(rand.NewPCG(r.options.Seed, uint64(i))).Uint64()), //nolint:gosec // guards no secret

@@ -39,10 +39,12 @@ func (c *replayCalls) judge(set rules.Set, against *rules.Set) (rules.Set, unjud
 		}
 	}
 	found := unjudged{stands: make([]bool, len(c.Rules))}
-	judged := set.Filter(func(r rule.Rule) bool {
+	var judged []rule.Rule
+	for r := range set.All() {
 		why := c.whyUnjudged(r)
 		if why == "" {
-			return true
+			judged = append(judged, r)
+			continue
 		}
 		was, known := before[r.Key()]
 		stands := !r.Target().Shadow && (against == nil || known && was.Equal(r))
@@ -50,9 +52,8 @@ func (c *replayCalls) judge(set rules.Set, against *rules.Set) (rules.Set, unjud
 		if i := slices.Index(c.Rules, recording.Rule{Kind: string(r.Key().Kind), Name: r.Key().Name}); i >= 0 {
 			found.stands[i] = stands
 		}
-		return false
-	})
-	return judged, found
+	}
+	return rules.NewTable().WithRules(set, slices.Values(judged)), found
 }
 
 // whyUnjudged says why the recording does not tell whom a rule refuses, "" if it does.

@@ -29,7 +29,7 @@ func process(t *testing.T, directory string, do func(t *testing.T, f *fixture), 
 	synctest.Test(t, func(t *testing.T) {
 		c := clock.NewVirtual(time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC))
 		f := &fixture{t: t, clock: c, registry: list.NewRegistry(), changes: make(chan func(core.Sink)), texts: make(map[string]func() io.ReadCloser)}
-		f.registry.LimitRemoval(list.RemovalLimit{Share: 0.5, Clock: c})
+		f.registry.LimitRemoval(0.5, 0, c)
 		config := lists.Config{
 			Registry: f.registry, Source: f, Open: f.open, Clock: c, Logger: slog.New(slog.NewTextHandler(&f.log, nil)),
 			MinRetry: time.Second, MaxRetry: 8 * time.Second,

@@ -74,8 +74,8 @@ func (p *pair) advance(d time.Duration, jump bool) {
 func calendars() []rule.Calendar {
 	var all []rule.Calendar
 	for _, start := range []string{"2023-11-14T23:13:20", "2023-11-14T23:14:00"} { // in Berlin: now, and soon
-		for _, unit := range []rule.Unit{rule.Day, rule.Month} {
-			all = append(all, rule.Calendar{Period: rule.Period{Count: 1, Unit: unit}, TimeZone: "Europe/Berlin", StartsAt: start})
+		for _, period := range []rule.Period{{Count: 1, Unit: rule.Day}, {Count: 1, Unit: rule.Month}} {
+			all = append(all, rule.Calendar{Period: period, TimeZone: "Europe/Berlin", StartsAt: start})
 		}
 	}
 	return all

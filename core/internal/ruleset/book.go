@@ -325,6 +325,15 @@ func (b *Book) rules(g *group) iter.Seq[rule.Rule] {
 // given returns all that a group says, its rules complete.
 func (b *Book) given(g *group) rules.Set { return b.config.Table.WithRules(g.beside, b.rules(g)) }
 
+// whereabouts tells where the rule of a key stands that the group has.
+func (g *group) whereabouts(key rule.Key, of *entry) string {
+	if p, ok := g.beside.Position(key.Kind, key.Name); ok {
+		return "the rule at " + p.String()
+	}
+	i := slices.Index(g.kinds, key.Kind)
+	return fmt.Sprintf("%s[%d], made in code", key.Kind, slices.Index(g.rules[i], of))
+}
+
 // none yields no rules.
 func none(func(rule.Rule) bool) {}
 
@@ -407,7 +416,7 @@ func (b *Book) clashes(g *group) error {
 			return ""
 		}
 		holder := present.active.group
-		at := b.config.Table.Whereabouts(b.given(holder), key)
+		at := holder.whereabouts(key, present)
 		switch {
 		case g.document == nil:
 			return fmt.Sprintf("%s%s, which comes first: this one%s waits until that is gone", at, ofOwner(holder.owner), ofOwner(g.owner))

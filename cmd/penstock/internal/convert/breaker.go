@@ -37,7 +37,7 @@ func (b circuitBreaker) convert(o *object, to *batch) {
 	}
 	b.rule.ProbeTimeout = max(b.rule.Window, longProbe)
 	o.note(noteHalfOpen)
-	if b.buckets != breaker.Buckets {
+	if b.buckets != breakerBuckets {
 		o.note(noteBuckets)
 	}
 	if b.rule.Strategy == breaker.SlowRatio {
@@ -117,8 +117,8 @@ func slowRatioAbove(o *object, ratio float64) float64 {
 		dropRatio(o, "slowRatioThreshold", ratio)
 	case ratio == 0:
 		o.differ(o.at("slowRatioThreshold"), "Sentinel opens at the first slow call (slowRatioThreshold 0); here at a share of %v",
-			breaker.MinRatio)
-		return breaker.MinRatio
+			minRatio)
+		return minRatio
 	case ratio < 1:
 		o.note(noteExceeded)
 	}

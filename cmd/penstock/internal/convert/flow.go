@@ -105,7 +105,7 @@ func (r flowRule) reportFraction(o *object) {
 	limit, whole := r.threshold.value, math.Floor(r.threshold.value)
 	coldest := limit
 	if r.warmUp {
-		coldest /= cmp.Or(float64(r.coldFactor), flow.DefaultColdFactor)
+		coldest /= cmp.Or(float64(r.coldFactor), usualColdFactor)
 	}
 	at := o.at(r.threshold.field)
 	switch counted := !r.throttle || r.needsOne; {

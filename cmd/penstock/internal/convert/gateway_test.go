@@ -41,7 +41,7 @@ func TestConvertedGatewayRulesDoTheSame(t *testing.T) {
 		`"paramItem": {"parseStrategy": 4, "fieldName": "T", "pattern": "?a", "matchStrategy": 3}`:  restricted("cookie:T", `*\?a*`),
 		`"paramItem": {"parseStrategy": 1, "pattern": "shop.example", "matchStrategy": 0}`:          restricted("host", "shop.example"),
 		`"paramItem": {"parseStrategy": 0, "pattern": "a", "matchStrategy": 3}, "grade": 0`: hot("ip", func(r *hotparam.Rule) {
-			r.Limit, r.Window, r.Concurrency, r.Values = 0, 0, hotparam.MaxConcurrency, values("*a*", 10)
+			r.Limit, r.Window, r.Concurrency, r.Values = 0, 0, 1_000_000, values("*a*", 10)
 		}),
 		`"paramItem": {"parseStrategy": 0, "pattern": "a", "matchStrategy": 3}, "controlBehavior": 2, "maxQueueingTimeoutMs": 9`: hot("ip", func(r *hotparam.Rule) {
 			r.Limit, r.Algorithm, r.MaxWait, r.Values = 10_000_000, hotparam.Throttle, 9*time.Millisecond, values("*a*", 10)

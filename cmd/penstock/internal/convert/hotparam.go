@@ -67,8 +67,8 @@ func (r hotRule) rule(o *object) hotparam.Rule {
 	if r.match != "" {
 		made.Resource, made.Match = "", r.match
 	}
-	if r.maxValues > hotparam.DefaultMaxValues {
-		made.MaxValues = min(r.maxValues, hotparam.MaxMaxValues)
+	if r.maxValues > usualValues {
+		made.MaxValues = min(r.maxValues, maxValues)
 	}
 	limit := r.threshold
 	if r.unlisted {
@@ -76,7 +76,7 @@ func (r hotRule) rule(o *object) hotparam.Rule {
 	}
 	switch {
 	case r.concurrency && limit > 0:
-		made.Concurrency = int(min(limit, hotparam.MaxConcurrency+1)) // one more is a mistake
+		made.Concurrency = int(min(limit, maxConcurrency+1)) // one more is a mistake
 		return made
 	case r.concurrency: // no call passes
 		return made
@@ -97,7 +97,7 @@ func (r hotRule) saves() bool { return r.extra > 0 && r.threshold > 0 && !r.unli
 func (r hotRule) unlimited() float64 {
 	switch {
 	case r.concurrency:
-		return hotparam.MaxConcurrency
+		return maxConcurrency
 	case r.throttle: // more could not be kept beside small limits
 		const perSecond = 10_000_000
 		return min(hotparam.MaxLimit, math.Ceil(r.interval.Seconds()*perSecond))
@@ -115,8 +115,8 @@ func (r hotRule) values() rule.NumberMap {
 
 // report reports what will behave differently.
 func (r hotRule) report(o *object) {
-	if r.maxValues > hotparam.MaxMaxValues {
-		o.differ(o.at("paramsMaxCapacity"), "Sentinel keeps %d values; here the most is %d", r.maxValues, hotparam.MaxMaxValues)
+	if r.maxValues > maxValues {
+		o.differ(o.at("paramsMaxCapacity"), "Sentinel keeps %d values; here the most is %d", r.maxValues, maxValues)
 	}
 	o.note(noteForgets)
 	switch {

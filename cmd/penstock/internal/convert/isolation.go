@@ -26,9 +26,9 @@ func convertGoIsolation(o *object, to *batch) {
 // ignores the fraction of such a limit.
 func (r flowRule) convertConcurrency(o *object, to *batch) {
 	limit := math.Floor(r.threshold.value)
-	if limit > isolation.MaxLimit {
+	if limit > maxPlaces {
 		o.drop(o.at(r.threshold.field), "%s is %v: an isolation rule here allows at most %d calls under way",
-			r.threshold.field, r.threshold.value, isolation.MaxLimit)
+			r.threshold.field, r.threshold.value, maxPlaces)
 	}
 	if o.dropped {
 		return
