@@ -14,7 +14,6 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
-	"github.com/penstock-go/penstock/adapters/nethttp"
 	"github.com/penstock-go/penstock/core"
 	"github.com/penstock-go/penstock/rule"
 )
@@ -36,7 +35,7 @@ func (s *RLS) answer(calls []descriptorCall, refused int) *ratelimit.RateLimitRe
 	}
 	response.DynamicMetadata = metadataOf(calls, refused)
 	if refused < 0 {
-		if s.options.Fields == nethttp.FieldsAlways {
+		if s.options.Fields.Always {
 			var r reply
 			s.answers.SetDecided(r.Header(), calls[nearest].resource, calls[nearest].origin, &calls[nearest].decision)
 			response.ResponseHeadersToAdd = r.fields()

@@ -29,7 +29,7 @@ type RLSOptions struct {
 	MaxHolds int
 
 	// Fields selects the answers with RateLimit fields, and whether what clients get to see
-	// names rules at all. Defaults to nethttp.FieldsOnRefusal.
+	// names rules at all. Defaults to refusals, without names.
 	Fields nethttp.Fields
 
 	// Spread has clients that are refused together come back one after the other, by a
@@ -79,7 +79,7 @@ type HTTPOptions struct {
 	Clients clientip.Options
 
 	// Fields selects the answers with RateLimit fields, and whether what clients get to see
-	// names rules at all. Defaults to nethttp.FieldsOnRefusal.
+	// names rules at all. Defaults to refusals, without names.
 	Fields nethttp.Fields
 
 	// Spread has clients that are refused together come back one after the other, by a

@@ -286,7 +286,7 @@ func TestCallsWaitForNothing(t *testing.T) {
 
 func TestPassedRequestHasFieldsOfTheTightestDescriptor(t *testing.T) {
 	engine, _ := newEngine(t, "flow: [{name: wide, resource: a, limit: 9}, {name: tight, resource: b, limit: 3}]")
-	client := dialRLS(t, engine, serve.RLSOptions{Fields: nethttp.FieldsAlways})
+	client := dialRLS(t, engine, serve.RLSOptions{Fields: nethttp.Fields{Always: true}})
 	fields := ask(t, client, 0, entries("resource", "a"), entries("resource", "b")).GetResponseHeadersToAdd()
 	require.NotEmpty(t, fields)
 	assert.Regexp(t, `^"p-[0-9a-f]{12}";r=2`, fields[0].GetValue())

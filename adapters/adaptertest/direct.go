@@ -144,7 +144,7 @@ func BenchmarkHTTP(b *testing.B, h HTTPHarness) {
 	}{
 		{"unguarded", nil},
 		{"passed", []Guard{{Engine: open}}},
-		{"passed with fields", []Guard{{open, Options{Fields: nethttp.FieldsAlways}}}},
+		{"passed with fields", []Guard{{open, Options{Fields: nethttp.Fields{Always: true}}}}},
 		{"refused", []Guard{{Engine: closed}}},
 	} {
 		serve := h.Direct(b, Server{Guards: bench.guards, Routes: ordersRoutes(nothing)})(ordersRequest())

@@ -91,7 +91,7 @@ func refusalsAreAnsweredByReason(t *testing.T, h *HTTPHarness) {
 
 func refusalsDescribeTheQuota(t *testing.T, h *HTTPHarness) {
 	engine, _ := NewEngine(t, h.limited(0.5))
-	c := h.serveOrders(t, engine, Options{Fields: nethttp.ShowRules}, ok)
+	c := h.serveOrders(t, engine, Options{Fields: nethttp.Fields{ShowRules: true}}, ok)
 	passed := c.get("/orders/7")
 	assert.Equal(t, "ok", passed.body)
 	assert.NotContains(t, passed.header, "Ratelimit")
@@ -188,7 +188,7 @@ func injectedFaultsAreAnswered(t *testing.T, h *HTTPHarness) {
 
 func fieldsNeverNamesNoRule(t *testing.T, h *HTTPHarness) {
 	engine, _ := NewEngine(t, rules.Set{Flow: []flow.Rule{{Name: "secret", Resource: h.orders(), Limit: 0.5}}})
-	c := h.serveOrders(t, engine, Options{Fields: nethttp.FieldsNever}, ok)
+	c := h.serveOrders(t, engine, Options{Fields: nethttp.Fields{Never: true}}, ok)
 	c.get("/orders/7")
 	refused := c.get("/orders/7")
 	assert.Equal(t, http.StatusTooManyRequests, refused.status)
@@ -201,7 +201,7 @@ func fieldsNeverNamesNoRule(t *testing.T, h *HTTPHarness) {
 
 func fieldsAlwaysDescribesQuotas(t *testing.T, h *HTTPHarness) {
 	engine, _ := NewEngine(t, h.limited(3))
-	c := h.serveOrders(t, engine, Options{Fields: nethttp.FieldsAlways | nethttp.ShowRules}, ok)
+	c := h.serveOrders(t, engine, Options{Fields: nethttp.Fields{Always: true, ShowRules: true}}, ok)
 	for _, remaining := range []string{"2", "1"} {
 		passed := c.get("/orders/7")
 		assert.Equal(t, http.StatusOK, passed.status)
@@ -212,7 +212,7 @@ func fieldsAlwaysDescribesQuotas(t *testing.T, h *HTTPHarness) {
 
 func blockedAnswersRefusals(t *testing.T, h *HTTPHarness) {
 	engine, _ := NewEngine(t, h.limited(0.5))
-	c := h.serveOrders(t, engine, Options{Fields: nethttp.ShowRules, Blocked: func(x Exchange, block *core.BlockError) error {
+	c := h.serveOrders(t, engine, Options{Fields: nethttp.Fields{ShowRules: true}, Blocked: func(x Exchange, block *core.BlockError) error {
 		x.SetHeader("Mine", "yes")
 		return x.Respond(http.StatusServiceUnavailable, x.Header("App")+" "+block.Rule)
 	}}, ok)

@@ -169,7 +169,7 @@ func (f toyHTTP) guard(g adaptertest.Guard, mux *http.ServeMux, next toyHandler)
 	}
 	fields := o.Fields
 	if f.makes("names rules that are hidden") {
-		fields = nethttp.FieldsOnRefusal
+		fields = nethttp.Fields{}
 	}
 	if f.makes("ignores Spread") {
 		o.Spread = nethttp.Spread{Share: -1}

@@ -38,7 +38,7 @@ func (directStream) Send(any) error               { return nil }
 func (directStream) Receive(any) error            { return nil }
 
 func TestCallThatARuleFailsHoldsNothing(t *testing.T) {
-	always := penstockconnect.Options{Fields: nethttp.FieldsAlways}
+	always := penstockconnect.Options{Fields: nethttp.Fields{Always: true}}
 	for name, call := range map[string]func(t *testing.T, engine *core.Engine){
 		"stream of a server": func(_ *testing.T, engine *core.Engine) {
 			next := func(context.Context, connect.StreamingHandlerConn) error { return nil }
@@ -59,7 +59,7 @@ func TestCallThatARuleFailsHoldsNothing(t *testing.T) {
 	}
 }
 
-// With FieldsAlways answers tell of the limits, whether the call succeeds or not.
+// With Fields.Always answers tell of the limits, whether the call succeeds or not.
 func TestAnswersOfCallsThatPassTellOfTheLimits(t *testing.T) {
 	shared := connect.NewError(connect.CodeNotFound, errors.New("no such order"))
 	shared.Meta().Set("Own", "value")
@@ -67,7 +67,7 @@ func TestAnswersOfCallsThatPassTellOfTheLimits(t *testing.T) {
 		for _, result := range []error{nil, shared} {
 			engine := newEngine(t, flow.Rule{Name: "orders", Resource: create, Limit: 9, Window: time.Minute},
 				flow.Rule{Name: "watches", Resource: watch, Limit: 5, Window: time.Minute})
-			options := penstockconnect.Options{Fields: nethttp.FieldsAlways | nethttp.ShowRules}
+			options := penstockconnect.Options{Fields: nethttp.Fields{Always: true, ShowRules: true}}
 			end := func(context.Context, http.Header) error { return result }
 			url := serve(t, newHandler(end, connect.WithInterceptors(penstockconnect.ServerInterceptor(engine, options))))
 			var header http.Header

@@ -42,7 +42,7 @@ func newGate(engine *core.Engine, options Options, inbound bool) *gate {
 	if options.Failure == nil {
 		options.Failure = IsFailure
 	}
-	options.ShowRules = options.ShowRules || options.Fields&nethttp.ShowRules != 0
+	options.ShowRules = options.ShowRules || options.Fields.ShowRules
 	g := &gate{options: options, noRetry: []string{"-1"}}
 	g.Gate = rpc.Gate{Engine: engine, Inbound: inbound, CodeOf: codeOf, NewError: newEndError, Failure: options.Failure}
 	g.refusals = rpc.NewRefusals(func(block *core.BlockError) *refusal { return newRefusal(block, block, !options.ShowRules) })
@@ -51,9 +51,7 @@ func newGate(engine *core.Engine, options Options, inbound bool) *gate {
 	if inbound {
 		g.clients = clientip.New(options.Clients)
 		fields := options.Fields
-		if options.ShowRules {
-			fields |= nethttp.ShowRules
-		}
+		fields.ShowRules = options.ShowRules
 		g.answers = nethttp.NewAnswers(engine, fields, options.Spread)
 	}
 	return g
@@ -105,7 +103,7 @@ func (g *gate) enter(ctx context.Context, guard *core.Guard, c *call, p rule.Pri
 	if err != nil {
 		return g.answer(ctx, c, block, err, origin, opts)
 	}
-	if g.Inbound && g.options.Fields.Always() && c.Peer.Protocol == connect.ProtocolConnect {
+	if g.Inbound && g.options.Fields.Always && c.Peer.Protocol == connect.ProtocolConnect {
 		g.describe(c, guard, resource, origin, opts)
 	}
 	return nil

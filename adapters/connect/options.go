@@ -120,13 +120,12 @@ type Options struct {
 	// ShowRules tells callers the names of rules and resources: the message of a refusal
 	// and its QuotaFailure name them, and so do the RateLimit fields. On a
 	// server it is for refusals that handlers return through [Error], too. It does not change
-	// errors that Blocked returns. [nethttp.ShowRules] in Fields is the same. Defaults to false: these names are internal.
+	// errors that Blocked returns. ShowRules of Fields is the same. Defaults to false: these names are internal.
 	ShowRules bool
 
-	// Fields selects the answers with RateLimit fields, of the protocol Connect: with
-	// [nethttp.FieldsAlways] also those of calls that passed, but for errors of handlers that are no
-	// [*connect.Error]. For servers only. Defaults to
-	// [nethttp.FieldsOnRefusal].
+	// Fields selects the answers with RateLimit fields, of the protocol Connect: if they are
+	// to be always there, also those of calls that passed, but for errors of handlers that are no
+	// [*connect.Error]. For servers only. Defaults to refusals.
 	Fields nethttp.Fields
 
 	// Spread has clients that are refused together come back one after the other, by a

@@ -13,7 +13,7 @@ import (
 )
 
 func TestCallThatARuleFailsHoldsNothing(t *testing.T) {
-	for name, fields := range map[string]nethttp.Fields{"fields": nethttp.FieldsAlways, "long-lived": nethttp.FieldsOnRefusal} {
+	for name, fields := range map[string]nethttp.Fields{"fields": nethttp.Fields{Always: true}, "long-lived": nethttp.Fields{}} {
 		t.Run(name, func(t *testing.T) {
 			adaptertest.RequireFailsAndHoldsNothing(t, func(_ *testing.T, engine *core.Engine) {
 				app := fiber.New()

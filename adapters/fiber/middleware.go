@@ -105,7 +105,7 @@ func (m *middleware) handle(c fiber.Ctx) error {
 			guard.Exit()
 		}
 	}()
-	if m.options.Fields.Always() {
+	if m.options.Fields.Always {
 		w := m.writer(c)
 		m.answers.SetPassed(w.header, resource, origin, opts...)
 		w.setFields()

@@ -83,8 +83,8 @@ type Options struct {
 	// to [IsFailure].
 	Failure func(status int, err error) bool
 
-	// Fields selects the responses with RateLimit fields, and with
-	// [nethttp.ShowRules] whether they and the bodies of refusals name rules. Defaults to [nethttp.FieldsOnRefusal].
+	// Fields selects the responses with RateLimit fields, and says whether
+	// they and the bodies of refusals name rules. Defaults to refusals, without names.
 	Fields nethttp.Fields
 
 	// Spread has clients that are refused together come back one after the other, by a

@@ -26,7 +26,7 @@ func BenchmarkMiddleware(b *testing.B) {
 	}{
 		{"unguarded", nil},
 		{"passed", []gin.HandlerFunc{guard(1e9, penstockgin.Options{})}},
-		{"passed with fields", []gin.HandlerFunc{guard(1e9, penstockgin.Options{Fields: nethttp.FieldsAlways})}},
+		{"passed with fields", []gin.HandlerFunc{guard(1e9, penstockgin.Options{Fields: nethttp.Fields{Always: true}})}},
 		{"refused", []gin.HandlerFunc{guard(0, penstockgin.Options{})}},
 	} {
 		b.Run(bench.name, func(b *testing.B) {

@@ -49,7 +49,7 @@ func newGate(engine *core.Engine, options Options, inbound bool) *gate {
 	if options.Failure == nil {
 		options.Failure = IsFailure
 	}
-	options.ShowRules = options.ShowRules || options.Fields&nethttp.ShowRules != 0
+	options.ShowRules = options.ShowRules || options.Fields.ShowRules
 	g := &gate{options: options, noRetry: metadata.MD{pushbackKey: {"-1"}}}
 	g.Gate = rpc.Gate{Engine: engine, Inbound: inbound, CodeOf: rpcCode, NewError: newEndError, Failure: options.Failure}
 	g.refusals = rpc.NewRefusals(func(block *core.BlockError) *entryError { return newError(block, block, !options.ShowRules) })
@@ -57,9 +57,7 @@ func newGate(engine *core.Engine, options Options, inbound bool) *gate {
 	if inbound {
 		g.clients = clientip.New(options.Clients)
 		fields := options.Fields
-		if options.ShowRules {
-			fields |= nethttp.ShowRules
-		}
+		fields.ShowRules = options.ShowRules
 		g.answers = nethttp.NewAnswers(engine, fields, options.Spread)
 	}
 	return g
@@ -95,7 +93,7 @@ func (g *gate) enter(ctx context.Context, guard *core.Guard, c *call, request an
 	if err != nil {
 		return g.answer(ctx, c, block, err, origin, opts)
 	}
-	if g.Inbound && g.options.Fields.Always() && c.transport != nil && c.transport.Kind() == transport.KindHTTP {
+	if g.Inbound && g.options.Fields.Always && c.transport != nil && c.transport.Kind() == transport.KindHTTP {
 		rpc.Prepare(guard, func() {
 			setFields(c.transport.ReplyHeader(), func(fields http.Header) { g.answers.SetPassed(fields, resource, origin, opts...) })
 		})

@@ -98,13 +98,13 @@ func TestHTTPResponseTellsOfTheValueOfTheCaller(t *testing.T) {
 	assert.Len(t, partitions, 2, "one of each user")
 }
 
-// With FieldsAlways the answers over HTTP tell of the limits, whether the call succeeds or not.
+// With Fields.Always the answers over HTTP tell of the limits, whether the call succeeds or not.
 func TestHTTPResponsesOfCallsThatPassTellOfTheLimits(t *testing.T) {
 	for _, result := range []error{nil, kerrors.NotFound("NONE", "no such order")} {
 		engine := newEngine(t, flow.Rule{Name: "orders", Resource: check, Limit: 9, Window: time.Minute})
 		finish := func(context.Context) error { return result }
 		address := serve(t, transport.KindHTTP, service{finish: finish}, penstockkratos.Server(engine, penstockkratos.Options{
-			Fields: nethttp.FieldsAlways | nethttp.ShowRules,
+			Fields: nethttp.Fields{Always: true, ShowRules: true},
 		}))
 		client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 		response, err := client.Post("http://"+address+"/health", "application/json", strings.NewReader("{}"))

@@ -103,11 +103,11 @@ type Options struct {
 	// ShowRules tells callers the names of rules and resources: the message and the
 	// metadata of a refusal name them, and so do its QuotaFailure and the RateLimit fields. On a
 	// server it is for refusals that handlers return through [Error], too. It does not change
-	// errors that Blocked returns. [nethttp.ShowRules] in Fields is the same. Defaults to false: these names are internal.
+	// errors that Blocked returns. ShowRules of Fields is the same. Defaults to false: these names are internal.
 	ShowRules bool
 
-	// Fields selects the answers over HTTP with RateLimit fields: with [nethttp.FieldsAlways] also
-	// those of calls that passed. For servers only. Defaults to [nethttp.FieldsOnRefusal].
+	// Fields selects the answers over HTTP with RateLimit fields: if they are to be always there, also
+	// those of calls that passed. For servers only. Defaults to refusals.
 	Fields nethttp.Fields
 
 	// Spread has clients that are refused together come back one after the other, by a

@@ -87,7 +87,7 @@ func (a *Answers) setFields(header http.Header, made *answer, block *core.BlockE
 
 // WriteRefused answers a call by the origin that was refused with block: with the
 // header fields, and the status and the body of [WriteProblem], which names the
-// rule if the fields say so, see [ShowRules]. The options are those of the call, as in SetRefused.
+// rule if the fields say so, see [Fields]. The options are those of the call, as in SetRefused.
 func (a *Answers) WriteRefused(w http.ResponseWriter, block *core.BlockError, origin string, opts ...core.Option) {
 	markRefused(w, block)
 	answer := a.refusal(block, origin)
@@ -114,7 +114,7 @@ func (a *Answers) refusal(block *core.BlockError, origin string) *answer {
 	p.ViolatedPolicies = nil
 	made.value.noPolicy = p.encode()
 	made.value.retryAfter = a.spread.valuesOf(block)
-	if !a.fields.never() && block.Reason == rule.RateLimited {
+	if !a.fields.Never && block.Reason == rule.RateLimited {
 		made.value.policy, made.value.limit = a.fields.refusedFields(a.engine, block, []core.Option{core.Origin(origin)})
 		made.value.limitsValues = a.engine.LimitsValues(block.Resource, core.Origin(origin))
 	}
@@ -136,7 +136,7 @@ func isWorthRemembering(resource, origin string) bool {
 // the origin that passed: see [Fields.SetPassed]. Without the options of the call, the fields tell
 // nothing of limits for each value of an attribute.
 func (a *Answers) SetPassed(header http.Header, resource, origin string, opts ...core.Option) {
-	if !a.fields.Always() {
+	if !a.fields.always() {
 		return
 	}
 	revision := a.engine.Revision() // before the rules are looked at
@@ -148,7 +148,7 @@ func (a *Answers) SetPassed(header http.Header, resource, origin string, opts ..
 
 // SetDecided is SetPassed for a call that [core.Engine.Decide] has decided on, whose limits are known.
 func (a *Answers) SetDecided(header http.Header, resource, origin string, d *core.Decision) {
-	if a.fields.Always() {
+	if a.fields.always() {
 		a.setPassed(header, resource, origin, d.Revision, d.Limits)
 	}
 }

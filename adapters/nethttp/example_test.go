@@ -42,7 +42,7 @@ func ExampleMiddleware() {
 	})
 	engine := exampleEngine("GET:/orders/{id}")
 	server := httptest.NewServer(nethttp.Middleware(engine, nethttp.Options{
-		Fields: nethttp.ShowRules,
+		Fields: nethttp.Fields{ShowRules: true},
 		Spread: nethttp.Spread{Share: -1}, // for the output: by default, Retry-After is 1 or 2
 	})(mux))
 	defer server.Close()
@@ -85,7 +85,7 @@ func ExampleOptions() {
 			return route(r)
 		},
 		Origin: func(r *http.Request) string { return r.Header.Get("X-Service") },
-		Fields: nethttp.FieldsAlways | nethttp.ShowRules,
+		Fields: nethttp.Fields{Always: true, ShowRules: true},
 	}
 	handler := nethttp.Middleware(exampleEngine("GET:/orders/{id}"), options)(mux)
 

@@ -19,38 +19,30 @@ import (
 // value of an attribute both tell that of the caller, and have a partition key, pk: it says which
 // value that is to whoever knows the value, and is the same on all instances.
 //
-// Clients are not told the names of rules and resources, which are internal: a policy is named by a
-// hash of its rule, the same on all instances and after a reload. With [ShowRules], as in
-// FieldsOnRefusal | ShowRules, the fields and the bodies of refusals name them.
-type Fields uint8
-
-const (
-	// FieldsOnRefusal adds them to refusals only, where clients need them.
-	FieldsOnRefusal Fields = iota
-	// FieldsAlways also adds them to the responses of calls that passed. Each such
+// Clients are not told the names of rules and resources, which are internal, unless ShowRules says so: a
+// policy is named by a hash of its rule, the same on all instances and after a reload.
+//
+// The zero value adds the fields to refusals only, where clients need them.
+type Fields struct {
+	// Always also adds them to the responses of calls that passed. Each such
 	// response reads every rule of its resource, under its lock, and needs a few
 	// allocations.
-	FieldsAlways
-	// FieldsNever adds them to no response, and keeps policies out of the body, too.
-	// Refusals still have Retry-After. ShowRules has no effect.
-	FieldsNever
+	Always bool
 
-	// ShowRules names rules and resources in the fields and in the bodies of refusals. Add it
-	// to one of the others where all clients may know these names.
-	ShowRules Fields = 1 << 7
-)
+	// Never adds them to no response, and keeps policies out of the body, too. Refusals
+	// still have Retry-After. Always and ShowRules have no effect then.
+	Never bool
 
-// when returns which responses carry the fields.
-func (f Fields) when() Fields { return f &^ ShowRules }
+	// ShowRules names rules and resources in the fields and in the bodies of refusals, where
+	// all clients may know these names.
+	ShowRules bool
+}
 
-// Always says whether the responses of calls that passed carry the fields, too.
-func (f Fields) Always() bool { return f.when() == FieldsAlways }
-
-// never says whether no response carries them.
-func (f Fields) never() bool { return f.when() == FieldsNever }
+// always says whether the responses of calls that passed carry the fields, too.
+func (f Fields) always() bool { return f.Always && !f.Never }
 
 // showsRules says whether clients are told the names of rules and resources.
-func (f Fields) showsRules() bool { return f&ShowRules != 0 && !f.never() }
+func (f Fields) showsRules() bool { return f.ShowRules && !f.Never }
 
 // policyName returns the name of the policy of a rule, for clients.
 func (f Fields) policyName(kind rule.Kind, name string) string {

@@ -16,7 +16,7 @@ func answerOf(r *http.Request, err error) (*http.Response, error) {
 	if block == nil || block.Reason != rule.Injected {
 		return nil, err
 	}
-	p := problemOfBlock(block, FieldsOnRefusal)
+	p := problemOfBlock(block, Fields{})
 	body := p.encode()
 	return &http.Response{
 		Status: strconv.Itoa(p.Status) + " " + p.Title, StatusCode: p.Status,

@@ -85,8 +85,8 @@ type Options struct {
 	// Defaults to [IsFailure]: 500 or above without an error.
 	Failure func(status int, err error) bool
 
-	// Fields selects the responses with RateLimit fields, and with [ShowRules] whether
-	// they and the bodies of refusals name rules. Defaults to [FieldsOnRefusal].
+	// Fields selects the responses with RateLimit fields, and says whether
+	// they and the bodies of refusals name rules. Defaults to refusals, without names.
 	Fields Fields
 
 	// Spread has clients that are refused together come back one after the other, by a

@@ -55,7 +55,7 @@ type problem struct {
 //     499, for logs: the client has gone;
 //   - anything else is a mistake of the program, and a 500.
 //
-// It names neither the rule nor the resource, see [ShowRules].
+// It names neither the rule nor the resource, see [Fields].
 //
 // A refusal that a handler passes on so does not make its own call a failed one, see
 // [MarkRefused], unless it is an injected fault. The caller sets the header fields, see [Fields.SetRefused]. For refusals that name
@@ -88,7 +88,7 @@ func problemOf(err error) problem {
 	var block *core.BlockError
 	switch {
 	case errors.As(err, &block):
-		return problemOfBlock(block, FieldsOnRefusal)
+		return problemOfBlock(block, Fields{})
 	case errors.Is(err, core.ErrClosed):
 		return plainProblem(http.StatusServiceUnavailable, "The service is shutting down.")
 	case errors.Is(err, context.DeadlineExceeded):
@@ -118,7 +118,7 @@ func problemOfBlock(block *core.BlockError, fields Fields) problem {
 	switch block.Reason {
 	case rule.RateLimited:
 		p.Type, p.Title = quotaExceededType, quotaExceededTitle
-		if !fields.never() {
+		if !fields.Never {
 			p.ViolatedPolicies = []string{fields.policyName(block.Kind, block.Rule)}
 		}
 	case rule.Overloaded:

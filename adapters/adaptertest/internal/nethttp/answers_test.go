@@ -35,7 +35,7 @@ func refuse(t *testing.T, engine *core.Engine, answers *nethttp.Answers, origin 
 func assertAsWritten(t *testing.T, engine *core.Engine, block *core.BlockError, origin string, answer *httptest.ResponseRecorder) {
 	t.Helper()
 	want := httptest.NewRecorder()
-	nethttp.NewAnswers(engine, nethttp.FieldsOnRefusal, exact).SetRefused(want.Header(), block, origin, core.Origin(origin)) // which it has not kept yet
+	nethttp.NewAnswers(engine, nethttp.Fields{}, exact).SetRefused(want.Header(), block, origin, core.Origin(origin)) // which it has not kept yet
 	nethttp.WriteProblem(want, block)
 	assert.Equal(t, want.Code, answer.Code)
 	assert.Equal(t, want.Header(), answer.Header())
@@ -52,7 +52,7 @@ func TestCachedAnswerEqualsANewOne(t *testing.T) {
 		{Flow: []flow.Rule{rateLimit("other", orders, 0)}},
 	}
 	engine, _ := newEngine(t, core.Config{})
-	answers := nethttp.NewAnswers(engine, nethttp.FieldsOnRefusal, exact)
+	answers := nethttp.NewAnswers(engine, nethttp.Fields{}, exact)
 	for range 3 {
 		for _, set := range sets {
 			require.NoError(t, engine.Load(set))
@@ -68,7 +68,7 @@ func TestCachedAnswerEqualsANewOne(t *testing.T) {
 
 func TestAnswersToManyOriginsAreCorrect(t *testing.T) {
 	engine, _ := newEngine(t, core.Config{}, rateLimit("all", orders, 0))
-	answers := nethttp.NewAnswers(engine, nethttp.FieldsOnRefusal, exact)
+	answers := nethttp.NewAnswers(engine, nethttp.Fields{}, exact)
 	for i := range 5000 { // more than are remembered
 		block, answer := refuse(t, engine, answers, fmt.Sprint(i))
 		assertAsWritten(t, engine, block, fmt.Sprint(i), answer)
@@ -80,7 +80,7 @@ func TestChangingAResponseDoesNotChangeTheCachedAnswer(t *testing.T) {
 	guard, err := engine.Entry(t.Context(), orders)
 	require.NoError(t, err)
 	guard.Exit()
-	answers := nethttp.NewAnswers(engine, nethttp.FieldsOnRefusal, exact)
+	answers := nethttp.NewAnswers(engine, nethttp.Fields{}, exact)
 	for range 3 {
 		block, answer := refuse(t, engine, answers, "")
 		assertAsWritten(t, engine, block, "", answer)
@@ -93,7 +93,7 @@ func TestChangingAResponseDoesNotChangeTheCachedAnswer(t *testing.T) {
 
 func TestAnswersAreSafeForConcurrentUse(t *testing.T) {
 	engine, _ := newEngine(t, core.Config{}, rateLimit("all", orders, 0))
-	answers := nethttp.NewAnswers(engine, nethttp.FieldsAlways|nethttp.ShowRules, nethttp.Spread{})
+	answers := nethttp.NewAnswers(engine, nethttp.Fields{Always: true, ShowRules: true}, nethttp.Spread{})
 	var all sync.WaitGroup
 	for i := range 4 {
 		all.Go(func() {
@@ -112,13 +112,13 @@ func TestAnswersAreSafeForConcurrentUse(t *testing.T) {
 
 func TestPoliciesOfPassedCallsFollowTheRules(t *testing.T) {
 	engine, _ := newEngine(t, core.Config{})
-	answers := nethttp.NewAnswers(engine, nethttp.FieldsAlways|nethttp.ShowRules, nethttp.Spread{})
+	answers := nethttp.NewAnswers(engine, nethttp.Fields{Always: true, ShowRules: true}, nethttp.Spread{})
 	for _, limit := range []float64{5, 6, 5} {
 		require.NoError(t, engine.Load(rules.Set{Flow: []flow.Rule{rateLimit("all", orders, limit)}}))
 		for range 3 {
 			engine.Resource(orders)
 			want, got := http.Header{}, http.Header{}
-			nethttp.NewAnswers(engine, nethttp.FieldsAlways|nethttp.ShowRules, nethttp.Spread{}).SetPassed(want, orders, "")
+			nethttp.NewAnswers(engine, nethttp.Fields{Always: true, ShowRules: true}, nethttp.Spread{}).SetPassed(want, orders, "")
 			answers.SetPassed(got, orders, "")
 			assert.Equal(t, want, got)
 			assert.Contains(t, got.Get("RateLimit-Policy"), fmt.Sprint("q=", limit))
@@ -128,7 +128,7 @@ func TestPoliciesOfPassedCallsFollowTheRules(t *testing.T) {
 
 func TestAnswersDoNotCacheLongNames(t *testing.T) {
 	engine, _ := newEngine(t, core.Config{}, rateLimit("all", "r", 0))
-	answers := nethttp.NewAnswers(engine, nethttp.FieldsAlways|nethttp.ShowRules, nethttp.Spread{})
+	answers := nethttp.NewAnswers(engine, nethttp.Fields{Always: true, ShowRules: true}, nethttp.Spread{})
 	origin := strings.Repeat("o", 1<<20)
 	before := heapInUse()
 	for i := range 200 {
@@ -148,7 +148,7 @@ func TestCachedNamesDoNotRetainLargerBuffers(t *testing.T) {
 		partners[i] = flow.Rule{Name: strconv.Itoa(i), Resource: "r", Origin: strconv.Itoa(i), Limit: 0}
 	}
 	engine, _ := newEngine(t, core.Config{}, partners...)
-	answers := nethttp.NewAnswers(engine, nethttp.FieldsAlways|nethttp.ShowRules, nethttp.Spread{})
+	answers := nethttp.NewAnswers(engine, nethttp.Fields{Always: true, ShowRules: true}, nethttp.Spread{})
 	before := heapInUse()
 	for i := range partners {
 		field := strconv.Itoa(i) + "; session=" + strings.Repeat("s", 1<<20)
@@ -172,7 +172,7 @@ func TestRefusingCallersWhomNoRuleNamesAllocatesNothing(t *testing.T) {
 	}
 	next := 0
 	origin := func(*http.Request) string { next++; return callers[next%len(callers)] }
-	handler := nethttp.Middleware(engine, nethttp.Options{Fields: nethttp.ShowRules, Resource: func(*http.Request) string { return orders }, Origin: origin})(http.HandlerFunc(ok))
+	handler := nethttp.Middleware(engine, nethttp.Options{Fields: nethttp.Fields{ShowRules: true}, Resource: func(*http.Request) string { return orders }, Origin: origin})(http.HandlerFunc(ok))
 	request, writer := httptest.NewRequest(http.MethodGet, "/", http.NoBody), adaptertest.NewDiscardWriter()
 	allocations := testing.AllocsPerRun(1000, func() { handler.ServeHTTP(writer, request) })
 	assert.LessOrEqual(t, allocations, 4.0, "of the options of the call")

@@ -31,7 +31,7 @@ func BenchmarkMiddleware(b *testing.B) {
 	}{
 		{"handler/unguarded", nothing},
 		{"handler/passed", open(nethttp.Options{}, nothing)},
-		{"handler/passed with fields", open(nethttp.Options{Fields: nethttp.FieldsAlways}, nothing)},
+		{"handler/passed with fields", open(nethttp.Options{Fields: nethttp.Fields{Always: true}}, nothing)},
 		{"handler/refused", nethttp.Middleware(closed, nethttp.Options{})(nothing)},
 		{"handler/the same answer", http.HandlerFunc(sameAnswer)},
 		{"mux/unguarded", mux},

@@ -24,7 +24,7 @@ func TestRefusalNamesItsRuleAndListsAllPolicies(t *testing.T) {
 		rateLimit("per-second", orders, 2),
 		rateLimit("another", "GET:/", 1),
 	)
-	server := serve(t, guardOrders(engine, nethttp.Options{Fields: nethttp.ShowRules}, ok))
+	server := serve(t, guardOrders(engine, nethttp.Options{Fields: nethttp.Fields{ShowRules: true}}, ok))
 	for range 2 {
 		passed := get(t, server, "/orders/7")
 		assert.NotContains(t, passed.header, "Ratelimit", "only refusals tell by default")
@@ -53,7 +53,7 @@ func TestFieldsAlwaysDescribeTheRuleWithTheLeastQuotaLeft(t *testing.T) {
 		flow.Rule{Name: "per-minute", Resource: orders, Limit: 5, Window: time.Minute, Buckets: 60},
 		rateLimit("per-second", orders, 3),
 	)
-	server := serve(t, guardOrders(engine, nethttp.Options{Fields: nethttp.FieldsAlways | nethttp.ShowRules}, ok))
+	server := serve(t, guardOrders(engine, nethttp.Options{Fields: nethttp.Fields{Always: true, ShowRules: true}}, ok))
 	for _, step := range []struct {
 		advance   time.Duration
 		status    int
@@ -81,14 +81,14 @@ func TestFieldsAlwaysDescribeTheRuleWithTheLeastQuotaLeft(t *testing.T) {
 
 func TestFieldsAlwaysAreLeftOutWithoutRules(t *testing.T) {
 	engine, _ := newEngine(t, core.Config{})
-	response := get(t, serve(t, guardOrders(engine, nethttp.Options{Fields: nethttp.FieldsAlways | nethttp.ShowRules}, ok)), "/orders/7")
+	response := get(t, serve(t, guardOrders(engine, nethttp.Options{Fields: nethttp.Fields{Always: true, ShowRules: true}}, ok)), "/orders/7")
 	assert.NotContains(t, response.header, "Ratelimit")
 	assert.NotContains(t, response.header, "Ratelimit-Policy")
 }
 
 func TestFieldsNeverLeaveRetryAfterAndNameNothing(t *testing.T) {
 	engine, _ := newEngine(t, core.Config{}, rateLimit("secret", orders, 1))
-	server := serve(t, guardOrders(engine, nethttp.Options{Fields: nethttp.FieldsNever}, ok))
+	server := serve(t, guardOrders(engine, nethttp.Options{Fields: nethttp.Fields{Never: true}}, ok))
 	get(t, server, "/orders/7")
 	refused := get(t, server, "/orders/7")
 	assert.Equal(t, http.StatusTooManyRequests, refused.status)
@@ -106,7 +106,7 @@ func TestFieldsNeverLeaveRetryAfterAndNameNothing(t *testing.T) {
 
 func TestRuleThatBlocksAllAnnouncesNoQuota(t *testing.T) {
 	engine, _ := newEngine(t, core.Config{}, rateLimit("closed", orders, 0))
-	refused := get(t, serve(t, guardOrders(engine, nethttp.Options{Fields: nethttp.ShowRules}, ok)), "/orders/7")
+	refused := get(t, serve(t, guardOrders(engine, nethttp.Options{Fields: nethttp.Fields{ShowRules: true}}, ok)), "/orders/7")
 	assert.Equal(t, http.StatusTooManyRequests, refused.status)
 	assert.NotContains(t, refused.header, "Retry-After")
 	assert.Equal(t, []item{{"closed", map[string]int64{"r": 0}}}, parseList(t, refused.header, "RateLimit"))
@@ -129,7 +129,7 @@ func TestRetryAfterIsRoundedUpToSeconds(t *testing.T) {
 	} {
 		header := http.Header{}
 		block := &core.BlockError{Rule: "r", Kind: rules.KindFlow, RetryAfter: test.after}
-		nethttp.NewAnswers(engine, nethttp.ShowRules, exact).SetRefused(header, block, "")
+		nethttp.NewAnswers(engine, nethttp.Fields{ShowRules: true}, exact).SetRefused(header, block, "")
 		assert.Equal(t, test.want, header.Get("Retry-After"))
 		assert.Empty(t, header.Get("RateLimit-Policy"), "no rule, no field")
 		assert.Empty(t, header.Get("RateLimit"), "it would be of no policy")
@@ -154,7 +154,7 @@ func nameOf(t require.TestingT, rule string) string {
 	defer engine.Close()
 	hasRule := engine.Load(rules.Set{Flow: []flow.Rule{{Name: rule, Resource: "r", Limit: 0}}}) == nil && rule != ""
 	recorder := httptest.NewRecorder()
-	nethttp.NewAnswers(engine, nethttp.ShowRules, nethttp.Spread{}).WriteRefused(recorder, &core.BlockError{Resource: "r", Rule: rule, Kind: rules.KindFlow}, "")
+	nethttp.NewAnswers(engine, nethttp.Fields{ShowRules: true}, nethttp.Spread{}).WriteRefused(recorder, &core.BlockError{Resource: "r", Rule: rule, Kind: rules.KindFlow}, "")
 	var body struct {
 		Policies []string `json:"violated-policies"`
 	}
@@ -205,7 +205,7 @@ func TestPoliciesOfAnyRulesFollowTheGrammar(t *testing.T) {
 		}
 		require.NoError(t, engine.Load(set))
 		header := http.Header{}
-		nethttp.NewAnswers(engine, nethttp.FieldsAlways|nethttp.ShowRules, nethttp.Spread{}).SetPassed(header, orders, "")
+		nethttp.NewAnswers(engine, nethttp.Fields{Always: true, ShowRules: true}, nethttp.Spread{}).SetPassed(header, orders, "")
 		assert.Len(t, parseList(t, header, "RateLimit-Policy"), len(names))
 		assert.Len(t, parseList(t, header, "RateLimit"), 1)
 	})
@@ -219,7 +219,7 @@ func TestFieldsListTheRulesForTheCaller(t *testing.T) {
 	shadow.Shadow = true
 	engine, _ := newEngine(t, core.Config{}, rateLimit("all", orders, 9), mobile, pattern, shadow)
 	server := serve(t, guardOrders(engine, nethttp.Options{
-		Fields: nethttp.FieldsAlways | nethttp.ShowRules,
+		Fields: nethttp.Fields{Always: true, ShowRules: true},
 		Origin: func(r *http.Request) string { return r.URL.Query().Get("app") },
 	}, ok))
 	policies := func(path string) (names []string) {

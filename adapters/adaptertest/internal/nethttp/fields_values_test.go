@@ -28,7 +28,7 @@ func TestFieldsTellWhatIsLeftOfTheValueOfTheCaller(t *testing.T) {
 	require.NoError(t, engine.LoadAs("values", rules.Set{HotParam: []hotparam.Rule{
 		{Name: "per-user", Resource: orders, Param: rule.StringsOf("header:User"), Limit: 3, Window: time.Hour},
 	}}))
-	server := serve(t, guardOrders(engine, nethttp.Options{Fields: nethttp.FieldsAlways | nethttp.ShowRules}, ok))
+	server := serve(t, guardOrders(engine, nethttp.Options{Fields: nethttp.Fields{Always: true, ShowRules: true}}, ok))
 	call := func(user string) (http.Header, int) {
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+"/orders/7", http.NoBody)
 		require.NoError(t, err)
@@ -75,7 +75,7 @@ func TestRefusalOfAManyTokenCallTellsWhatIsLeft(t *testing.T) {
 func TestViolatedPoliciesAreSpelledAsInTheFields(t *testing.T) {
 	for _, name := range []string{"größe", "50%", `say "hi" \o/`, "plain"} {
 		engine, _ := newEngine(t, core.Config{}, rateLimit(name, orders, 0))
-		refused := get(t, serve(t, guardOrders(engine, nethttp.Options{Fields: nethttp.ShowRules}, ok)), "/orders/7")
+		refused := get(t, serve(t, guardOrders(engine, nethttp.Options{Fields: nethttp.Fields{ShowRules: true}}, ok)), "/orders/7")
 		policy := parseList(t, refused.header, "RateLimit-Policy")[0].name
 		assert.Equal(t, []string{policy}, problemOf(t, refused).ViolatedPolicies)
 	}
@@ -89,7 +89,7 @@ func TestRefusalByARuleWithoutAPolicyHasNoRateLimitOfThatName(t *testing.T) {
 	}}))
 	held, err := engine.Entry(t.Context(), orders, core.String("query:user", "ann"))
 	require.NoError(t, err)
-	server := serve(t, guardOrders(engine, nethttp.Options{Fields: nethttp.FieldsAlways | nethttp.ShowRules}, ok))
+	server := serve(t, guardOrders(engine, nethttp.Options{Fields: nethttp.Fields{Always: true, ShowRules: true}}, ok))
 
 	refused := get(t, server, "/orders/7?user=ann")
 	require.Equal(t, http.StatusTooManyRequests, refused.status)
@@ -113,7 +113,7 @@ func TestFieldsHaveThePolicyOfALimitOfWhichNobodyKnowsWhatIsLeft(t *testing.T) {
 				Name: "per-user", Resource: orders, Param: rule.StringsOf("header:User"), Limit: 2, Window: time.Hour, Scope: rule.ScopeFleet, Fleet: ask,
 			}},
 		}))
-		handler := guardOrders(engine, nethttp.Options{Fields: nethttp.FieldsAlways | nethttp.ShowRules}, ok)
+		handler := guardOrders(engine, nethttp.Options{Fields: nethttp.Fields{Always: true, ShowRules: true}}, ok)
 		call := func() *httptest.ResponseRecorder {
 			request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/orders/7", http.NoBody)
 			request.Header.Set("User", "ann")

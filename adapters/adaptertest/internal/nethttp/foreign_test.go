@@ -48,7 +48,7 @@ func TestRequestThatFailsKeepsNoPlace(t *testing.T) {
 				require.NoError(t, engine.Load(rules.Set{Isolation: []isolation.Rule{{Resource: "r", Limit: 1}}}))
 				guarded := nethttp.Middleware(engine, nethttp.Options{
 					Resource: func(*http.Request) string { return "r" },
-					Fields:   nethttp.FieldsAlways,
+					Fields:   nethttp.Fields{Always: true},
 					Failure:  func(int, error) bool { r.failure(); return false },
 				})(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 					r.handler()

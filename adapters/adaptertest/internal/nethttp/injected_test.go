@@ -39,7 +39,7 @@ func TestInjectedFaultIsAnsweredAsItsRuleSays(t *testing.T) {
 		"without a status":           {fault.Abort{GRPC: "ABORTED"}, 503, "Service Unavailable"},
 	} {
 		t.Run("server "+name, func(t *testing.T) {
-			server := serve(t, guardOrders(inject(t, orders, test.abort), nethttp.Options{Fields: nethttp.ShowRules}, ok))
+			server := serve(t, guardOrders(inject(t, orders, test.abort), nethttp.Options{Fields: nethttp.Fields{ShowRules: true}}, ok))
 			for range 2 { // the second answer is a cached one
 				refused := get(t, server, "/orders/7")
 				assert.Equal(t, test.status, refused.status)

@@ -165,7 +165,7 @@ func TestRefusingAllocatesNothing(t *testing.T) {
 	for name, options := range map[string]nethttp.Options{
 		"by default":  {},
 		"of a caller": {Origin: func(r *http.Request) string { return r.Host }},
-		"no fields":   {Fields: nethttp.FieldsNever},
+		"no fields":   {Fields: nethttp.Fields{Never: true}},
 		"answered by the program": {Blocked: func(w http.ResponseWriter, _ *http.Request, _ *core.BlockError) {
 			w.WriteHeader(http.StatusTooManyRequests)
 		}},

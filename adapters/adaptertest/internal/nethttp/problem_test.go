@@ -37,7 +37,7 @@ func problemOf(t *testing.T, response answer) problem {
 
 func TestRefusalByAFlowRuleNamesTheExceededQuota(t *testing.T) {
 	engine, _ := newEngine(t, core.Config{}, rateLimit("reads", orders, 1))
-	server := serve(t, guardOrders(engine, nethttp.Options{Fields: nethttp.ShowRules}, ok))
+	server := serve(t, guardOrders(engine, nethttp.Options{Fields: nethttp.Fields{ShowRules: true}}, ok))
 	get(t, server, "/orders/7")
 	refused := get(t, server, "/orders/7")
 	assert.Equal(t, http.StatusTooManyRequests, refused.status)
@@ -124,12 +124,12 @@ func TestBodyNamesNoPolicyThatTheFieldsLack(t *testing.T) {
 		_, err = engine.Entry(t.Context(), resource, user)
 		var block *core.BlockError
 		require.ErrorAs(t, err, &block)
-		answers := nethttp.NewAnswers(engine, nethttp.FieldsOnRefusal, nethttp.Spread{})
+		answers := nethttp.NewAnswers(engine, nethttp.Fields{}, nethttp.Spread{})
 		write := map[string]func(w http.ResponseWriter){
 			"Answers":                 func(w http.ResponseWriter) { answers.WriteRefused(w, block, "", user) },
 			"Answers, from the cache": func(w http.ResponseWriter) { answers.WriteRefused(w, block, "", user) },
 			"WriteProblem behind fields": func(w http.ResponseWriter) {
-				nethttp.NewAnswers(engine, nethttp.FieldsOnRefusal, exact).SetRefused(w.Header(), block, "", user)
+				nethttp.NewAnswers(engine, nethttp.Fields{}, exact).SetRefused(w.Header(), block, "", user)
 				nethttp.WriteProblem(w, err)
 			},
 		}

@@ -17,7 +17,7 @@ func TestFieldsOfARefusalAreSetByItsReason(t *testing.T) {
 	for _, reason := range []rule.Reason{rule.RateLimited, rule.Overloaded, rule.Unavailable, rule.Denied, rule.Injected} {
 		engine, _ := newEngine(t, core.Config{}, rateLimit("reads", orders, 1))
 		header := http.Header{}
-		nethttp.NewAnswers(engine, nethttp.FieldsOnRefusal, exact).SetRefused(header, &core.BlockError{
+		nethttp.NewAnswers(engine, nethttp.Fields{}, exact).SetRefused(header, &core.BlockError{
 			Resource: orders, Kind: rules.KindFlow, Rule: "reads", Reason: reason, RetryAfter: time.Second,
 		}, "")
 		assert.Equal(t, reason == rule.RateLimited, header.Get("RateLimit") != "", reason)

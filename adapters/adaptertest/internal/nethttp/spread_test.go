@@ -31,7 +31,7 @@ func TestRetryAfterIsSpreadAndNeverTooEarly(t *testing.T) {
 		"longer than clocks have": {nethttp.Spread{}, rule.Never - 1, int((rule.Never-1)/time.Second) + 1, int((rule.Never-1)/time.Second) + 601},
 	} {
 		block := &core.BlockError{Resource: orders, Reason: rule.RateLimited, RetryAfter: test.after}
-		answers := nethttp.NewAnswers(engine, nethttp.FieldsOnRefusal, test.spread)
+		answers := nethttp.NewAnswers(engine, nethttp.Fields{}, test.spread)
 		seen := map[int]bool{}
 		for range 2000 {
 			header := make(http.Header)
@@ -50,7 +50,7 @@ func TestRandomNumbersThatAreNoneStayWithinTheSpread(t *testing.T) {
 	engine, _ := newEngine(t, core.Config{})
 	block := &core.BlockError{Resource: orders, Reason: rule.RateLimited, RetryAfter: 10 * time.Second}
 	for random, want := range map[float64]string{-1: "10", 0: "10", 1: "12", 1e300: "12"} {
-		answers := nethttp.NewAnswers(engine, 0, nethttp.Spread{Random: func() float64 { return random }})
+		answers := nethttp.NewAnswers(engine, nethttp.Fields{}, nethttp.Spread{Random: func() float64 { return random }})
 		header := make(http.Header)
 		answers.SetRetryAfter(header, block)
 		assert.Equal(t, want, header.Get("Retry-After"), random)
