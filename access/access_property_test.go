@@ -71,7 +71,7 @@ func rules(attribute string, entry *rapid.Generator[string], inList *rapid.Gener
 			rule: access.Rule{
 				Resource: "r", Attribute: attribute, Allow: texts(some.Draw(t, "allow")...), Deny: texts(some.Draw(t, "deny")...),
 				List:    rapid.SampledFrom([]string{"", "l"}).Draw(t, "list"),
-				Missing: rapid.SampledFrom([]access.Missing{"", access.MissingPass, access.MissingBlock}).Draw(t, "missing"),
+				Missing: rapid.SampledFrom([]rule.Missing{"", rule.MissingPass, rule.MissingBlock}).Draw(t, "missing"),
 			},
 			list:   rapid.SliceOfN(inList, 1, 6).Draw(t, "entries"),
 			listed: rapid.Bool().Draw(t, "listed"),
@@ -100,7 +100,7 @@ func (m model) check(t *rapid.T, values []string) {
 		require.Equal(t, want, decides(s.limiter, rule.String(value)), "%q under %+v with the list %q", value, m.rule, m.list)
 	}
 	missing := access.Kind().WithDefaults(m.rule).Missing
-	require.Equal(t, missing == access.MissingPass, decides(s.limiter, rule.Attribute{}) == rule.Pass)
+	require.Equal(t, missing == rule.MissingPass, decides(s.limiter, rule.Attribute{}) == rule.Pass)
 }
 
 func TestAddressesAreDecidedAsNetipSays(t *testing.T) {

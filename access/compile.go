@@ -39,7 +39,7 @@ func compile(r Rule, version uint64) *compiledRule {
 		isIP:        r.Attribute == IP,
 		allowsOnly:  r.allowsOnly(),
 		listAllows:  r.ListAction == Allow,
-		passMissing: r.Missing == MissingPass,
+		passMissing: r.Missing == rule.MissingPass,
 		list:        r.List,
 		version:     version,
 	}

@@ -62,7 +62,7 @@ func fields() []rule.Field[Rule] {
 			Says("the name of a list that has such entries, up to ten million; it is loaded on its own").Otherwise("none"),
 		rule.ChoiceField("listAction", func(r *Rule) *Action { return &r.ListAction }, Deny, Allow).Given("list").
 			Says("what the entries of the list mean: deny or allow").Otherwise("deny"),
-		rule.ChoiceField("missing", func(r *Rule) *Missing { return &r.Missing }, MissingPass, MissingBlock).Given("allow", "listAction").
+		rule.ChoiceField("missing", func(r *Rule) *rule.Missing { return &r.Missing }, rule.MissingPass, rule.MissingBlock).Given("allow", "listAction").
 			Says("what happens to a call without the attribute").Otherwise("block if anything is allowed, else pass"),
 	}
 }
@@ -96,9 +96,9 @@ func withDefaults(r *Rule) {
 		r.ListAction = cmp.Or(r.ListAction, Deny)
 	}
 	if r.allowsOnly() {
-		r.Missing = cmp.Or(r.Missing, MissingBlock)
+		r.Missing = cmp.Or(r.Missing, rule.MissingBlock)
 	}
-	r.Missing = cmp.Or(r.Missing, MissingPass)
+	r.Missing = cmp.Or(r.Missing, rule.MissingPass)
 }
 
 func validate(r *Rule) []rule.Fault {
@@ -119,8 +119,8 @@ func validate(r *Rule) []rule.Fault {
 	case r.List != "" && r.ListAction != Deny && r.ListAction != Allow:
 		f.Add("listAction", "is %q: must be %q or %q", r.ListAction, Deny, Allow)
 	}
-	if r.Missing != MissingPass && r.Missing != MissingBlock {
-		f.Add("missing", "is %q: must be %q or %q", r.Missing, MissingPass, MissingBlock)
+	if r.Missing != rule.MissingPass && r.Missing != rule.MissingBlock {
+		f.Add("missing", "is %q: must be %q or %q", r.Missing, rule.MissingPass, rule.MissingBlock)
 	}
 	return f
 }

@@ -50,7 +50,7 @@ func TestValuesThatAreNoAddressesAreRefused(t *testing.T) {
 		"list":       {List: "l"},
 		"allow list": {List: "l", ListAction: access.Allow},
 		"no list":    {List: "none"},
-		"missing":    {Deny: texts("192.0.2.0/24"), Missing: access.MissingPass},
+		"missing":    {Deny: texts("192.0.2.0/24"), Missing: rule.MissingPass},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r.Resource = "r"
@@ -71,8 +71,8 @@ func TestMissingAttributesAreWhatTheRuleSays(t *testing.T) {
 		{"deny list", access.Rule{List: "l"}, true},
 		{"allow", access.Rule{Allow: texts("::1")}, false},
 		{"allow list", access.Rule{List: "l", ListAction: access.Allow}, false},
-		{"deny and block", access.Rule{Deny: texts("::1"), Missing: access.MissingBlock}, false},
-		{"allow and pass", access.Rule{Allow: texts("::1"), Missing: access.MissingPass}, true},
+		{"deny and block", access.Rule{Deny: texts("::1"), Missing: rule.MissingBlock}, false},
+		{"allow and pass", access.Rule{Allow: texts("::1"), Missing: rule.MissingPass}, true},
 		{"deny of a user", access.Rule{Attribute: "user", Deny: texts("*")}, true},
 		{"allow of a user", access.Rule{Attribute: "user", Allow: texts("*")}, false},
 	} {

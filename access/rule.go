@@ -14,17 +14,6 @@ const (
 	Allow Action = "allow"
 )
 
-// Missing says what happens to a call that does not have the attribute.
-type Missing string
-
-// What can happen to it.
-const (
-	// MissingPass lets the call through: the rule is not for it.
-	MissingPass Missing = "pass"
-	// MissingBlock refuses the call.
-	MissingBlock Missing = "block"
-)
-
 // The states of a rule.
 const (
 	// Ready is the state of a rule whose list is there, and of one that has no list.
@@ -86,9 +75,9 @@ type Rule struct {
 	// List.
 	ListAction Action
 
-	// Missing says what happens to a call without the attribute. Defaults to [MissingBlock]
-	// if anything is allowed, otherwise to [MissingPass].
-	Missing Missing
+	// Missing says what happens to a call without the attribute. Defaults to [rule.MissingBlock]
+	// if anything is allowed, otherwise to [rule.MissingPass].
+	Missing rule.Missing
 
 	// Origin restricts the rule to calls of that caller, see core.Origin;
 	// [rule.OtherOrigins] to those of callers that no rule on the resource names,

@@ -26,7 +26,7 @@ func TestMistakesInARuleAreAllReported(t *testing.T) {
 		{"deny", access.Rule{Deny: texts("10.0.0.0/8")}, nil},
 		{"allow", access.Rule{Allow: texts("::1")}, nil},
 		{"list", access.Rule{List: "scrapers"}, nil},
-		{"all of them", access.Rule{Allow: texts("10.0.0.0/8"), Deny: texts("10.9.0.0/16"), List: "l", ListAction: access.Allow, Missing: access.MissingPass}, nil},
+		{"all of them", access.Rule{Allow: texts("10.0.0.0/8"), Deny: texts("10.9.0.0/16"), List: "l", ListAction: access.Allow, Missing: rule.MissingPass}, nil},
 		{"patterns", access.Rule{Attribute: "user", Deny: texts("test-*", "~^x", `\*`)}, nil},
 		{"as many as there may be", access.Rule{Attribute: "user", Deny: texts(many[1:]...)}, nil},
 		{"nothing", access.Rule{}, []string{"deny is missing, and so are allow and list: write who may not call, or who may"}},
@@ -66,13 +66,13 @@ func TestMistakesInARuleAreAllReported(t *testing.T) {
 
 func TestDefaultsFollowFromWhatIsAllowed(t *testing.T) {
 	deny := access.Kind().WithDefaults(access.Rule{Resource: "r", Deny: texts("::1")})
-	assert.Equal(t, access.Rule{Name: "r", Resource: "r", Attribute: "ip", Deny: texts("::1"), Missing: access.MissingPass}, deny)
-	assert.Equal(t, access.MissingBlock, access.Kind().WithDefaults(access.Rule{Resource: "r", Allow: texts("::1")}).Missing)
+	assert.Equal(t, access.Rule{Name: "r", Resource: "r", Attribute: "ip", Deny: texts("::1"), Missing: rule.MissingPass}, deny)
+	assert.Equal(t, rule.MissingBlock, access.Kind().WithDefaults(access.Rule{Resource: "r", Allow: texts("::1")}).Missing)
 	list := access.Kind().WithDefaults(access.Rule{Resource: "r", List: "l"})
 	assert.Equal(t, access.Deny, list.ListAction)
-	assert.Equal(t, access.MissingPass, list.Missing)
-	assert.Equal(t, access.MissingBlock, access.Kind().WithDefaults(access.Rule{Resource: "r", List: "l", ListAction: access.Allow}).Missing)
-	assert.Equal(t, access.MissingPass, access.Kind().WithDefaults(access.Rule{Resource: "r", List: "l", ListAction: access.Allow, Missing: access.MissingPass}).Missing)
+	assert.Equal(t, rule.MissingPass, list.Missing)
+	assert.Equal(t, rule.MissingBlock, access.Kind().WithDefaults(access.Rule{Resource: "r", List: "l", ListAction: access.Allow}).Missing)
+	assert.Equal(t, rule.MissingPass, access.Kind().WithDefaults(access.Rule{Resource: "r", List: "l", ListAction: access.Allow, Missing: rule.MissingPass}).Missing)
 }
 
 func TestKindSaysWhatARuleLooksAt(t *testing.T) {

@@ -217,7 +217,7 @@ func TestShadowsDemoteNobody(t *testing.T) {
 // A call that may never be made is refused, whatever the rate.
 func TestCallsWithoutAValueAreRefusedByARuleThatDemotes(t *testing.T) {
 	e, _ := newEngineOf(t, rules.Set{HotParam: []hotparam.Rule{{
-		Resource: "a", Param: rule.StringsOf("user"), Limit: 4, OnExceed: rule.ExceedDemote, Missing: hotparam.MissingBlock,
+		Resource: "a", Param: rule.StringsOf("user"), Limit: 4, OnExceed: rule.ExceedDemote, Missing: rule.MissingBlock,
 	}}})
 	_, err := e.Entry(t.Context(), "a")
 	var refusal *core.BlockError

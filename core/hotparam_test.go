@@ -186,7 +186,7 @@ func TestNoCallWithAValueAllocates(t *testing.T) {
 		rule.NumberEntry{Key: rule.String("vip"), Value: 1e6},
 		rule.NumberEntry{Key: rule.String("v?p-*"), Value: 1e6},
 	)
-	many := hotparam.Rule{Param: rule.StringsOf("user"), Limit: 1e6, Values: values, Missing: hotparam.MissingShare}
+	many := hotparam.Rule{Param: rule.StringsOf("user"), Limit: 1e6, Values: values, Missing: rule.MissingShare}
 	few := hotparam.Rule{Param: rule.StringsOf("user"), Limit: 1, Window: time.Hour, Penalty: hotparam.Penalty{After: 50, Within: time.Second, For: time.Hour}}
 	both := hotparam.Rule{Param: rule.StringsOf("tenant", "user"), Limit: 1e6}
 	var list []hotparam.Rule

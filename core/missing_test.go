@@ -24,7 +24,7 @@ func TestCallsWithoutTheAttributeAreDenied(t *testing.T) {
 		"concurrency":  {Concurrency: 1},
 		"composite":    {Limit: 1, Param: rule.StringsOf("user", "tenant")},
 	} {
-		for _, missing := range []hotparam.Missing{hotparam.MissingBlock, hotparam.MissingUnauthenticated} {
+		for _, missing := range []rule.Missing{rule.MissingBlock, rule.MissingUnauthenticated} {
 			for _, flows := range [][]flow.Rule{nil, {{Resource: "r", Limit: 100}}, {{Resource: "r", Limit: 100, Algorithm: flow.Throttle}}} {
 				t.Run(name+" "+string(missing), func(t *testing.T) {
 					e, _ := newEngine(t)
@@ -40,7 +40,7 @@ func TestCallsWithoutTheAttributeAreDenied(t *testing.T) {
 						assert.Equal(t, rule.Denied, block.Reason)
 						assert.Zero(t, block.RetryAfter)
 						want := rule.Answer{}
-						if missing == hotparam.MissingUnauthenticated {
+						if missing == rule.MissingUnauthenticated {
 							want = rule.Answer{HTTP: 401, GRPC: "UNAUTHENTICATED"}
 						}
 						assert.Equal(t, want, block.Answer)
@@ -53,7 +53,7 @@ func TestCallsWithoutTheAttributeAreDenied(t *testing.T) {
 		e, _ := newEngine(t)
 		require.NoError(t, e.Load(rules.Set{HotParam: []hotparam.Rule{
 			{Name: "a", Resource: "r", Param: rule.StringsOf("user"), Limit: 0},
-			{Name: "b", Resource: "r", Param: rule.StringsOf("tenant"), Limit: 1, Missing: hotparam.MissingBlock},
+			{Name: "b", Resource: "r", Param: rule.StringsOf("tenant"), Limit: 1, Missing: rule.MissingBlock},
 		}}))
 		_, err := e.Entry(context.Background(), "r", core.String("user", "ann"))
 		var block *core.BlockError

@@ -210,7 +210,7 @@ func (l *fleetLimiter) Settle(now, start clock.Instant, t rule.Ticket, tokens in
 // Activate puts this version in force, unless a newer one is.
 func (l *fleetLimiter) Activate(now clock.Instant) {
 	keys := l.namedKeys()
-	if l.rule.Missing == MissingShare {
+	if l.rule.Missing == rule.MissingShare {
 		s, _ := l.subjectOf(rule.Attribute{})
 		if keys == nil {
 			keys = make(map[uint64]int)

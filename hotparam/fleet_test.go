@@ -251,7 +251,7 @@ func within(t *testing.T, want [2]int, got int) {
 func TestNamedAndMissingValuesHaveLimitsInTheFleet(t *testing.T) {
 	t.Parallel()
 	r := shared(hotparam.Rule{
-		Limit: 2, Window: time.Hour, Missing: hotparam.MissingShare, Fleet: rule.Fleet{Mode: fleet.ModeAsk},
+		Limit: 2, Window: time.Hour, Missing: rule.MissingShare, Fleet: rule.Fleet{Mode: fleet.ModeAsk},
 		Values: rule.NumberMapOf(text("vip", 10), text("test-*", 1), text("banned", 0)),
 	})
 	s := newScene(t, r, 4)

@@ -58,7 +58,7 @@ func common(r *Rule) rule.Common {
 
 // forbids returns the answer to calls without the attribute, if these are refused.
 func forbids(r *Rule) rule.Answer {
-	if r.Missing == MissingUnauthenticated {
+	if r.Missing == rule.MissingUnauthenticated {
 		return rule.Answer{HTTP: 401, GRPC: "UNAUTHENTICATED"}
 	}
 	return rule.Answer{}
@@ -102,7 +102,7 @@ func fields() []rule.Field[Rule] {
 		rule.FieldOf("penalty.for", func(r *Rule) *time.Duration { return &r.Penalty.For }).
 			Given("penalty.after", "penalty.within").
 			Says("for so long").Otherwise("required with penalty"),
-		rule.ChoiceField("missing", func(r *Rule) *Missing { return &r.Missing }, MissingPass, MissingShare, MissingBlock, MissingUnauthenticated).
+		rule.ChoiceField("missing", func(r *Rule) *rule.Missing { return &r.Missing }, rule.MissingPass, rule.MissingShare, rule.MissingBlock, rule.MissingUnauthenticated).
 			Says("a call without the attribute: pass, share (all of them one limit), block (403) or unauthenticated (401)"),
 		settings.OnExceedField(func(r *Rule) *rule.OnExceed { return &r.OnExceed }),
 		settings.CountsField(func(r *Rule) *rule.Counts { return &r.Counts }),
@@ -177,7 +177,7 @@ func examples() []rule.Example[Rule] {
 		example("Tokens that tenants have bought: those of whom none has added any have none, and nothing flows back.",
 			"name match perResource param limit algorithm missing scope", Rule{
 				Name: "credit", Match: "api:*", Shared: true, Param: rule.StringsOf("tenant"), Algorithm: Prepaid,
-				Missing: MissingBlock, Scope: rule.ScopeFleet,
+				Missing: rule.MissingBlock, Scope: rule.ScopeFleet,
 			}),
 		example("A tenant over its share is served as long as there is room.",
 			"name match perResource param limit onExceed", Rule{

@@ -139,9 +139,9 @@ const limited = rule.Wait
 func (l *limiter) subjectOf(value rule.Attribute) (s subject, decision rule.Decision) {
 	if !value.IsSet() {
 		switch l.rule.Missing {
-		case MissingShare:
+		case rule.MissingShare:
 			return subject{key: (missingKey ^ l.state.salt) & keyMask, isOwn: true}, limited
-		case MissingBlock, MissingUnauthenticated:
+		case rule.MissingBlock, rule.MissingUnauthenticated:
 			return s, rule.Block
 		}
 		return s, rule.Pass

@@ -51,9 +51,9 @@ func (v *versions) reloadOften(t *testing.T, resize bool, stop <-chan struct{}) 
 			if r.MaxValues = 1000; resize && i%4 >= 2 {
 				r.MaxValues = 3000
 			}
-			r.Missing = hotparam.MissingBlock
+			r.Missing = rule.MissingBlock
 			if i%2 == 0 {
-				r.Missing = hotparam.MissingPass
+				r.Missing = rule.MissingPass
 			}
 		}))
 		v.publish()

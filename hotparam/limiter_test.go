@@ -66,14 +66,14 @@ func TestResourcesOfARuleCountForThemselves(t *testing.T) {
 func TestACallWithoutTheAttribute(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		missing hotparam.Missing
+		missing rule.Missing
 		passes  int // of 30
 		retry   time.Duration
 	}{
-		{hotparam.MissingPass, 30, 0},
-		{hotparam.MissingShare, 10, 100 * time.Millisecond},
-		{hotparam.MissingBlock, 0, rule.Forbidden},
-		{hotparam.MissingUnauthenticated, 0, rule.Forbidden},
+		{rule.MissingPass, 30, 0},
+		{rule.MissingShare, 10, 100 * time.Millisecond},
+		{rule.MissingBlock, 0, rule.Forbidden},
+		{rule.MissingUnauthenticated, 0, rule.Forbidden},
 	} {
 		s := newService(t, perUser(func(r *hotparam.Rule) { r.Missing = c.missing }))
 		passes := 0
@@ -300,7 +300,7 @@ func TestWaitsEndWhenTheRuleIsGone(t *testing.T) {
 func TestGivingBackUndoesACall(t *testing.T) {
 	t.Parallel()
 	for _, algorithm := range []hotparam.Algorithm{hotparam.TokenBucket, hotparam.SlidingWindow, hotparam.Throttle} {
-		s := newService(t, perUser(func(r *hotparam.Rule) { r.Algorithm, r.Missing = algorithm, hotparam.MissingShare }))
+		s := newService(t, perUser(func(r *hotparam.Rule) { r.Algorithm, r.Missing = algorithm, rule.MissingShare }))
 		for _, value := range []rule.Attribute{user("a"), {}} {
 			for range 100 {
 				ticket, decision := s.limiter.Acquire(s.call(value, 1))
@@ -387,7 +387,7 @@ func TestIdleOnlyWhenAllValuesAreAsNew(t *testing.T) {
 
 func TestStatusShowsTheHottestValues(t *testing.T) {
 	t.Parallel()
-	s := newService(t, perUser(func(r *hotparam.Rule) { r.Missing = hotparam.MissingShare }))
+	s := newService(t, perUser(func(r *hotparam.Rule) { r.Missing = rule.MissingShare }))
 	other := s.another()
 	for i := range 20 {
 		for range i {

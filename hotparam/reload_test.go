@@ -62,7 +62,7 @@ func TestLimiterOfAnOlderVersionIsStaleBeforeAnyValueWasSeen(t *testing.T) {
 		"concurrency": func(r *hotparam.Rule) { r.Limit, r.Concurrency = 0, 10 },
 	} {
 		s := newService(t, perUser(func(r *hotparam.Rule) {
-			r.Values, r.Missing = rule.NumberMapOf(text("named", 20)), hotparam.MissingShare
+			r.Values, r.Missing = rule.NumberMapOf(text("named", 20)), rule.MissingShare
 			if change != nil {
 				change(r)
 			}
@@ -90,7 +90,7 @@ func TestReloadThatNamesAValueKeepsWhatItHasUsed(t *testing.T) {
 			require.Equal(t, 10, s.passes(value))
 			require.True(t, s.reload(name))
 			assert.Equal(t, 10, s.passes(value), "the limit is higher by so much: %v", algorithm)
-			require.True(t, s.reload(func(r *hotparam.Rule) { r.Missing = hotparam.MissingBlock }))
+			require.True(t, s.reload(func(r *hotparam.Rule) { r.Missing = rule.MissingBlock }))
 			require.True(t, s.reload(unname))
 			assert.Zero(t, s.passes(value), algorithm)
 			require.True(t, s.reload(name))

@@ -31,21 +31,6 @@ const (
 	Prepaid Algorithm = "prepaid"
 )
 
-// Missing says what happens to a call that does not have the attribute.
-type Missing string
-
-// What can happen to it.
-const (
-	// MissingPass lets the call through: the rule is not for it.
-	MissingPass Missing = "pass"
-	// MissingShare makes all such calls share one limit, as if they had one value.
-	MissingShare Missing = "share"
-	// MissingBlock refuses the call: its caller may not make it, 403.
-	MissingBlock Missing = "block"
-	// MissingUnauthenticated refuses the call, whose caller is to say who it is: 401.
-	MissingUnauthenticated Missing = "unauthenticated"
-)
-
 // The defaults and the ranges of a rule's fields.
 const (
 	defaultWindow  = time.Second
@@ -171,8 +156,8 @@ type Rule struct {
 	Penalty Penalty
 
 	// Missing says what happens to a call without the attribute. Defaults to
-	// [MissingPass].
-	Missing Missing
+	// [rule.MissingPass].
+	Missing rule.Missing
 
 	// Mask says how status shows values. The default shows them as they are.
 	Mask rule.Mask
@@ -235,7 +220,7 @@ type Penalty struct {
 }
 
 func withDefaults(r *Rule) {
-	r.Missing = cmp.Or(r.Missing, MissingPass)
+	r.Missing = cmp.Or(r.Missing, rule.MissingPass)
 	switch {
 	case r.Concurrency != 0:
 	case r.Algorithm == Prepaid:

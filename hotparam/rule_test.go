@@ -36,7 +36,7 @@ func TestDefaults(t *testing.T) {
 	assert.Equal(t, hotparam.TokenBucket, rate.Algorithm)
 	assert.InDelta(t, 10, rate.Burst, 0)
 	assert.Equal(t, 100_000, rate.MaxValues)
-	assert.Equal(t, hotparam.MissingPass, rate.Missing)
+	assert.Equal(t, rule.MissingPass, rate.Missing)
 
 	slow := hotparam.Kind().WithDefaults(perUser(func(r *hotparam.Rule) { r.Limit = 0.5 }))
 	assert.InDelta(t, 1, slow.Burst, 0, "a call of one token can pass")

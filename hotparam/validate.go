@@ -29,9 +29,9 @@ func validate(r *Rule) []rule.Fault {
 	settings.ValidateCounts(&f, r.Counts, r.keepsTokens())
 	settings.ValidateWarnAt(&f, r.WarnAt, r.hidesUse())
 	switch r.Missing {
-	case MissingPass, MissingShare, MissingBlock, MissingUnauthenticated:
+	case rule.MissingPass, rule.MissingShare, rule.MissingBlock, rule.MissingUnauthenticated:
 	default:
-		f.Add("missing", "is %q: must be %q, %q, %q or %q", r.Missing, MissingPass, MissingShare, MissingBlock, MissingUnauthenticated)
+		f.Add("missing", "is %q: must be %q, %q, %q or %q", r.Missing, rule.MissingPass, rule.MissingShare, rule.MissingBlock, rule.MissingUnauthenticated)
 	}
 	if r.Mask != "" && r.Mask != rule.MaskHash {
 		f.Add("mask", "is %q: must be %q; leave it out to show values", r.Mask, rule.MaskHash)

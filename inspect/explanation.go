@@ -44,21 +44,14 @@ type Rule struct {
 
 // Attribute is an attribute of a call that a rule looks at.
 type Attribute struct {
-	Key   string        `json:"key"`
-	Type  AttributeType `json:"type,omitempty"` // "" if the call does not have it
-	Value string        `json:"value,omitempty"`
+	Key string `json:"key"`
+
+	// Type is "text", "number" or "boolean", as rules tell the text "7" from the number 7; "" if the call
+	// does not have the attribute.
+	Type string `json:"type,omitempty"`
+
+	Value string `json:"value,omitempty"`
 }
-
-// AttributeType is how rules tell values apart that look alike: the text "7" is not the
-// number 7.
-type AttributeType string
-
-// The types.
-const (
-	TypeText    AttributeType = "text"
-	TypeNumber  AttributeType = "number"
-	TypeBoolean AttributeType = "boolean"
-)
 
 // Field is a field of a rule as its document writes it, less quotes.
 type Field struct {
@@ -151,15 +144,15 @@ func attributesOf(found []core.AppliedAttribute) (attributes []Attribute) {
 	return attributes
 }
 
-func typeOf(a rule.Attribute) AttributeType {
+func typeOf(a rule.Attribute) string {
 	if _, ok := a.Text(); ok {
-		return TypeText
+		return "text"
 	}
 	if _, ok := a.Number(); ok {
-		return TypeNumber
+		return "number"
 	}
 	if _, ok := a.Boolean(); ok {
-		return TypeBoolean
+		return "boolean"
 	}
 	return ""
 }

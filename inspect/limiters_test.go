@@ -76,7 +76,7 @@ func TestMaskedValuesAreNotShown(t *testing.T) {
 	require.Len(t, masked.Values, 2)
 	assert.Regexp(t, `^#[0-9a-f]{16}$`, masked.Values[0].Value)
 	for _, r := range explain(t, server, inspect.Call{Resource: "orders", Attributes: map[string]string{"user": "bob"}}).Rules {
-		assert.Equal(t, []inspect.Attribute{{Key: "user", Type: inspect.TypeText, Value: "bob"}}, r.Attributes)
+		assert.Equal(t, []inspect.Attribute{{Key: "user", Type: "text", Value: "bob"}}, r.Attributes)
 		assert.Zero(t, r.State.RetryAfter)
 		assert.Equal(t, r.Name == "shown", slices.ContainsFunc(r.State.Values, func(v inspect.Value) bool { return v.Value == "alice" }))
 	}

@@ -243,20 +243,20 @@ func TestExplainTellsWhichAttributesRulesLookAt(t *testing.T) {
 		return rules
 	}
 	asked(map[string]string{"user": "u1", "unused": "x"})
-	assert.Equal(t, []inspect.Attribute{{Key: "user", Type: inspect.TypeText, Value: "u1"}}, rules["per-user"].Attributes)
-	assert.Equal(t, []inspect.Attribute{{Key: "tenant"}, {Key: "user", Type: inspect.TypeText, Value: "u1"}}, rules["per-tenant"].Attributes)
+	assert.Equal(t, []inspect.Attribute{{Key: "user", Type: "text", Value: "u1"}}, rules["per-user"].Attributes)
+	assert.Equal(t, []inspect.Attribute{{Key: "tenant"}, {Key: "user", Type: "text", Value: "u1"}}, rules["per-tenant"].Attributes)
 	state := rules["per-user"].State
 	assert.True(t, state.CannotPass)
 	assert.Equal(t, []inspect.Value{{Value: "u1", Passed: 1, Refused: 1}}, state.Values)
 
 	asked(map[string]string{"user": "7", "tenant": "true"})
-	assert.Equal(t, inspect.Attribute{Key: "user", Type: inspect.TypeNumber, Value: "7"}, rules["per-user"].Attributes[0])
+	assert.Equal(t, inspect.Attribute{Key: "user", Type: "number", Value: "7"}, rules["per-user"].Attributes[0])
 	assert.InDelta(t, 1.5, rules["per-user"].State.RetryAfter, 0)
 	assert.False(t, rules["per-user"].State.CannotPass)
-	assert.Equal(t, inspect.TypeBoolean, rules["per-tenant"].Attributes[0].Type)
+	assert.Equal(t, "boolean", rules["per-tenant"].Attributes[0].Type)
 
 	asked(map[string]string{"user": `"7"`})
-	assert.Equal(t, inspect.Attribute{Key: "user", Type: inspect.TypeText, Value: "7"}, rules["per-user"].Attributes[0])
+	assert.Equal(t, inspect.Attribute{Key: "user", Type: "text", Value: "7"}, rules["per-user"].Attributes[0])
 	assert.Zero(t, rules["per-user"].State.RetryAfter)
 }
 

@@ -35,7 +35,7 @@ func TestParseReadsLimitsForEachValue(t *testing.T) {
 	}
 	assert.Equal(t, hotparam.Rule{
 		Name: "per-user", Resource: "orders", Param: rule.StringsOf("user"), Limit: 10, Window: time.Second,
-		Algorithm: hotparam.TokenBucket, Burst: 20, MaxValues: 100_000, Missing: hotparam.MissingPass,
+		Algorithm: hotparam.TokenBucket, Burst: 20, MaxValues: 100_000, Missing: rule.MissingPass,
 		Values: rule.NumberMapOf(
 			entry(rule.String("vip"), 1000), entry(rule.String("7"), 5), entry(rule.Int(7), 6), entry(rule.Bool(true), 7),
 			entry(rule.String("v-*"), 8),

@@ -93,9 +93,9 @@ func (o *valueOracle) limitOf(r *hotparam.Rule, c *valueCall) (key string, limit
 		value, ok := c.attrs[param]
 		if !ok {
 			switch r.Missing {
-			case hotparam.MissingPass:
+			case rule.MissingPass:
 				return "", 0, false
-			case hotparam.MissingBlock:
+			case rule.MissingBlock:
 				return "", -1, true
 			}
 			return "(missing)", own, true
@@ -327,7 +327,7 @@ func drawValueRule(t *rapid.T, name string) hotparam.Rule {
 	r := hotparam.Rule{
 		Name: name, Resource: rapid.SampledFrom([]string{"r", "s"}).Draw(t, "resource"),
 		Param:   rapid.SampledFrom([]rule.Strings{rule.StringsOf("user"), rule.StringsOf("user"), rule.StringsOf("tenant", "user")}).Draw(t, "param"),
-		Missing: rapid.SampledFrom([]hotparam.Missing{"", hotparam.MissingShare, hotparam.MissingBlock}).Draw(t, "missing"),
+		Missing: rapid.SampledFrom([]rule.Missing{"", rule.MissingShare, rule.MissingBlock}).Draw(t, "missing"),
 		Window:  milliseconds(t, "window", 0, 100, 1000, 300, 60_000),
 	}
 	switch rapid.IntRange(0, 2).Draw(t, "algorithm") {

@@ -127,7 +127,7 @@ func TestForgedAddressesGainNothing(t *testing.T) {
 // Repeated, oversized and odd fields are values, not a way around the limit.
 func TestOddHeaderFieldsAreNoWayAroundTheLimit(t *testing.T) {
 	t.Parallel()
-	for _, missing := range []hotparam.Missing{hotparam.MissingPass, hotparam.MissingShare, hotparam.MissingBlock} {
+	for _, missing := range []rule.Missing{rule.MissingPass, rule.MissingShare, rule.MissingBlock} {
 		s := newSite(t, false, hotparam.Rule{
 			Param: rule.StringsOf("header:X-Key"), Limit: 3, Window: 24 * time.Hour, Missing: missing,
 		})

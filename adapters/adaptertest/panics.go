@@ -22,7 +22,7 @@ func onePlace(resource string) rules.Set {
 	set := rules.Set{Isolation: []isolation.Rule{{Name: "one", Resource: resource, Limit: 1}}}
 	for _, key := range []string{"user", rule.KeyOrigin} {
 		set.HotParam = append(set.HotParam, hotparam.Rule{
-			Name: key, Resource: resource, Param: rule.StringsOf(key), Concurrency: 1, Missing: hotparam.MissingShare,
+			Name: key, Resource: resource, Param: rule.StringsOf(key), Concurrency: 1, Missing: rule.MissingShare,
 		})
 	}
 	return set

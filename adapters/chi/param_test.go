@@ -29,7 +29,7 @@ func oneOfEachValue(tb testing.TB, key string) *core.Engine {
 	tb.Helper()
 	engine := newEngine(tb)
 	require.NoError(tb, engine.Load(rules.Set{HotParam: []hotparam.Rule{
-		{Match: "*", Param: rule.StringsOf(key), Limit: 1e-6, Burst: 1, Missing: hotparam.MissingBlock},
+		{Match: "*", Param: rule.StringsOf(key), Limit: 1e-6, Burst: 1, Missing: rule.MissingBlock},
 	}}))
 	return engine
 }

@@ -261,7 +261,7 @@ func TestHandlersFindTheResponseOfEcho(t *testing.T) {
 func TestEscapedParametersHaveOneValue(t *testing.T) {
 	for _, unescape := range []bool{false, true} {
 		engine, _ := adaptertest.NewEngine(t, rules.Set{HotParam: []hotparam.Rule{
-			{Match: "*", Param: rule.StringsOf("param:id"), Limit: 1e-6, Burst: 1, Missing: hotparam.MissingBlock},
+			{Match: "*", Param: rule.StringsOf("param:id"), Limit: 1e-6, Burst: 1, Missing: rule.MissingBlock},
 		}})
 		e := echo.NewWithConfig(echo.Config{Router: echo.NewRouter(echo.RouterConfig{UnescapePathParamValues: unescape})})
 		e.Use(penstockecho.Middleware(engine, penstockecho.Options{}))

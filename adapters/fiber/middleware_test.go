@@ -213,7 +213,7 @@ func TestParametersOfTheRouteAreAttributesWhereverTheMiddlewareStands(t *testing
 	} {
 		for _, places := range []string{"use", "group", "mount", "route"} {
 			engine, _ := adaptertest.NewEngine(t, rules.Set{HotParam: []hotparam.Rule{
-				{Match: "*", Param: rule.StringsOf(test.key), Limit: 1e-6, Burst: 1, Missing: hotparam.MissingBlock},
+				{Match: "*", Param: rule.StringsOf(test.key), Limit: 1e-6, Burst: 1, Missing: rule.MissingBlock},
 			}})
 			app := service(guardOf(engine, new(bytes.Buffer)), places, ok)
 			require.Equal(t, http.StatusOK, do(t, app, http.MethodGet, test.path), "%s %s", places, test.path)

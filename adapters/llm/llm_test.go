@@ -294,7 +294,7 @@ func TestRulesLookAtModelTenantKeyAndStyle(t *testing.T) {
 				FirstAnswer: 20, Tenant: func(r *http.Request) string { return r.Header.Get("Tenant") },
 			}, &llmtest.Provider{})
 			g.load(rules.Set{HotParam: []hotparam.Rule{{
-				Name: "each", Resource: llm.TokensResource, Param: rule.StringsOf(key), Limit: 100, Window: time.Minute, Missing: hotparam.MissingBlock,
+				Name: "each", Resource: llm.TokensResource, Param: rule.StringsOf(key), Limit: 100, Window: time.Minute, Missing: rule.MissingBlock,
 				Algorithm: hotparam.SlidingWindow,
 			}}})
 			s := styles()[0]

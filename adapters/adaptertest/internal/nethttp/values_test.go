@@ -20,7 +20,7 @@ import (
 )
 
 // limitOf returns an engine that lets each value of a key make three calls.
-func limitOf(tb testing.TB, missing hotparam.Missing, keys ...string) *core.Engine {
+func limitOf(tb testing.TB, missing rule.Missing, keys ...string) *core.Engine {
 	tb.Helper()
 	engine, _ := newEngine(tb, core.Config{})
 	require.NoError(tb, engine.Load(rules.Set{HotParam: []hotparam.Rule{{
@@ -67,7 +67,7 @@ func TestClientGetsItsLimitWhateverAddressesItHasOrInvents(t *testing.T) {
 
 func TestCallsWithoutTheAttributeAreTreatedAsTheRuleSays(t *testing.T) {
 	none := func(int) string { return "" }
-	for missing, want := range map[hotparam.Missing]int{hotparam.MissingPass: 9, hotparam.MissingShare: 3, hotparam.MissingBlock: 0} {
+	for missing, want := range map[rule.Missing]int{rule.MissingPass: 9, rule.MissingShare: 3, rule.MissingBlock: 0} {
 		handler := nethttp.Middleware(limitOf(t, missing, "header:X-Tenant"), nethttp.Options{Logger: discardLogger()})(http.HandlerFunc(ok))
 		assert.Equal(t, want, passed(handler, many(9, none)...), missing)
 		handler = nethttp.Middleware(limitOf(t, missing, "ip", "header:X-Tenant"), nethttp.Options{Logger: discardLogger()})(http.HandlerFunc(ok))

@@ -178,14 +178,14 @@ func TestExplainShowsWhatRulesFindInAttributes(t *testing.T) {
 	answer := inspect.Explanation{Call: inspect.Call{Resource: "orders"}}
 	for _, r := range []inspect.Rule{
 		{
-			Attributes: []inspect.Attribute{{Key: "user", Type: inspect.TypeText, Value: "alice"}},
+			Attributes: []inspect.Attribute{{Key: "user", Type: "text", Value: "alice"}},
 			State:      &inspect.State{CannotPass: true, Values: []inspect.Value{{Value: "alice", Passed: 5, Refused: 12}}},
 		},
 		{
-			Attributes: []inspect.Attribute{{Key: "tenant", Type: inspect.TypeNumber, Value: "7"}, {Key: "user", Type: inspect.TypeText, Value: "alice"}},
+			Attributes: []inspect.Attribute{{Key: "tenant", Type: "number", Value: "7"}, {Key: "user", Type: "text", Value: "alice"}},
 			State:      &inspect.State{RetryAfter: 1.5, Gauges: []inspect.Gauge{{Name: "max_values", Value: 100}}},
 		},
-		{Attributes: []inspect.Attribute{{Key: "ip"}, {Key: "id", Type: inspect.TypeText, Value: "7"}}, State: &inspect.State{}},
+		{Attributes: []inspect.Attribute{{Key: "ip"}, {Key: "id", Type: "text", Value: "7"}}, State: &inspect.State{}},
 	} {
 		r.Kind, r.Name, r.Fields = "ration", "each", []inspect.Field{{Name: "resource", Value: "orders"}}
 		answer.Rules = append(answer.Rules, r)

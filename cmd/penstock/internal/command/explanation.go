@@ -103,7 +103,7 @@ func describeAttributes(attributes []inspect.Attribute) string {
 		switch {
 		case a.Type == "":
 			texts[i] = a.Key + " (the call has none)"
-		case a.Type == inspect.TypeText && !rule.ParseAttribute(a.Value).Equal(rule.String(a.Value)): // it looks like another type
+		case a.Type == "text" && !rule.ParseAttribute(a.Value).Equal(rule.String(a.Value)): // it looks like another type
 			texts[i] = a.Key + "=" + strconv.Quote(a.Value)
 		}
 	}

@@ -21,7 +21,7 @@ func convertAuthority(o *object, to *batch) {
 	origins := authorityOrigins(o)
 	switch o.whole("strategy", 0) {
 	case 0:
-		r.Allow, r.Missing = origins, access.MissingPass
+		r.Allow, r.Missing = origins, rule.MissingPass
 	case 1:
 		r.Deny = origins
 	default:

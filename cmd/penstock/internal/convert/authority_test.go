@@ -15,7 +15,7 @@ import (
 
 func TestConvertedAuthorityRulesDoTheSame(t *testing.T) {
 	allow := func(names ...string) access.Rule {
-		return access.Rule{Resource: "r", Attribute: "origin", Allow: rule.StringsOf(names...), Missing: access.MissingPass}
+		return access.Rule{Resource: "r", Attribute: "origin", Allow: rule.StringsOf(names...), Missing: rule.MissingPass}
 	}
 	deny := func(names ...string) access.Rule {
 		return access.Rule{Resource: "r", Attribute: "origin", Deny: rule.StringsOf(names...)}
