@@ -223,11 +223,11 @@ func (c *Chain) Acquire(q *Request, opts []Option, tickets []rule.Ticket) (a Ans
 		if s.demotes {
 			ticket, decision = c.askDemoting(passed, q, opts, tickets)
 		} else {
-			ticket, decision = s.Ask(q.Call, q, opts)
+			ticket, decision = s.Ask(q, opts)
 		}
 		for tries := 0; decision == rule.Block && tries < MaxTries && s.MayGetBack(q); tries++ {
 			runtime.Gosched()
-			ticket, decision = s.Ask(q.Call, q, opts)
+			ticket, decision = s.Ask(q, opts)
 		}
 		if decision != rule.Pass {
 			return Answer{passed, ticket, decision, true}
@@ -241,10 +241,10 @@ func (c *Chain) Acquire(q *Request, opts []Option, tickets []rule.Ticket) (a Ans
 // AcquireOne is Acquire for a chain that IsOneStep, of which no ticket has to be given back.
 func (c *Chain) AcquireOne(q *Request, opts []Option, tickets []rule.Ticket) Answer {
 	s := &c.Steps[0]
-	ticket, decision := s.Ask(q.Call, q, opts)
+	ticket, decision := s.Ask(q, opts)
 	for tries := 0; decision == rule.Block && tries < MaxTries && s.MayGetBack(q); tries++ {
 		runtime.Gosched()
-		ticket, decision = s.Ask(q.Call, q, opts)
+		ticket, decision = s.Ask(q, opts)
 	}
 	tickets[0] = ticket
 	return Answer{0, ticket, decision, true}
@@ -297,7 +297,7 @@ func (c *Chain) tryLast(q *Request, opts []Option, tickets []rule.Ticket) (a Ans
 			s.Pending.begin()
 		}
 		begun = passed + 1
-		ticket, decision := s.Ask(q.Call, q, opts)
+		ticket, decision := s.Ask(q, opts)
 		if decision != rule.Pass {
 			return Answer{passed, ticket, decision, true}
 		}
@@ -358,7 +358,7 @@ func (c *Chain) askDemoting(i int, q *Request, opts []Option, tickets []rule.Tic
 		return demotedTicket, rule.Pass
 	}
 	s := &c.Steps[i]
-	ticket, decision := s.Ask(q.Call, q, opts)
+	ticket, decision := s.Ask(q, opts)
 	if !s.demotesBy(ticket, decision) {
 		return ticket, decision
 	}
