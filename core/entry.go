@@ -131,20 +131,43 @@ func (r *resource) enterLongChain(ctx context.Context, q *call.Request, opts []O
 	return r.decide(ctx, q, opts, c, (*tickets)[:len(c.Steps)])
 }
 
-// decide asks all rules of a chain at once. Only if one says Wait or Stale does the call get an admission.
+// decide asks all rules of a chain at once. Only if one says Wait or Stale does the call get an admission, for it may be
+// able to wait, or has to try again.
 func (r *resource) decide(ctx context.Context, q *call.Request, opts []Option, c *call.Chain, tickets []rule.Ticket) (Guard, error) {
 	if c.Injects {
 		q.SetNumber(r.DrawNumber())
 	}
-	switch said, decision := r.tryPass(q, opts, c, tickets); {
-	case decision == rule.Pass && (c.IsFollowed || c.HasRecordedKeys() && r.Env.recorder.Load() != nil):
-		return r.passFollowed(ctx, q, opts, c, tickets), nil
-	case decision == rule.Pass:
-		return r.guard(ctx, c, q, opts, tickets), nil
-	case decision == rule.Block:
+	var said call.Answer
+	switch {
+	case c.IsOneStep:
+		said = c.AcquireOne(q, opts, tickets)
+	case c.Forecasts() == 0 && len(c.Steps) > 1:
+		said = c.AcquireLast(q, opts, tickets)
+	default:
+		said = c.Acquire(q, opts, tickets)
+	}
+	switch said.Decision {
+	case rule.Pass:
+		if r.pass(q.Now, q.Tokens) {
+			return r.passed(ctx, q, opts, c, tickets), nil
+		}
+		c.GiveBack(0, len(c.Steps), q, tickets)
+	case rule.Block:
 		return Guard{}, r.refuseAtOnce(ctx, q, opts, c, said)
+	case rule.Wait:
+		if by, refuses := c.RefusesToWait(said, q); refuses {
+			return Guard{}, r.refuseAtOnce(ctx, q, opts, c, by)
+		}
 	}
 	return r.admit(ctx, q, opts)
+}
+
+// passed returns the guard of a call that has passed a chain.
+func (r *resource) passed(ctx context.Context, q *call.Request, opts []Option, c *call.Chain, tickets []rule.Ticket) Guard {
+	if c.IsFollowed || c.HasRecordedKeys() && r.Env.recorder.Load() != nil {
+		return r.passFollowed(ctx, q, opts, c, tickets)
+	}
+	return r.guard(ctx, c, q, opts, tickets)
 }
 
 // passFollowed returns the guard of a call that has passed a chain of which rules are asked once it has, or an
@@ -161,35 +184,4 @@ func (r *resource) passFollowed(ctx context.Context, q *call.Request, opts []Opt
 	g = r.guard(ctx, c, q, opts, tickets)
 	handed = true
 	return
-}
-
-// tryPass asks all rules of a chain at one instant. On Pass all rules let the call pass, and
-// it has been counted. On Block the answer is that of the rule which refuses it, which may be
-// Wait of one for which the call does not wait. On any other decision the call may be able to wait, or
-// has to try again: that is for an admission. Unless it passes, the call has given back what it took.
-func (r *resource) tryPass(q *call.Request, opts []Option, c *call.Chain, tickets []rule.Ticket) (a call.Answer, decision rule.Decision) {
-	switch {
-	case c.IsOneStep:
-		a = c.AcquireOne(q, opts, tickets)
-	case c.Forecasts() == 0 && len(c.Steps) > 1:
-		a = c.AcquireLast(q, opts, tickets)
-	default:
-		a = c.Acquire(q, opts, tickets)
-	}
-	switch a.Decision {
-	case rule.Pass:
-		if r.pass(q.Now, q.Tokens) {
-			return a, rule.Pass
-		}
-		c.GiveBack(0, len(c.Steps), q, tickets)
-		return a, rule.Stale
-	case rule.Wait:
-		if a, ok := c.RefusesLater(a, q); ok {
-			return a, rule.Block
-		}
-		if !c.Steps[a.Which].Waits(q) {
-			return a, rule.Block
-		}
-	}
-	return a, a.Decision
 }

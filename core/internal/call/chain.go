@@ -187,6 +187,15 @@ func (c *Chain) Finish(observed bool) {
 	}
 }
 
+// RefusesToWait says whether a call is refused for which a step says Wait, as it does not wait, or another rule would
+// refuse it then, and by which answer.
+func (c *Chain) RefusesToWait(said Answer, q *Request) (by Answer, refuses bool) {
+	if by, refuses = c.RefusesLater(said, q); refuses {
+		return
+	}
+	return said, !c.Steps[said.Which].Waits(q)
+}
+
 // RefusesLater looks for a rule that would refuse the call, behind one for which it would wait, at the
 // instant to which it would have to wait. It returns the answer of that.
 func (c *Chain) RefusesLater(waits Answer, q *Request) (a Answer, ok bool) {
