@@ -89,10 +89,11 @@ func (r *resource) mayTakeStep(c *call.Chain) bool {
 func (r *resource) enterStep(ctx context.Context, asked rule.Call, c *call.Chain) (guard Guard, decided bool, err error) {
 	var ticket rule.Ticket
 	if !c.IsEmpty {
-		s, decision := &c.Steps[0], rule.Block
+		s := &c.Steps[0]
 		if s.Keyed != nil {
 			return
 		}
+		var decision rule.Decision
 		switch ticket, decision = s.Limiter.Acquire(asked); {
 		case decision == rule.Pass:
 		case decision == rule.Block && s.Pending == nil && ticket != 0 && !s.Denies:
