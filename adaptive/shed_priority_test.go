@@ -136,7 +136,8 @@ func TestSameCallersPassForAWhile(t *testing.T) {
 	}
 	assert.Greater(t, float64(decided)/(60*callers), 0.85)
 	for i, n := range turns {
-		assert.InDelta(t, 20, n, 8, "caller %d", i)
+		assert.Greater(t, n, 10, "caller %d", i) // 20 on average: a caller with few others beside it is served more often
+		assert.Less(t, n, 40, "caller %d", i)
 	}
 }
 

@@ -13,7 +13,7 @@ require (
 	github.com/go-kratos/aegis v0.2.0
 	github.com/go-kratos/kratos/v2 v2.9.2
 	github.com/gofiber/fiber/v3 v3.1.0
-	github.com/labstack/echo/v5 v5.4.4
+	github.com/labstack/echo/v5 v5.4.5
 	github.com/penstock-go/penstock v0.2.0
 	github.com/penstock-go/penstock/adapters/echo v0.2.0
 	github.com/penstock-go/penstock/adapters/fiber v0.2.0

@@ -68,20 +68,20 @@ func (r *resource) guardOf(c *call.Chain, q *call.Request, opts []Option, ticket
 	return
 }
 
-// stepGuard is guard for a call that is not recorded and has one token, and a chain that IsOneStep or IsEmpty.
-func (r *resource) stepGuard(c *call.Chain, now clock.Instant, ticket rule.Ticket) Guard {
-	word, rest, ok := uint32(0), uint32(1), true
+// stepGuard is guard for a call that is not recorded nor long-lived, and a chain that IsOneStep or IsEmpty.
+func (r *resource) stepGuard(c *call.Chain, asked rule.Call, ticket rule.Ticket) Guard {
+	word, rest, ok := uint32(0), uint32(asked.Tokens), true
 	if c.Tickets {
-		if c.IsStart(0, ticket, now) {
+		if c.IsStart(0, ticket, asked.Now) {
 			ticket = 0 // it need not be carried
 		}
-		word, rest, ok = call.CarryOne(0, ticket, 1)
+		word, rest, ok = call.CarryOne(0, ticket, asked.Tokens)
 	}
 	if !ok {
-		q := call.Request{Call: rule.Call{Now: now, Tokens: 1}}
+		q := call.Request{Call: asked}
 		return r.guardWithRecord(c, &q, nil, []rule.Ticket{ticket})
 	}
-	return newGuard(r, now, &c.Extras, word, rest)
+	return newGuard(r, asked.Now, &c.Extras, word, rest)
 }
 
 // guardWithRecord returns a guard whose tickets are in a record. It asks the shadow rules,

@@ -50,11 +50,16 @@ func (r *resource) planBefore() *inforce.Plan {
 // of its own.
 func (r *resource) pass(now clock.Instant, tokens int32) bool {
 	r.Node.Pass(now, tokens)
-	if r.Evicted.Load() && !r.Env.resources.StillOverflows(r.of()) {
-		r.Node.TakeBack(now, tokens)
-		return false
+	return !r.Evicted.Load() || r.staysPassed(now, tokens)
+}
+
+// staysPassed says whether a call stays counted that has passed a resource which has no name of its own.
+func (r *resource) staysPassed(now clock.Instant, tokens int32) bool {
+	if r.Env.resources.StillOverflows(r.of()) {
+		return true
 	}
-	return true
+	r.Node.TakeBack(now, tokens)
+	return false
 }
 
 // lookUpAgain returns the resource of the name: the same one, unless it was evicted or

@@ -106,7 +106,12 @@ func (l *ruleLimiter) Acquire(c rule.Call) (rule.Ticket, rule.Decision) {
 		turn, decision := l.queue.book(l.compiled, c.Now, c.Tokens)
 		return l.queue.answer(l.compiled, turn, decision, c.Now, endless)
 	}
-	decision := l.takeWindow(c.Now, c.Tokens)
+	var decision rule.Decision
+	if l.related {
+		decision = l.window.Check(l.compiled, c.Now, c.Tokens)
+	} else {
+		decision = l.window.Take(l.compiled, c.Now, c.Tokens)
+	}
 	if l.warning != nil && decision != rule.Stale {
 		l.noteUse(c.Now)
 	}
@@ -118,13 +123,6 @@ func (l *ruleLimiter) Acquire(c rule.Call) (rule.Ticket, rule.Decision) {
 	default:
 		return rule.Ticket(c.Now), decision
 	}
-}
-
-func (l *ruleLimiter) takeWindow(now clock.Instant, n int32) rule.Decision {
-	if l.related {
-		return l.window.Check(l.compiled, now, n)
-	}
-	return l.window.Take(l.compiled, now, n)
 }
 
 // GiveBack returns what Acquire took.

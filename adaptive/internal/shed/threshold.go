@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/penstock-go/penstock/clock"
+	"github.com/penstock-go/penstock/internal/splitmix"
+	"github.com/penstock-go/penstock/internal/valuehash"
 	"github.com/penstock-go/penstock/rule"
 )
 
@@ -30,9 +32,10 @@ const (
 // Load, Standing, Refuse and Refused are safe for concurrent use with all methods, and
 // allocate nothing. The other methods must be called by one goroutine at a time.
 type Threshold struct {
-	word atomic.Uint64 // a State: all that calls read
-	seed uint64
-	_    [48]byte // calls write what follows
+	word   atomic.Uint64 // a State: all that calls read, beside what never changes
+	hasher *valuehash.Hasher
+	seed   uint64
+	_      [40]byte // calls write what follows
 
 	arrivals [Levels][buckets]atomic.Uint32 // by level and bucket, of calls that Standing saw; later ones count more
 	seen     [Levels]atomic.Uint64          // refused calls that Standing saw
@@ -52,10 +55,11 @@ type Threshold struct {
 // New returns an inactive threshold. Callers' positions follow from the seed; if that is
 // 0, they are random.
 func New(seed uint64) *Threshold {
+	hasher := valuehash.New(seed)
 	if seed == 0 {
 		seed = maphash.String(maphash.MakeSeed(), "")
 	}
-	return &Threshold{seed: mix(seed), share: 1}
+	return &Threshold{hasher: hasher, seed: splitmix.Mix(seed), share: 1}
 }
 
 // State is a threshold at one moment. The zero State is inactive.
@@ -109,7 +113,7 @@ type Place struct{ level, bucket uint32 }
 
 // Find returns where a call stands, by an active state, and does not count its arrival.
 func (t *Threshold) Find(s State, c *rule.Call, nonce uint64) (Standing, Place) {
-	bucket, random := bucketOf(t.seed, &c.Attribute, nonce)
+	bucket, random := bucketOf(t.hasher, c.Attribute, t.seed^nonce)
 	place := Place{uint32(c.Priority().Level()), bucket}
 	if !c.Attribute.IsSet() {
 		place.bucket = unknownCallers

@@ -187,6 +187,15 @@ func (c *Chain) Finish(observed bool) {
 	}
 }
 
+// RefusesToWait says whether a call is refused for which a step says Wait, as it does not wait, or another rule would
+// refuse it then, and by which answer.
+func (c *Chain) RefusesToWait(said Answer, q *Request) (by Answer, refuses bool) {
+	if by, refuses = c.RefusesLater(said, q); refuses {
+		return
+	}
+	return said, !c.Steps[said.Which].Waits(q)
+}
+
 // RefusesLater looks for a rule that would refuse the call, behind one for which it would wait, at the
 // instant to which it would have to wait. It returns the answer of that.
 func (c *Chain) RefusesLater(waits Answer, q *Request) (a Answer, ok bool) {
@@ -223,11 +232,11 @@ func (c *Chain) Acquire(q *Request, opts []Option, tickets []rule.Ticket) (a Ans
 		if s.demotes {
 			ticket, decision = c.askDemoting(passed, q, opts, tickets)
 		} else {
-			ticket, decision = s.Ask(q.Call, q, opts)
+			ticket, decision = s.Ask(q, opts)
 		}
 		for tries := 0; decision == rule.Block && tries < MaxTries && s.MayGetBack(q); tries++ {
 			runtime.Gosched()
-			ticket, decision = s.Ask(q.Call, q, opts)
+			ticket, decision = s.Ask(q, opts)
 		}
 		if decision != rule.Pass {
 			return Answer{passed, ticket, decision, true}
@@ -241,10 +250,10 @@ func (c *Chain) Acquire(q *Request, opts []Option, tickets []rule.Ticket) (a Ans
 // AcquireOne is Acquire for a chain that IsOneStep, of which no ticket has to be given back.
 func (c *Chain) AcquireOne(q *Request, opts []Option, tickets []rule.Ticket) Answer {
 	s := &c.Steps[0]
-	ticket, decision := s.Ask(q.Call, q, opts)
+	ticket, decision := s.Ask(q, opts)
 	for tries := 0; decision == rule.Block && tries < MaxTries && s.MayGetBack(q); tries++ {
 		runtime.Gosched()
-		ticket, decision = s.Ask(q.Call, q, opts)
+		ticket, decision = s.Ask(q, opts)
 	}
 	tickets[0] = ticket
 	return Answer{0, ticket, decision, true}
@@ -297,7 +306,7 @@ func (c *Chain) tryLast(q *Request, opts []Option, tickets []rule.Ticket) (a Ans
 			s.Pending.begin()
 		}
 		begun = passed + 1
-		ticket, decision := s.Ask(q.Call, q, opts)
+		ticket, decision := s.Ask(q, opts)
 		if decision != rule.Pass {
 			return Answer{passed, ticket, decision, true}
 		}
@@ -358,7 +367,7 @@ func (c *Chain) askDemoting(i int, q *Request, opts []Option, tickets []rule.Tic
 		return demotedTicket, rule.Pass
 	}
 	s := &c.Steps[i]
-	ticket, decision := s.Ask(q.Call, q, opts)
+	ticket, decision := s.Ask(q, opts)
 	if !s.demotesBy(ticket, decision) {
 		return ticket, decision
 	}

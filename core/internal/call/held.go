@@ -67,7 +67,7 @@ func (h *HeldTickets) Ask(i int, q *Request, opts []Option) Answer {
 	if s.demotes {
 		ticket, decision = h.askDemoting(i, q, opts)
 	} else {
-		ticket, decision = s.Ask(q.Call, q, opts)
+		ticket, decision = s.Ask(q, opts)
 	}
 	if decision == rule.Pass {
 		h.Add(i, ticket)
@@ -184,7 +184,7 @@ func (h *HeldTickets) askDemoting(i int, q *Request, opts []Option) (rule.Ticket
 		return demotedTicket, rule.Pass
 	}
 	s := &h.Chain.Steps[i]
-	ticket, decision := s.Ask(q.Call, q, opts)
+	ticket, decision := s.Ask(q, opts)
 	if !s.demotesBy(ticket, decision) {
 		return ticket, decision
 	}

@@ -29,11 +29,11 @@ func (c *Chain) AskShadows(q *Request, opts []Option, record *Record) {
 	}()
 	for ; asked < len(c.shadows); asked++ {
 		s := &c.shadows[asked]
-		ticket, decision := s.Ask(q.Call, q, opts)
+		ticket, decision := s.Ask(q, opts)
 		if decision == rule.Stale && ticket != 0 { // another goroutine has brought a later instant
 			later := *q
 			later.Now = clock.Instant(ticket)
-			ticket, decision = s.Ask(later.Call, &later, opts)
+			ticket, decision = s.Ask(&later, opts)
 		}
 		*record.slot(len(c.Steps) + asked) = ticketSlot{ticket, decision == rule.Pass}
 		switch {

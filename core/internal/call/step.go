@@ -51,13 +51,21 @@ func (s *Step) keys() []string {
 
 // Ask asks the limiter whether the call of the request passes, and reads its attribute only if
 // the limiter needs it.
-func (s *Step) Ask(call rule.Call, q *Request, opts []Option) (rule.Ticket, rule.Decision) {
-	k := s.Keyed
-	switch {
-	case k == nil: // most are so, and this is quicker
-		ticket, decision := s.Limiter.Acquire(call)
+func (s *Step) Ask(q *Request, opts []Option) (rule.Ticket, rule.Decision) {
+	if s.Keyed == nil { // most are so
+		ticket, decision := s.Limiter.Acquire(q.Call)
+		if decision == rule.Pass {
+			return ticket, decision
+		}
 		return ticket, s.Allowed(decision)
-	case k.late != nil:
+	}
+	return s.askKeyed(q, opts)
+}
+
+// askKeyed is Ask of a rule that looks at attributes.
+func (s *Step) askKeyed(q *Request, opts []Option) (rule.Ticket, rule.Decision) {
+	k, call := s.Keyed, q.Call
+	if k.late != nil {
 		if k.evidence.looksAt(call.Now) {
 			k.look(q, opts)
 		}
