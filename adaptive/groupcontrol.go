@@ -197,6 +197,22 @@ func (g *group) weigh() {
 	g.control.Rescale(before / after)
 }
 
+// rebase has the response time of the service be that which is usual of the classes, as far as that is known of all: it is
+// about these only, and the calls of which it was learnt may have been those of others that take far longer.
+func (g *group) rebase() {
+	ended, work := 0., 0.
+	for _, c := range g.classes {
+		if c.recent.rate > 0 && !c.usual.Verified() {
+			return
+		}
+		ended += c.recent.rate * c.weight
+		work += c.recent.rate * c.usual.Mean()
+	}
+	if ended > 0 {
+		g.control.Rebase(work / ended)
+	}
+}
+
 // moveThreshold has the threshold divide calls into as many as pass and those that do not,
 // while more come than can pass.
 func (g *group) moveThreshold(now clock.Instant, w limit.Window) {
