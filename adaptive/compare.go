@@ -511,7 +511,6 @@ func (g *group) part(isSpared func(*class) bool, now clock.Instant) *group {
 	}
 	g.countStrangers()
 	to.countStrangers()
-	to.rebase()
 	if len(others) == 1 { // what is known of all is not about this one
 		to.control.Rescale(others[0].weight)
 		others[0].weight = 1

@@ -129,7 +129,9 @@ func (g *group) endWindow(now clock.Instant, w limit.Window, short bool) *group 
 	case g.calls != &g.own:
 	case short, !wasLimited && g.control.Limited():
 		g.observe(now)
-		of = g.divide(now)
+		if of = g.divide(now); of != g {
+			of.rebase()
+		}
 	}
 	g.beginWindow(now)
 	g.apply(now)

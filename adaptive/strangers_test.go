@@ -11,14 +11,6 @@ import (
 	"github.com/penstock-go/penstock/rule"
 )
 
-// limited has the common group of a scene be limited.
-func (s *sharedScene) limited() *group {
-	common := s.shared.groups[0]
-	common.control.Reached(s.now)
-	common.control.Enforce(s.now)
-	return common
-}
-
 // usually has a class have a usual response time in seconds, the coefficient of variation of which is 1, and so many calls
 // a second that end.
 func (s *sharedScene) usually(c *class, mean, rate float64) {
@@ -50,10 +42,15 @@ func TestLimitOfResourcesThatAreLeftGoesByTheirUsualResponseTimes(t *testing.T) 
 		b.recent.rate = 100
 		s.usually(far, 10, 1)
 		a.weight, far.weight = 2, 1000
-		common := s.limited()
+		common := s.shared.groups[0]
+		common.control.Reached(s.now)
 		common.control.Verify(0.5)
+		for _, c := range []*class{a, b} { // calls took five times as long
+			c.tested = tested{ends: 50, took: 250 * c.usual.Mean(), begunEnds: 50, begunTook: 250 * c.usual.Mean()}
+		}
+		s.now = s.now.Add(200 * time.Millisecond)
 
-		to := common.part(func(c *class) bool { return c == far }, s.now)
+		to := common.endWindow(s.now, common.measure(s.now), true)
 		require.ElementsMatch(t, []*class{a, b}, to.classes, name)
 		assert.InDelta(t, of.want, to.control.Baseline(), 1e-9, name)
 	}

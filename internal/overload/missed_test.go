@@ -48,10 +48,9 @@ func missedSoFar() map[string]bool {
 		"C11", // two-pools-overloaded
 
 		// Work of processors and waits for remote services under one limit.
-		"X3",         // endpoints
-		"Y3",         // endpoints-computing
-		"T1",         // processors-mixed
-		"W33", "W34", // ordinary-processor-and-remote
+		"X3",  // endpoints
+		"Y3",  // endpoints-computing
+		"W33", // ordinary-processor-and-remote
 	} {
 		missed[name] = true
 	}
