@@ -431,7 +431,7 @@ func (c *class) isUnlike(slow *class, longest float64, now clock.Instant) bool {
 	ends, share := c.sinceReached(now)
 	deviation := 2 * math.Sqrt(c.usual.Variation()/ends)
 	if c.usual.Measured() && !c.hasMore() {
-		deviation = 0 // it is not to blame
+		share, deviation = (share+1)*max(ends, 1)/(ends+1)-1, 0 // it is not to blame
 	} else if ends < fewTested {
 		return false
 	}
@@ -443,7 +443,7 @@ func (c *class) isUnlike(slow *class, longest float64, now clock.Instant) bool {
 // usual calls took, those that have not ended included.
 func (c *class) sinceReached(now clock.Instant) (ends, share float64) {
 	did := c.read(now).since(c.reached).WithoutQuick()
-	return did.Ended, did.Calls/(did.Ended+1)/c.usual.Mean() - 1
+	return did.Ended, did.Calls/max(did.Ended, 1)/c.usual.Mean() - 1
 }
 
 // isLong says whether calls of a class take so much longer than others that it hardly matters to them whether they queue

@@ -44,7 +44,6 @@ func missedSoFar() map[string]bool {
 		"P1", // priorities
 
 		// Pools of their own under the limit.
-		"F1",  // half-share-a-pool
 		"C11", // two-pools-overloaded
 
 		// Work of processors and waits for remote services under one limit.
