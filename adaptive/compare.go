@@ -296,11 +296,26 @@ func (g *group) merge(now clock.Instant) {
 // sameCause is the time within which two shortages are taken for one, if calls are slow by both.
 const sameCause = time.Second
 
-// release has classes go on without the limit of the group that are not slow while another is.
+// release has classes go on without the limit of the group that are not slow while another is, unless it is that one
+// which is slow for another reason.
 func (g *group) release(slow *class, now clock.Instant) {
-	if g.control.Limited() && slow.usual.Verified() && slow.group.Load() == g {
-		g.part(func(c *class) bool { return c.usual.Verified() && (c.compareWith(slow) == spared || c.isFar(slow)) }, now)
+	if !g.control.Limited() || !slow.usual.Verified() || slow.group.Load() != g {
+		return
 	}
+	if g.index > 0 && g.isStranger(slow) {
+		if to := g.freeGroup(now); to != nil {
+			g.goApart(slow, to, now)
+		}
+		return
+	}
+	g.part(func(c *class) bool { return c.usual.Measured() && (c.compareWith(slow) == spared || c.isFar(slow)) }, now)
+}
+
+// isStranger says whether a slow class of a limited group waits for something else than what the limit is about: more calls
+// than usual came of a class that is not slow as this one is, but not of this one.
+func (g *group) isStranger(slow *class) bool {
+	return !slow.recent.surged &&
+		slices.ContainsFunc(g.classes, func(c *class) bool { return c.recent.surged && c.compareWith(slow) == spared })
 }
 
 // isFar says whether calls of a class take so much longer than those of a slow one that it hardly matters to them whether
@@ -414,8 +429,14 @@ func (c *class) isUnlike(slow *class, longest float64, now clock.Instant) bool {
 	}
 	_, longer := slow.sinceReached(now)
 	ends, share := c.sinceReached(now)
-	most, bound := share+2*math.Sqrt(c.usual.Variation()/ends), max(longer/2, slower-1)
-	return ends >= fewTested && most < bound && most*c.usual.Mean() < bound*slow.usual.Mean()
+	deviation := 2 * math.Sqrt(c.usual.Variation()/ends)
+	if c.usual.Measured() && !c.hasMore() {
+		share, deviation = (share+1)*max(ends, 1)/(ends+1)-1, 0 // it is not to blame
+	} else if ends < fewTested {
+		return false
+	}
+	most, bound := share+deviation, max(longer/2, slower-1)
+	return most < bound && most*c.usual.Mean() < bound*slow.usual.Mean()
 }
 
 // sinceReached returns how many calls ended since the limit was reached, and by which share longer than

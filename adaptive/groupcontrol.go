@@ -129,7 +129,9 @@ func (g *group) endWindow(now clock.Instant, w limit.Window, short bool) *group 
 	case g.calls != &g.own:
 	case short, !wasLimited && g.control.Limited():
 		g.observe(now)
-		of = g.divide(now)
+		if of = g.divide(now); of != g {
+			of.rebase()
+		}
 	}
 	g.beginWindow(now)
 	g.apply(now)
@@ -195,6 +197,22 @@ func (g *group) weigh() {
 		after += c.did.Ended * c.weight
 	}
 	g.control.Rescale(before / after)
+}
+
+// rebase has the response time of the service be that which is usual of the classes, as far as that is known of all: it is
+// about these only, and the calls of which it was learnt may have been those of others that take far longer.
+func (g *group) rebase() {
+	ended, work := 0., 0.
+	for _, c := range g.classes {
+		if c.recent.rate > 0 && !c.usual.Verified() {
+			return
+		}
+		ended += c.recent.rate * c.weight
+		work += c.recent.rate * c.usual.Mean()
+	}
+	if ended > 0 {
+		g.control.Rebase(work / ended)
+	}
 }
 
 // moveThreshold has the threshold divide calls into as many as pass and those that do not,

@@ -44,14 +44,12 @@ func missedSoFar() map[string]bool {
 		"P1", // priorities
 
 		// Pools of their own under the limit.
-		"F1",  // half-share-a-pool
 		"C11", // two-pools-overloaded
 
 		// Work of processors and waits for remote services under one limit.
-		"X3",         // endpoints
-		"Y3",         // endpoints-computing
-		"T1",         // processors-mixed
-		"W33", "W34", // ordinary-processor-and-remote
+		"X3",  // endpoints
+		"Y3",  // endpoints-computing
+		"W33", // ordinary-processor-and-remote
 	} {
 		missed[name] = true
 	}

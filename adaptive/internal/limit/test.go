@@ -610,6 +610,14 @@ func (c *Control) Verify(mean float64) {
 	}
 }
 
+// Rebase sets the mean response time of the service when it is not busy, unless nothing is known of it, as that of the
+// calls is known that it serves now.
+func (c *Control) Rebase(mean float64) {
+	if c.base.verified {
+		c.base.set(math.Max(mean, minResponse), c.base.ends)
+	}
+}
+
 // Rescale is called when ends count by this factor less than before.
 func (c *Control) Rescale(factor float64) {
 	c.base.mean *= factor
