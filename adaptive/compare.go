@@ -406,10 +406,13 @@ func (g *group) divide(now clock.Instant) *group {
 	return g.part(func(c *class) bool { return c != slow && c.isUnlike(slow, longest, now) }, now)
 }
 
-// isSlowerThanFirst says whether calls that ended since the limit was reached clearly took longer than the first ones.
-func (c *class) isSlowerThanFirst() bool {
-	share, deviation := c.testedExcess(c.tested.ends, c.tested.took)
-	return share-2*deviation > limit.AsUsual-1
+// isSlower says whether calls are known to take longer than usual, or at a start, when that is not known of the group, than
+// the first of them since the limit was reached.
+func (c *class) isSlower(now clock.Instant) bool {
+	if c.group.Load().control.Known() {
+		return c.recent.slow
+	}
+	return c.usual.IsLongerThanFirst(c.read(now).since(c.reached).WithoutQuick())
 }
 
 // isWell says whether calls of a class took about as long as usual of late, and most did not fail in the window.

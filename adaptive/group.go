@@ -390,7 +390,7 @@ func (g *group) test(now clock.Instant) {
 	if !g.failsLate(now) {
 		g.control.FailedOtherwise()
 	}
-	g.control.AsFast(!g.control.Known() && !slices.ContainsFunc(g.classes, (*class).isSlowerThanFirst))
+	g.control.AsFast(!slices.ContainsFunc(g.classes, func(c *class) bool { return c.isSlower(now) }))
 	raised, short := g.control.Judge(now, waited, g.patience(), g.surge)
 	switch {
 	case short && g.isDraining(): // a burst that is over

@@ -36,7 +36,7 @@ func (g *group) join(l *latencyLimiter, of *class, c *rule.Call, patience rule.P
 		w.seen = true
 		w.below = g.shed.Standing(state, c, uint64(c.Now)) == shed.Below && g.isFullOf(of, c.Now)
 	}
-	if g.mayNotWait(w, c.Now) || patience.Until <= c.Now || !g.control.Testing() && w.since.Add(g.longestWait()) <= c.Now {
+	if g.mayNotWait(w, c.Now) || patience.Until <= c.Now || g.waitsUntil(w) <= c.Now {
 		g.shed.Refuse(c.Priority(), w.seen)
 		return nil, rule.Block
 	}
@@ -163,8 +163,19 @@ func (g *group) wakeAll() {
 	}
 }
 
-// longestWait returns how long a call may wait.
-func (g *group) longestWait() time.Duration { return g.queueLimit.longest + g.queueLimit.longest/2 }
+// waitsUntil returns when the wait of a call ends. During a test calls wait until it raises the limit or shows something, at
+// the greatest limit as long as they may since it is reached.
+func (g *group) waitsUntil(w *waiter) clock.Instant {
+	if !g.control.Testing() {
+		return w.since.Add(g.queueLimit.longest + g.queueLimit.longest/2)
+	}
+	since, atMost := g.control.AtMost()
+	if !atMost {
+		return math.MaxInt64
+	}
+	longest := g.current.rule.MaxDelay
+	return max(w.since, since).Add(longest + longest/2)
+}
 
 // endAtDeadline returns how long a call may still wait; 0 if its wait has ended. During a test
 // it returns when the test may go on.
@@ -178,10 +189,10 @@ func (g *group) endAtDeadline(w *waiter, now clock.Instant) time.Duration {
 	if !w.Waits() {
 		return 0
 	}
-	if g.control.Testing() {
-		return max(g.patience()/2, time.Millisecond)
-	}
-	if remaining := w.since.Add(g.longestWait()).Sub(now); remaining > 0 {
+	if remaining := g.waitsUntil(w).Sub(now); remaining > 0 {
+		if g.control.Testing() {
+			remaining = min(remaining, max(g.patience()/2, time.Millisecond))
+		}
 		return remaining
 	}
 	g.refuse(w, now)
@@ -204,7 +215,7 @@ func (g *group) leaveQueue(w *waiter, now clock.Instant) {
 func (g *group) serve(now clock.Instant) {
 	g.measureIfDrained(now)
 	for w := g.queue.next(); w != nil; w = g.queue.next() {
-		if !g.control.Testing() && now > w.since.Add(g.longestWait()) {
+		if now > g.waitsUntil(w) {
 			g.refuse(w, now)
 			continue
 		}

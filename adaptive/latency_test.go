@@ -124,6 +124,29 @@ func TestNoCallIsRefusedBeforeAShortageIsKnown(t *testing.T) {
 	assert.Equal(t, 4, s.gauges().limit)
 }
 
+// Nothing is known to be short, but more calls than maxLimit may not be under way: they wait as long as calls may.
+func TestCallsDoNotWaitForLongAtTheGreatestLimit(t *testing.T) {
+	t.Parallel()
+	s := newGateScene(t, adaptive.Rule{InitialLimit: 2, MaxLimit: 4, MaxDelay: 40 * time.Millisecond})
+	var calls []*gateCall
+	for range 6 {
+		calls = append(calls, s.call(rule.PriorityNormal))
+	}
+	s.now = s.now.Add(50 * time.Millisecond) // the limit is raised
+	for _, c := range calls[2:4] {
+		c.poll()
+		require.Equal(t, rule.Pass, c.decision)
+	}
+	last := calls[5]
+	require.Equal(t, 50*time.Millisecond, last.poll())
+	s.now = s.now.Add(50 * time.Millisecond)
+	require.Equal(t, 10*time.Millisecond, last.poll(), "since then")
+	s.now = s.now.Add(10 * time.Millisecond)
+	last.poll()
+	assert.Equal(t, rule.Block, last.decision)
+	assert.Equal(t, 4, s.gauges().inFlight)
+}
+
 func TestCallThatGivesUpLeavesNothingBehind(t *testing.T) {
 	t.Parallel()
 	s := newGateScene(t, adaptive.Rule{InitialLimit: 2})

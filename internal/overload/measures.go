@@ -47,12 +47,13 @@ func (s scenario) classNames() []string {
 //   - lost: the share of the calls that were refused, failed or came too late
 //   - served: the share of the calls that ended well, in time
 //   - p99: the 99th percentile of what clients waited for calls that were not refused
+//   - p99Wait, longestWait: the 99th percentile of how long calls waited for rules, refused ones included, and the longest
 //   - goodput: what ended well, of what is possible at best, by the share of the capacity
 //     that calls take
 //   - worst: the same for the class that fares worst
 //   - worstTenth: the same for the tenth of the classes that fare worst
 func measureNames() []string {
-	return []string{"refused", "worstSecondRefused", "lost", "served", "p99", "goodput", "worst", "worstTenth"}
+	return []string{"refused", "worstSecondRefused", "lost", "served", "p99", "p99Wait", "longestWait", "goodput", "worst", "worstTenth"}
 }
 
 // unit says how a measure is written.
@@ -86,6 +87,10 @@ func measureOf(name string, of []bool, in span) (func(*outcome) float64, unit) {
 		return func(o *outcome) float64 { return 1 - o.shareOf(in, is, isLost) }, plain
 	case "p99":
 		return func(o *outcome) float64 { return o.latencyOf(in, is, 99) }, milliseconds
+	case "p99Wait":
+		return func(o *outcome) float64 { return o.waits(in, is, 99) }, milliseconds
+	case "longestWait":
+		return func(o *outcome) float64 { return o.waits(in, is, 100) }, milliseconds
 	case "goodput":
 		return func(o *outcome) float64 {
 			done, possible := 0.0, 0.0

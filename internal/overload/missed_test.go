@@ -27,7 +27,6 @@ func missedSoFar() map[string]bool {
 		// Services that are slow, or get their load at once, at the start.
 		"0.8 ×, service of 100ms: refused",
 		"0.8 ×, service of 1s: refused",
-		"H2", // cold-start-1000x1000ms
 
 		// After faults.
 		"stall of 2 s at 0.7 ×: goodput / demand, 5 s after",

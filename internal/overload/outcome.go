@@ -34,6 +34,7 @@ func newOutcome(s scenario, load simulate.Load) *outcome {
 // call is what became of one call. Times are in seconds.
 type call struct {
 	arrived, ended float64 // a refused call ends when it is refused
+	waited         float64 // for rules
 	class          int
 	priority       string
 	refused        bool
@@ -42,7 +43,10 @@ type call struct {
 
 // add records a call.
 func (o *outcome) add(e simulate.Event) {
-	c := call{arrived: e.T, ended: e.T + e.Wait, class: o.class[e.Resource], priority: e.Priority, refused: e.Outcome == simulate.Block}
+	c := call{
+		arrived: e.T, ended: e.T + e.Wait, waited: e.Wait,
+		class: o.class[e.Resource], priority: e.Priority, refused: e.Outcome == simulate.Block,
+	}
 	if !c.refused {
 		c.ended = *e.End
 		c.good = !e.Failed && c.took() <= o.patience[c.class]
@@ -110,11 +114,28 @@ func (o *outcome) latencyOf(in span, of func(call) bool, percent float64) float6
 			took = append(took, c.took())
 		}
 	}
-	if len(took) == 0 {
+	return percentile(took, percent)
+}
+
+// waits returns the given percentile, in seconds, of how long the calls that arrived in a span waited for rules, those
+// that were refused included; NaN if there are none.
+func (o *outcome) waits(in span, of func(call) bool, percent float64) float64 {
+	var waits []float64
+	for _, c := range o.calls {
+		if in.includes(c.arrived) && of(c) {
+			waits = append(waits, c.waited)
+		}
+	}
+	return percentile(waits, percent)
+}
+
+// percentile returns the given percentile of some values, which it sorts; NaN if there are none.
+func percentile(values []float64, percent float64) float64 {
+	if len(values) == 0 {
 		return math.NaN()
 	}
-	slices.Sort(took)
-	return took[int(math.Ceil(float64(len(took))*percent/100))-1]
+	slices.Sort(values)
+	return values[int(math.Ceil(float64(len(values))*percent/100))-1]
 }
 
 // The measures below are what goals are about.

@@ -139,7 +139,9 @@ func TestMeasuresOfClasses(t *testing.T) {
 	for i := range 400 { // for 10 s busy could do (2 − 0.1) / 0.01 = 190 calls a second, and does half of it
 		for second := range 10 {
 			start := float64(second) + float64(i)/400
-			o.calls = append(o.calls, call{arrived: start, ended: start + 0.01, class: 0, priority: "normal", good: i < 95, refused: i >= 300})
+			o.calls = append(o.calls, call{
+				arrived: start, ended: start + 0.01, waited: float64(i%100) / 1000, class: 0, priority: "normal", good: i < 95, refused: i >= 300,
+			})
 		}
 	}
 	for i := range 1000 {
@@ -149,6 +151,7 @@ func TestMeasuresOfClasses(t *testing.T) {
 	in := span{0, 10 * second}
 	for name, want := range map[string]float64{
 		"refused": 0.25, "lost": 305.0 / 400, "served": 95.0 / 400, "p99": 0.01, "goodput": 0.5, "worst": 0.5, "worstTenth": 0.5, "worstSecondRefused": 0.25,
+		"p99Wait": 0.098, "longestWait": 0.099,
 	} {
 		measure, _ := measureOf(name, []bool{true, false, false}, in)
 		require.NotNil(t, measure, name)
@@ -160,5 +163,5 @@ func TestMeasuresOfClasses(t *testing.T) {
 	assert.InDelta(t, 0.098, measure(o), 0.002)
 	measure, _ = measureOf("p99", []bool{false, false, true}, in)
 	assert.True(t, math.IsNaN(measure(o)))
-	assert.Len(t, measureNames(), 8)
+	assert.Len(t, measureNames(), 10)
 }

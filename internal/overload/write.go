@@ -82,6 +82,9 @@ func (g goal) number(v float64) string {
 	case percent:
 		return strconv.FormatFloat(100*v, 'f', 2, 64) + "%"
 	case milliseconds:
+		if v >= 1 {
+			return number(v) + "s"
+		}
 		return number(1000*v) + "ms"
 	default:
 		return number(v)

@@ -497,26 +497,6 @@ func TestWhatIsNotLikeTheShortageBeforeIsTestedAnew(t *testing.T) {
 	}
 }
 
-// Of a service of which nothing is known, whose calls take a second, hardly any can have ended after a
-// tenth of one.
-func TestALimitIsNotRaisedBeforeCallsCanHaveEnded(t *testing.T) {
-	t.Parallel()
-	c := limit.New(64, 2, 1000)
-	now := clock.Instant(time.Minute)
-	c.Reached(now)
-	noSurge := func(clock.Instant) limit.Surge { return limit.Surge{} }
-	for range 3 {
-		c.Ended(now, 1, 1)
-	}
-	for range 9 {
-		now = now.Add(100 * time.Millisecond)
-		c.Judge(now, 100*time.Millisecond, 100*time.Millisecond, noSurge)
-	}
-	assert.InDelta(t, 64, c.Limit(), 1e-9)
-	c.Judge(now.Add(200*time.Millisecond), 100*time.Millisecond, 100*time.Millisecond, noSurge)
-	assert.Greater(t, c.Limit(), 64.)
-}
-
 // The first calls that end are the short ones, if others wait for each other.
 func TestAUsualResponseTimeIsMeasuredWhileCallsDoNotDisturbEachOther(t *testing.T) {
 	t.Parallel()

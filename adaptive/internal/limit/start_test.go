@@ -163,21 +163,54 @@ func TestWhatIsTakenForUsualIsNotRaisedWhileFewCallsEnd(t *testing.T) {
 	}
 }
 
-// Of a resource that is short from its start, so few calls may end in a moment by chance. The limit is raised because
-// hardly any did only when eight should have.
-func TestALimitIsNotRaisedByChanceAtAStart(t *testing.T) {
+// Of calls that take longer than any may wait nothing is known for a while. The limit is raised meanwhile, unless some
+// resource is known to have become slower than its first calls.
+func TestCallsOfAStartDoNotWaitForSlowOnes(t *testing.T) {
+	t.Parallel()
+	for name, of := range map[string]struct {
+		took   float64 // the first calls, in seconds
+		asFast bool
+		want   bool
+	}{
+		"slow calls":                  {0.5, true, true},
+		"slow calls, and now slower":  {0.5, false, false},
+		"quick ones will end in time": {0.05, true, false},
+	} {
+		var u limit.Usual
+		first := time.Duration(of.took * float64(time.Second))
+		u.Observe(limit.Window{Length: first, Ends: 8, Ended: 8, Calls: 8 * of.took, Times: 8 * of.took}, false)
+		c, now := limit.New(20, 1, 1000), clock.Instant(time.Minute)
+		c.Adopt(&u, 20)
+		c.Reached(now)
+		for range 4 {
+			c.Ended(now, of.took, of.took)
+		}
+		c.AsFast(of.asFast)
+		raised, _ := c.Judge(now.Add(40*time.Millisecond), 40*time.Millisecond, 100*time.Millisecond, noMore)
+		assert.False(t, raised, name)
+		raised, _ = c.Judge(now.Add(50*time.Millisecond), 50*time.Millisecond, 100*time.Millisecond, noMore)
+		assert.Equal(t, of.want, raised, name)
+	}
+}
+
+// The first eight calls took a tenth of a second. Calls that have not ended count, and of few it is not clear.
+func TestCallsTakeLongerThanTheFirst(t *testing.T) {
 	t.Parallel()
 	var u limit.Usual
-	u.Observe(limit.Window{Length: 800 * time.Millisecond, Ends: 8, Ended: 8, Calls: 4, Times: 4, Squares: 2}, false)
-	c, now := limit.New(20, 1, 1000), clock.Instant(time.Minute)
-	c.Adopt(&u, 20)
-	c.Reached(now)
-	c.Ended(now, 2, 0.5)
-	noSurge := func(clock.Instant) limit.Surge { return limit.Surge{} }
-	raised, _ := c.Judge(now.Add(500*time.Millisecond), 100*time.Millisecond, 100*time.Millisecond, noSurge)
-	assert.False(t, raised, "five should have ended")
-	raised, _ = c.Judge(now.Add(900*time.Millisecond), 100*time.Millisecond, 100*time.Millisecond, noSurge)
-	assert.True(t, raised, "nine should have")
+	assert.False(t, u.IsLongerThanFirst(limit.Window{Calls: 100}), "nothing is known")
+	u.Observe(limit.Window{Length: time.Second, Ends: 8, Ended: 8, Calls: 0.8, Times: 0.8, Squares: 0.16}, false)
+	for name, of := range map[string]struct {
+		ended, calls float64
+		want         bool
+	}{
+		"as long":             {99, 10, false},
+		"1.5 times, of many":  {99, 15, false},
+		"three times":         {99, 30, true},
+		"three times, of few": {1, 0.6, false},
+		"none ends":           {0, 3, true},
+	} {
+		assert.Equal(t, of.want, u.IsLongerThanFirst(limit.Window{Ended: of.ended, Calls: of.calls}), name)
+	}
 }
 
 // Forty calls at once are as quick as twenty, and eighty take twice as long: nobody has to lower the limit to see how long

@@ -92,6 +92,11 @@ const (
 // Testing says whether the limit is about to be raised rather than enforced.
 func (c *Control) Testing() bool { return c.phase == testing }
 
+// AtMost says whether the limit of a test is as high as it may be, and since when it is reached then.
+func (c *Control) AtMost() (since clock.Instant, is bool) {
+	return c.test.present().since, c.limit >= c.most
+}
+
 // Limited says whether the service is known to be short of something.
 func (c *Control) Limited() bool { return c.phase == limited }
 
@@ -194,8 +199,8 @@ func (c *Control) FailedLate() { c.test.present().late++ }
 // FailedOtherwise says that calls that failed late did so for another reason than that it was late.
 func (c *Control) FailedOtherwise() { c.test.present().late = 0 }
 
-// AsFast says whether no resource is known to have become slower since the limit was reached, though perhaps others end more
-// calls now than at a start.
+// AsFast says whether no resource is known to be slower than usual, or at a start than its first calls, though perhaps
+// others end more calls now.
 func (c *Control) AsFast(yes bool) { c.test.asFast = yes }
 
 // endedWell takes the end of a call that did not fail.
@@ -306,7 +311,7 @@ func (c *Control) raiseUnclear(now clock.Instant, waited, longest time.Duration)
 	l := c.test.present()
 	since := now.Sub(l.since)
 	patience := longest/2 + longest/4*time.Duration(c.test.blind)
-	if c.areFewEnds(now, waited) && waited >= patience && since >= patience {
+	if c.areFewEnds(waited, longest) && waited >= patience && since >= patience {
 		c.test.blind = min(c.test.blind+1, maxBlind)
 		return c.raise(now, l.limit)
 	}
@@ -314,16 +319,16 @@ func (c *Control) raiseUnclear(now clock.Instant, waited, longest time.Duration)
 	return (l.ready() || unknown) && waited >= longest/2 && since >= longest/2 && c.raise(now, l.limit)
 }
 
-// areFewEnds says whether hardly a call has ended. Of a service of which nothing is known, that can only be
-// said once the limit has been as high for as long as its calls take.
-func (c *Control) areFewEnds(now clock.Instant, waited time.Duration) bool {
+// areFewEnds says whether hardly a call has ended. It says so, too, of calls that take longer than any may wait: until they
+// have ended nothing is known of them, unless they are seen to take longer than usual, or at a start than the first ones.
+func (c *Control) areFewEnds(waited, longest time.Duration) bool {
 	t, l := &c.test, c.test.present()
-	since := now.Sub(l.since)
-	if !c.base.verified && c.start.calls > 0 && since < hanging && since.Seconds()*c.start.rate() < leastEnds {
-		return false // no more could have ended
+	usual := c.base.mean
+	if !c.base.verified {
+		usual = c.start.response
 	}
-	return t.ends < fewEnds || l.all < fewEnds && waited >= hanging ||
-		!c.base.verified && l.all < l.limit/16 && since.Seconds() >= t.took/t.ends
+	return t.asFast && usual > longest.Seconds() || t.ends < fewEnds && (c.base.verified || t.asFast) ||
+		c.base.verified && l.all < fewEnds && waited >= hanging
 }
 
 // isAsEarlier says whether no more is done than could be done in the last shortage, as far as is known.

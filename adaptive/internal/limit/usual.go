@@ -100,6 +100,14 @@ func (u *Usual) guess() {
 	}
 }
 
+// IsLongerThanFirst says whether calls, those that have not ended included, clearly take longer than they did when the
+// first of them ended.
+func (u *Usual) IsLongerThanFirst(w Window) bool {
+	ends := w.Ended + 1
+	longer := w.Calls / ends / max(u.start.response, minResponse)
+	return u.start.calls > 0 && math.Log(longer) > math.Log(AsUsual)+certainty*math.Sqrt(u.variation*(1/ends+1/leastEnds))
+}
+
 // Set replaces the mean by one that was measured of so many calls.
 func (u *Usual) Set(mean, ends float64) {
 	u.base.verified = true
