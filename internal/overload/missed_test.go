@@ -49,7 +49,6 @@ func missedSoFar() map[string]bool {
 		// Work of processors and waits for remote services under one limit.
 		"X3",         // endpoints
 		"Y3",         // endpoints-computing
-		"T1",         // processors-mixed
 		"W33", "W34", // ordinary-processor-and-remote
 	} {
 		missed[name] = true
