@@ -9,7 +9,7 @@ import (
 func ExampleRule() {
 	rule := adaptive.Kind().WithDefaults(adaptive.Rule{})
 	fmt.Printf("%s: %s, %d to %d at once, waits about %v\n", rule.Name, rule.Strategy, rule.MinLimit, rule.MaxLimit, rule.MaxDelay)
-	// Output: inbound: latency, 2 to 1000 at once, waits about 100ms
+	// Output: inbound: latency, 2 to 10000 at once, waits about 100ms
 }
 
 func ExampleKind_faults() {

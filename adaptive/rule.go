@@ -25,7 +25,7 @@ const (
 	maxMaxDelay     = time.Minute
 
 	defaultMinLimit     = 2
-	defaultMaxLimit     = 1000
+	defaultMaxLimit     = 10_000
 	defaultInitialLimit = 20
 	maxLimit            = 1_000_000 // of calls under way, in every field about them
 
@@ -80,7 +80,7 @@ type Rule struct {
 	MaxDelay time.Duration
 
 	// MinLimit and MaxLimit bound the limit on calls under way. MinLimit defaults to
-	// 2, MaxLimit to 1,000. From 1 to 1,000,000. Not with
+	// 2, MaxLimit to 10,000. From 1 to 1,000,000. Not with
 	// [Threshold].
 	MinLimit, MaxLimit int
 

@@ -17,7 +17,7 @@ func TestWithDefaultsFillsIn(t *testing.T) {
 			adaptive.Rule{},
 			adaptive.Rule{
 				Name: "inbound", Match: "*", Shared: true, Inbound: true, Strategy: adaptive.Latency, FairBy: "origin",
-				MaxDelay: 100 * time.Millisecond, MinLimit: 2, MaxLimit: 1000, InitialLimit: 20,
+				MaxDelay: 100 * time.Millisecond, MinLimit: 2, MaxLimit: 10_000, InitialLimit: 20,
 			},
 		},
 		"one resource, all calls": {
@@ -31,7 +31,7 @@ func TestWithDefaultsFillsIn(t *testing.T) {
 			adaptive.Rule{Match: "*", Inbound: true, MinLimit: 30},
 			adaptive.Rule{
 				Name: "*", Match: "*", Inbound: true, Strategy: adaptive.Latency, FairBy: "origin",
-				MaxDelay: 100 * time.Millisecond, MinLimit: 30, MaxLimit: 1000, InitialLimit: 30,
+				MaxDelay: 100 * time.Millisecond, MinLimit: 30, MaxLimit: 10_000, InitialLimit: 30,
 			},
 		},
 		"threshold": {

@@ -54,6 +54,8 @@ type Control struct {
 	well       float64       // calls that have ended well since then
 	restored   restoredLimit
 	shortage   Shortage
+	shown      shown
+	closed     Window  // the last one
 	before     earlier // of the last shortage
 	start      start
 	processor  Processor
@@ -165,12 +167,16 @@ func (c *Control) Drained() { c.probe.phase = measuring }
 // Close takes the results of a window that is complete.
 func (c *Control) Close(w Window) {
 	c.now += w.Length
+	c.closed = w
 	if c.probe.phase != noProbe {
 		c.probe.spent += w.Length
 	}
 	if w.Ends == 0 {
 		c.closeWithoutEnds(w)
 		return
+	}
+	if c.isInVainToLimit(w) {
+		c.liftShown()
 	}
 	c.variation += 0.2 * (w.variation() - c.variation)
 	if c.isOutage(w) {

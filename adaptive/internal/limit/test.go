@@ -509,6 +509,7 @@ func (c *Control) raiseAfter(now clock.Instant, levels int) bool {
 func (c *Control) Enforce(now clock.Instant) {
 	c.computes = false
 	c.beLimited()
+	c.shown.remember(c.closed, c.shortage.By)
 	if u := c.test.unloaded; !c.base.verified && u.ends > 0 {
 		c.base.verified = true
 		c.base.set(max(u.response, minResponse), u.ends)
