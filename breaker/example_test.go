@@ -10,7 +10,7 @@ import (
 
 // Half of the last four calls fail.
 func ExampleNew_lastCalls() {
-	b, _ := breaker.New(breaker.Rule{Threshold: 0.5, WindowCalls: 4}, breaker.Options{})
+	b, _ := breaker.New(breaker.Rule{Threshold: 0.5, WindowCalls: 4})
 	for _, err := range []error{nil, fmt.Errorf("timeout"), nil, fmt.Errorf("timeout")} {
 		_ = b.Do(func() error { return err })
 		fmt.Println(b.State())

@@ -36,16 +36,18 @@ type Options struct {
 
 // New returns the breaker of a rule, which needs no name and no resource. It returns all mistakes of
 // the rule at once. Fields that say for which calls a rule is need an engine: these are mistakes.
-func New(r Rule, options Options) (*Breaker, error) {
+// It takes one value of options at most; of more, the last counts.
+func New(r Rule, options ...Options) (*Breaker, error) {
 	complete, refused, err := standalone.Check(Kind(), &r, common(&r))
 	if err != nil {
 		return nil, err
 	}
-	b := &Breaker{isFailure: options.IsFailure, clock: standalone.Clock(options.Clock)}
+	of := standalone.Last(options)
+	b := &Breaker{isFailure: of.IsFailure, clock: standalone.Clock(of.Clock)}
 	if b.isFailure == nil {
 		b.isFailure = isFailure
 	}
-	env := standalone.Env(b.clock.Now(), options.OnChange)
+	env := standalone.Env(b.clock.Now(), of.OnChange)
 	b.limiter = complete.NewLimiter(env).(*limiter)
 	b.tickets = standalone.NewTickets(b.limiter, b.clock, refused)
 	return b, nil

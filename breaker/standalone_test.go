@@ -16,7 +16,7 @@ import (
 )
 
 func ExampleNew() {
-	b, err := breaker.New(breaker.Rule{Strategy: breaker.ErrorCount, Threshold: 2, OpenFor: time.Minute, MinCalls: 1}, breaker.Options{})
+	b, err := breaker.New(breaker.Rule{Strategy: breaker.ErrorCount, Threshold: 2, OpenFor: time.Minute, MinCalls: 1})
 	if err != nil {
 		fmt.Println(err)
 	}
@@ -79,14 +79,14 @@ func TestStandaloneBreakerIsForced(t *testing.T) {
 }
 
 func TestStandaloneBreakerTellsAllMistakes(t *testing.T) {
-	_, err := breaker.New(breaker.Rule{Match: "*", Shadow: true, Strategy: "luck", Threshold: 7}, breaker.Options{})
+	_, err := breaker.New(breaker.Rule{Match: "*", Shadow: true, Strategy: "luck", Threshold: 7})
 	require.ErrorContains(t, err, `breaker "breaker": match needs an engine: remove it`)
 	require.ErrorContains(t, err, "shadow needs an engine")
 	require.ErrorContains(t, err, "strategy is")
 }
 
 func TestStandaloneBreakerAllocatesNothing(t *testing.T) {
-	b, err := breaker.New(breaker.Rule{Strategy: breaker.ErrorRatio, Threshold: .5}, breaker.Options{})
+	b, err := breaker.New(breaker.Rule{Strategy: breaker.ErrorRatio, Threshold: .5})
 	require.NoError(t, err)
 	run := func() error { return nil }
 	assert.Zero(t, testing.AllocsPerRun(100, func() { _ = b.Do(run) }))

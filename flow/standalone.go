@@ -22,7 +22,7 @@ type Limiter struct {
 	clock   clock.Clock
 }
 
-// LimiterOptions say how a [Limiter] works. The zero value is for programs.
+// LimiterOptions say how a [Limiter] works. The zero value has all defaults.
 type LimiterOptions struct {
 	// Clock is what the limiter keeps time by. Defaults to [clock.System].
 	Clock clock.Clock
@@ -30,14 +30,15 @@ type LimiterOptions struct {
 
 // NewLimiter returns the limiter of a rule, which needs no name and no resource. It returns all
 // mistakes of the rule at once. Fields that say for which calls a rule is, a limit of the whole
-// fleet, one that follows a signal, and a balance, need an engine: these are mistakes.
-func NewLimiter(r Rule, options LimiterOptions) (*Limiter, error) {
+// fleet, one that follows a signal, and a balance, need an engine: these are mistakes. It takes one value of
+// options at most; of more, the last counts.
+func NewLimiter(r Rule, options ...LimiterOptions) (*Limiter, error) {
 	complete, refused, err := standalone.Check(Kind(), &r, common(&r), standalone.Without("fairBy", r.isFair()), standalone.Without("scope", r.Scope == rule.ScopeFleet),
 		standalone.Without("follow", r.Follow != Follow{}), standalone.Without("algorithm", r.Algorithm == Prepaid))
 	if err != nil {
 		return nil, err
 	}
-	l := &Limiter{clock: standalone.Clock(options.Clock)}
+	l := &Limiter{clock: standalone.Clock(standalone.Last(options).Clock)}
 	env := standalone.Env(l.clock.Now(), nil)
 	env.Until = l.clock.Until
 	limiter := complete.NewLimiter(env)

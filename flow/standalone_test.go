@@ -19,7 +19,7 @@ import (
 )
 
 func ExampleNewLimiter() {
-	limiter, err := flow.NewLimiter(flow.Rule{Limit: 2, Window: time.Minute, Algorithm: flow.FixedWindow}, flow.LimiterOptions{})
+	limiter, err := flow.NewLimiter(flow.Rule{Limit: 2, Window: time.Minute, Algorithm: flow.FixedWindow})
 	if err != nil {
 		fmt.Println(err)
 	}
@@ -39,7 +39,7 @@ func TestStandaloneLimiterTellsAllMistakes(t *testing.T) {
 	_, err := flow.NewLimiter(flow.Rule{
 		Name: "mine", Limit: -1, Match: "*", Shared: true, Origin: "a", Shadow: true, Related: "x", Scope: rule.ScopeFleet,
 		Follow: flow.Follow{Signal: rule.SignalMemory, From: .1, To: .2},
-	}, flow.LimiterOptions{})
+	})
 	require.Error(t, err)
 	for _, field := range []string{"match", "perResource", "origin", "shadow", "related", "scope", "follow"} {
 		assert.ErrorContains(t, err, fmt.Sprintf("flow \"mine\": %s needs an engine: remove it", field))
@@ -92,7 +92,7 @@ func TestStandaloneLimiterRefuses(t *testing.T) {
 
 func TestStandaloneLimiterWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l, err := flow.NewLimiter(flow.Rule{Limit: 10, Algorithm: flow.Throttle, MaxWait: time.Second}, flow.LimiterOptions{})
+		l, err := flow.NewLimiter(flow.Rule{Limit: 10, Algorithm: flow.Throttle, MaxWait: time.Second})
 		require.NoError(t, err)
 		begin := time.Now()
 		var mu sync.Mutex
@@ -122,7 +122,7 @@ func TestStandaloneLimiterWaits(t *testing.T) {
 
 func TestStandaloneLimiterWaitsNoLongerThanItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l, err := flow.NewLimiter(flow.Rule{Limit: 1, Algorithm: flow.Throttle, MaxWait: time.Minute}, flow.LimiterOptions{})
+		l, err := flow.NewLimiter(flow.Rule{Limit: 1, Algorithm: flow.Throttle, MaxWait: time.Minute})
 		require.NoError(t, err)
 		require.True(t, l.Allow())
 		short, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)

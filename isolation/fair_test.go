@@ -357,7 +357,7 @@ func TestFairnessIsValidated(t *testing.T) {
 
 func TestStandaloneLimiterHasNoTenants(t *testing.T) {
 	t.Parallel()
-	_, err := isolation.New(fairRule(1, 1), isolation.Options{})
+	_, err := isolation.New(fairRule(1, 1))
 	assert.ErrorContains(t, err, "fairBy needs an engine: remove it")
 }
 

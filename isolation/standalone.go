@@ -17,7 +17,7 @@ type Limiter struct {
 	tickets standalone.Tickets
 }
 
-// Options say how a [Limiter] works. The zero value is for programs.
+// Options say how a [Limiter] works. The zero value has all defaults.
 type Options struct {
 	// Clock is what the limiter keeps time by. Defaults to [clock.System].
 	Clock clock.Clock
@@ -25,13 +25,14 @@ type Options struct {
 
 // New returns the limiter of a rule, which needs no name and no resource. It returns all mistakes
 // of the rule at once. Fields that say for which calls a rule is need an engine: these are mistakes.
-func New(r Rule, options Options) (*Limiter, error) {
+// It takes one value of options at most; of more, the last counts.
+func New(r Rule, options ...Options) (*Limiter, error) {
 	complete, refused, err := standalone.Check(Kind(), &r, common(&r), standalone.Without("fairBy", r.isFair()),
 		standalone.Without("scope", r.Scope == rule.ScopeFleet))
 	if err != nil {
 		return nil, err
 	}
-	c := standalone.Clock(options.Clock)
+	c := standalone.Clock(standalone.Last(options).Clock)
 	return &Limiter{standalone.NewTickets(complete.NewLimiter(standalone.Env(c.Now(), nil)), c, refused)}, nil
 }
 

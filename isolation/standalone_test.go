@@ -19,7 +19,7 @@ import (
 )
 
 func ExampleNew() {
-	limiter, err := isolation.New(isolation.Rule{Limit: 1, MaxWait: time.Second}, isolation.Options{})
+	limiter, err := isolation.New(isolation.Rule{Limit: 1, MaxWait: time.Second})
 	if err != nil {
 		fmt.Println(err)
 	}
@@ -35,7 +35,7 @@ func ExampleNew() {
 }
 
 func TestStandaloneLimiterTellsAllMistakes(t *testing.T) {
-	_, err := isolation.New(isolation.Rule{Limit: -1, Match: "*", Origin: "a", MaxQueue: -3}, isolation.Options{})
+	_, err := isolation.New(isolation.Rule{Limit: -1, Match: "*", Origin: "a", MaxQueue: -3})
 	require.ErrorContains(t, err, `isolation "isolation": match needs an engine: remove it`)
 	require.ErrorContains(t, err, "origin needs an engine")
 	require.ErrorContains(t, err, "limit is -1")
@@ -43,7 +43,7 @@ func TestStandaloneLimiterTellsAllMistakes(t *testing.T) {
 }
 
 func TestStandaloneLimiterIsExact(t *testing.T) {
-	l, err := isolation.New(isolation.Rule{Limit: 7, MaxWait: time.Minute}, isolation.Options{})
+	l, err := isolation.New(isolation.Rule{Limit: 7, MaxWait: time.Minute})
 	require.NoError(t, err)
 	var now, most, ended atomic.Int64
 	var callers sync.WaitGroup
@@ -82,7 +82,7 @@ func TestStandaloneLimiterIsExact(t *testing.T) {
 
 func TestStandaloneLimiterWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l, err := isolation.New(isolation.Rule{Limit: 1, MaxWait: time.Second, MaxQueue: 10}, isolation.Options{})
+		l, err := isolation.New(isolation.Rule{Limit: 1, MaxWait: time.Second, MaxQueue: 10})
 		require.NoError(t, err)
 		first, err := l.Wait(t.Context())
 		require.NoError(t, err)
@@ -109,7 +109,7 @@ func TestStandaloneLimiterWaits(t *testing.T) {
 }
 
 func TestStandaloneDoFreesThePlaceOfAPanic(t *testing.T) {
-	l, err := isolation.New(isolation.Rule{Limit: 1}, isolation.Options{})
+	l, err := isolation.New(isolation.Rule{Limit: 1})
 	require.NoError(t, err)
 	for range 3 {
 		assert.Panics(t, func() { _ = l.Do(t.Context(), func(context.Context) error { panic("mine") }) })
@@ -119,7 +119,7 @@ func TestStandaloneDoFreesThePlaceOfAPanic(t *testing.T) {
 }
 
 func TestStandaloneLimiterAllocatesNothing(t *testing.T) {
-	l, err := isolation.New(isolation.Rule{Limit: 1}, isolation.Options{})
+	l, err := isolation.New(isolation.Rule{Limit: 1})
 	require.NoError(t, err)
 	assert.Zero(t, testing.AllocsPerRun(100, func() {
 		place, _ := l.Try()

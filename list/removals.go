@@ -20,12 +20,15 @@ type removalLimit struct {
 // its entries, from 0 to 1, such as a file that was cut short: the present list stays in
 // force, until most of the entries are back, or [Registry.Confirm]. A list that loses its addresses
 // and has texts instead loses the addresses. 0 sets no bound, as does 1. Entries that have gone are counted over a
-// window of the clock; if that is not positive, each change is judged by itself. What the code of the
+// window of the clock, [clock.System] if it is nil; if that is not positive, each change is judged by itself. What the code of the
 // program does is never held back. Of several limits the strictest counts, so engines
 // that share a registry may each have one.
 func (r *Registry) LimitRemoval(share float64, window time.Duration, c clock.Clock) {
 	if !(share > 0 && share < 1) {
 		return
+	}
+	if c == nil {
+		c = clock.System()
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -69,6 +69,14 @@ func Env(now clock.Instant, changed func(from, to string)) rule.Env {
 	}}
 }
 
+// Last returns the last of the options that a program has given; the zero value if it has given none.
+func Last[T any](options []T) (last T) {
+	if len(options) > 0 {
+		last = options[len(options)-1]
+	}
+	return last
+}
+
 // Clock returns the clock, that of the system if it is nil.
 func Clock(c clock.Clock) clock.Clock {
 	if c == nil {
