@@ -14,7 +14,7 @@ import (
 // mostExported is how many names the packages of the root module export that programs can import: types,
 // functions, methods, constants and variables. It may become less, never more. Who
 // needs another one shows that users do, or makes one of the others internal.
-const mostExported = 998
+const mostExported = 997
 
 func TestPackagesExportNoMoreThanTheyDid(t *testing.T) {
 	nested := nestedModules(t)

@@ -40,7 +40,7 @@ func TestLoadsOneAfterTheOther(t *testing.T) {
 				require.NoError(t, err)
 			}
 			before = set.Flow
-			require.ElementsMatch(t, set.WithDefaults().Flow, inForce(e))
+			require.ElementsMatch(t, rules.NewTable().WithRules(set, set.All()).Flow, inForce(e))
 			require.Equal(t, len(set.Flow), e.Status().Rules)
 		}
 	})

@@ -110,9 +110,6 @@ func (r *compiledRule) outlastsStep() bool { return r.warmsUp() && r.spanLength(
 // spanLength returns the time in which no more than the limit passes a window.
 func (r *compiledRule) spanLength() time.Duration { return time.Duration(r.span) * r.bucket }
 
-// Rule returns the rule that was compiled.
-func (r *compiledRule) Rule() Rule { return *r.rule }
-
 // sameBuckets says whether both versions of a rule have the same buckets.
 func (r *compiledRule) sameBuckets(other *compiledRule) bool {
 	if r.windows == nil || other.windows == nil {

@@ -158,3 +158,21 @@ const (
 	SizeOfCompiled = unsafe.Sizeof(compiledRule{})
 	SizeOfWindow   = unsafe.Sizeof(window{})
 )
+
+// Take is take for a call of normal priority.
+func (q *queue) Take(r *compiledRule, now clock.Instant, n int32) (turn, rule.Decision) {
+	return q.take(r, now, n, &caller{})
+}
+
+// Reserve is book without the turn.
+func (q *queue) Reserve(r *compiledRule, now clock.Instant, n int32) rule.Decision {
+	_, decision := q.book(r, now, n)
+	return decision
+}
+
+// Rule returns the rule that was compiled.
+func (r *compiledRule) Rule() Rule { return *r.rule }
+
+// Time returns when the call may pass; 0 if it never can, in a turn that comes
+// with Block.
+func (r turn) Time() clock.Instant { return r.at }

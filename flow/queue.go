@@ -38,16 +38,11 @@ func newQueue(r *compiledRule, now clock.Instant) *queue {
 	return q
 }
 
-// Take takes n tokens at now under a version of the rule, for a call of normal priority.
+// take takes n tokens at now under a version of the rule, for a call of somebody.
 // Pass: they are taken, by the turn. Wait: the call may pass later, see Join. Block:
 // it would have to wait longer than the rule's MaxWait; the turn is for
 // compiledRule.RetryAfter.
 // Stale: there is a newer version of the rule, or the rule is gone.
-func (q *queue) Take(r *compiledRule, now clock.Instant, n int32) (turn, rule.Decision) {
-	return q.take(r, now, n, &caller{})
-}
-
-// take is Take for a call of somebody.
 func (q *queue) take(r *compiledRule, now clock.Instant, n int32, who *caller) (turn, rule.Decision) {
 	q.mu.Lock()
 	passAt, decision := q.plan(r, now, n, who, r.rule.MaxWait)
@@ -87,15 +82,9 @@ func (q *queue) Join(r *compiledRule, now clock.Instant, n int32, patience time.
 	return turn{at: passAt}, decision
 }
 
-// Reserve takes n tokens for a call that does not wait for them, because its rule is a
+// book takes n tokens for a call that does not wait for them, because its rule is a
 // shadow: Pass if the call could pass within the rule's MaxWait; Block or Stale. Calls
-// that still wait may pass at once.
-func (q *queue) Reserve(r *compiledRule, now clock.Instant, n int32) rule.Decision {
-	_, decision := q.book(r, now, n)
-	return decision
-}
-
-// book is Reserve, and returns what was granted or, with Block, would be.
+// that still wait may pass at once. It returns what was granted or, with Block, would be.
 func (q *queue) book(r *compiledRule, now clock.Instant, n int32) (turn, rule.Decision) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -205,7 +205,3 @@ type turn struct {
 	undoAt     clock.Instant
 	undoAmount float64
 }
-
-// Time returns when the call may pass; 0 if it never can, in a turn that comes
-// with Block.
-func (r turn) Time() clock.Instant { return r.at }

@@ -76,8 +76,7 @@ func (t *Table) All(s Set) iter.Seq[rule.Rule] {
 	}
 }
 
-// Keys yields the keys of all rules of a set that is complete, see
-// [Set.WithDefaults].
+// Keys yields the keys of all rules of a set, of which those of custom kinds are complete.
 func (s Set) Keys() iter.Seq[rule.Key] { return NewTable().Keys(s) }
 
 // Keys is [Set.Keys] with the kinds of the table. To make a table takes longer than to look at a small set.
@@ -156,21 +155,6 @@ func nameTaken(by string) rule.Fault {
 		Field:   "name",
 		Message: fmt.Sprintf("is taken by %s: give one of them another (the default is the resource)", by),
 	}
-}
-
-// WithDefaults returns a deep copy with every field that a rule leaves out
-// filled in.
-func (s Set) WithDefaults() Set {
-	complete := Set{positions: s.positions}
-	for _, d := range s.Serve {
-		complete.Serve = append(complete.Serve, d.WithDefaults())
-	}
-	for _, l := range NewTable().of(s).lists {
-		for _, r := range l.all(s) {
-			l.add(&complete, r.WithDefaults())
-		}
-	}
-	return complete
 }
 
 // WithRules returns a set that has other rules, and else what the set has.

@@ -295,13 +295,3 @@ func (l *Ledger) grant(now int64, r *record) Grant {
 	}
 	return g
 }
-
-// Held returns how many places all instances hold or are granted whose leases have not ended.
-func (l *Ledger) Held(now int64) (sum int64) {
-	for _, r := range l.records {
-		if r.expires > now {
-			sum += r.held + r.granted
-		}
-	}
-	return sum
-}

@@ -132,13 +132,6 @@ func newBuckets(maxValues int) *Buckets {
 	}
 }
 
-// Take takes tokens from the bucket of a value if it holds as many. The rate must be for a
-// [TokenBucket]. A call of more tokens than the burst never passes.
-func (b *Buckets) Take(hash uint64, r *Rate, now clock.Instant, tokens int32) (Place, Outcome) {
-	p, _, outcome := b.TakeOrWait(hash, r, now, tokens, NoSource)
-	return p, outcome
-}
-
 // Reserve makes a reservation at a value's throttle and returns when the call passes: now or
 // later. It is refused if that is later than the rate's MaxWait. The rate must be for a
 // [Throttle]. A call of more tokens than the limit, rounded up, never passes.

@@ -108,3 +108,27 @@ const start = clock.Instant(1_700_000_000_000_000_000)
 
 // distinctValues is how many values [TestEndlessNewValuesTakeNoMemory] goes through.
 var distinctValues = flag.Uint64("distinct", 0, "distinct values of the test of flat memory; default 1,000,000")
+
+// Take takes tokens from the bucket of a value if it holds as many. The rate must be for a
+// [TokenBucket]. A call of more tokens than the burst never passes.
+func (b *Buckets) Take(hash uint64, r *Rate, now clock.Instant, tokens int32) (Place, Outcome) {
+	p, _, outcome := b.TakeOrWait(hash, r, now, tokens, NoSource)
+	return p, outcome
+}
+
+// Take counts tokens for a value if they and those in its window are no more than the
+// limit, which is at most 2³²−1.
+func (w *Windows) Take(hash uint64, terms *WindowTerms, limit int64, now clock.Instant, tokens int32) (Place, Outcome) {
+	return w.TakeFrom(hash, terms, limit, now, tokens, NoSource)
+}
+
+// Resolution returns the unit in which the table counts time, in nanoseconds. See [Rates.Exact].
+func (r *Rates) Resolution() float64 { return r.resolution }
+
+// Exact says whether decisions are those of exact arithmetic: a call passes when what it
+// lacks flows in within 0.999 ns. If not, instants are rounded to the resolution, and a
+// call may pass by up to one unit too early or too late. Such errors do not add up. Rates
+// are exact for most limits that fill a bucket within an hour and a half; otherwise the
+// resolution is about a 6·10¹²th of that time. With several classes it is coarser, by up to
+// 32 times.
+func (r *Rates) Exact() bool { return r.exact }

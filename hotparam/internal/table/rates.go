@@ -43,8 +43,15 @@ const MaxClasses = 32
 type Rates struct {
 	version    uint64
 	classes    []Rate
-	resolution float64 // nanoseconds per unit
-	exact      bool
+	resolution float64 // nanoseconds per unit in which the table counts time
+
+	// exact says whether decisions are those of exact arithmetic: a call passes when what it
+	// lacks flows in within 0.999 ns. If not, instants are rounded to the resolution, and a
+	// call may pass by up to one unit too early or too late. Such errors do not add up. Rates
+	// are exact for most limits that fill a bucket within an hour and a half; otherwise the
+	// resolution is about a 6·10¹²th of that time. With several classes it is coarser, by up to
+	// 32 times.
+	exact bool
 }
 
 // Rate is the compiled limit of one class.
@@ -107,20 +114,6 @@ func (f factor) timesUp(n int64) int64 {
 
 // Class returns the rate of a class by its index in the limits that were compiled.
 func (r *Rates) Class(i int) *Rate { return &r.classes[i] }
-
-// Version returns the version of the rule.
-func (r *Rates) Version() uint64 { return r.version }
-
-// Resolution returns the unit in which the table counts time, in nanoseconds. See [Rates.Exact].
-func (r *Rates) Resolution() float64 { return r.resolution }
-
-// Exact says whether decisions are those of exact arithmetic: a call passes when what it
-// lacks flows in within 0.999 ns. If not, instants are rounded to the resolution, and a
-// call may pass by up to one unit too early or too late. Such errors do not add up. Rates
-// are exact for most limits that fill a bucket within an hour and a half; otherwise the
-// resolution is about a 6·10¹²th of that time. With several classes it is coarser, by up to
-// 32 times.
-func (r *Rates) Exact() bool { return r.exact }
 
 // MaxDebt returns how long a value can be kept from passing by what [Buckets.Settle] adds:
 // at least three times the time in which a bucket fills. What would go beyond it is

@@ -8,14 +8,8 @@ import (
 	"github.com/penstock-go/penstock/rule"
 )
 
-// Take counts tokens for a value if they and those in its window are no more than the
-// limit, which is at most 2³²−1.
-func (w *Windows) Take(hash uint64, terms *WindowTerms, limit int64, now clock.Instant, tokens int32) (Place, Outcome) {
-	return w.TakeFrom(hash, terms, limit, now, tokens, NoSource)
-}
-
-// TakeFrom is Take for a call of which is known where it comes from, which counts if its value
-// finds no slot.
+// TakeFrom counts tokens for a value if they and those in its window are no more than the
+// limit, which is at most 2³²−1. Where the call comes from counts if its value finds no slot.
 func (w *Windows) TakeFrom(
 	hash uint64, terms *WindowTerms, limit int64, now clock.Instant, tokens int32, from Source,
 ) (Place, Outcome) {

@@ -218,7 +218,7 @@ func TestNamesAreUnique(t *testing.T) {
 	]`)})
 	require.NoError(t, c.Rules.Validate())
 	var names []string
-	for _, rule := range c.Rules.WithDefaults().Flow {
+	for _, rule := range rules.NewTable().WithRules(c.Rules, c.Rules.All()).Flow {
 		names = append(names, rule.Name)
 	}
 	assert.Equal(t, []string{"a", "a-4", "a-2", "a-3", "a-5", "a-6"}, names)

@@ -61,7 +61,8 @@ func FuzzConvert(f *testing.F) {
 		}
 		back, err := rules.Parse("fuzz", document)
 		require.NoError(t, err)
-		want, got := c.Rules.WithDefaults(), back.WithDefaults()
+		complete := func(set rules.Set) rules.Set { return rules.NewTable().WithRules(set, set.All()) }
+		want, got := complete(c.Rules), complete(back)
 		assert.Equal(t, want.Flow, got.Flow)
 		assert.Equal(t, want.Isolation, got.Isolation)
 		assert.Equal(t, want.Breaker, got.Breaker)
