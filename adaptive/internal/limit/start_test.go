@@ -172,9 +172,9 @@ func TestCallsOfAStartDoNotWaitForSlowOnes(t *testing.T) {
 		asFast bool
 		want   bool
 	}{
-		"slow calls":                  {0.5, true, true},
-		"slow calls, and now slower":  {0.5, false, false},
-		"quick ones will end in time": {0.05, true, false},
+		"slow calls":                 {0.5, true, true},
+		"slow calls, and now slower": {0.5, false, false},
+		"quick ones":                 {0.05, true, false},
 	} {
 		var u limit.Usual
 		first := time.Duration(of.took * float64(time.Second))
@@ -182,8 +182,8 @@ func TestCallsOfAStartDoNotWaitForSlowOnes(t *testing.T) {
 		c, now := limit.New(20, 1, 1000), clock.Instant(time.Minute)
 		c.Adopt(&u, 20)
 		c.Reached(now)
-		for range 4 {
-			c.Ended(now, of.took, of.took)
+		for range int(20 * 0.05 / of.took) { // in 50 ms, of twenty under way
+			c.Ended(now.Add(-time.Second), of.took, 0)
 		}
 		c.AsFast(of.asFast)
 		raised, _ := c.Judge(now.Add(40*time.Millisecond), 40*time.Millisecond, 100*time.Millisecond, noMore)

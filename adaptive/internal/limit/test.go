@@ -81,6 +81,7 @@ const (
 	maxBlind  = 4
 	hanging   = time.Second            // without ends
 	stuck     = time.Second / 4        // without ends that say anything
+	tooLong   = 3                      // times as long as calls may wait: nobody waits for those that are under way
 	certainty = 2                      // standard errors
 	together  = 200 * time.Microsecond // in which calls begin that waited for a raised limit
 	more      = 1.25                   // calls in a second, that come in a surge
@@ -311,7 +312,7 @@ func (c *Control) raiseUnclear(now clock.Instant, waited, longest time.Duration)
 	l := c.test.present()
 	since := now.Sub(l.since)
 	patience := longest/2 + longest/4*time.Duration(c.test.blind)
-	if c.areFewEnds(waited, longest) && waited >= patience && since >= patience {
+	if c.areFewEnds(now, waited, longest) && waited >= patience && since >= patience {
 		c.test.blind = min(c.test.blind+1, maxBlind)
 		return c.raise(now, l.limit)
 	}
@@ -319,16 +320,16 @@ func (c *Control) raiseUnclear(now clock.Instant, waited, longest time.Duration)
 	return (l.ready() || unknown) && waited >= longest/2 && since >= longest/2 && c.raise(now, l.limit)
 }
 
-// areFewEnds says whether hardly a call has ended. It says so, too, of calls that take longer than any may wait: until they
-// have ended nothing is known of them, unless they are seen to take longer than usual, or at a start than the first ones.
-func (c *Control) areFewEnds(waited, longest time.Duration) bool {
+// areFewEnds says whether hardly a call has ended. It says so, too, where calls take longer than any may wait, or at a start
+// those that are under way take far longer: until they have ended nothing is known of them, unless calls are seen to take
+// longer than usual, or at a start than the first ones.
+func (c *Control) areFewEnds(now clock.Instant, waited, longest time.Duration) bool {
 	t, l := &c.test, c.test.present()
-	usual := c.base.mean
 	if !c.base.verified {
-		usual = c.start.response
+		underWay := l.limit * now.Sub(l.since).Seconds() / (l.all + 1)
+		return t.asFast && (t.ends < fewEnds || underWay > tooLong*longest.Seconds())
 	}
-	return t.asFast && usual > longest.Seconds() || t.ends < fewEnds && (c.base.verified || t.asFast) ||
-		c.base.verified && l.all < fewEnds && waited >= hanging
+	return t.asFast && c.base.mean > longest.Seconds() || t.ends < fewEnds || l.all < fewEnds && waited >= hanging
 }
 
 // isAsEarlier says whether no more is done than could be done in the last shortage, as far as is known.
