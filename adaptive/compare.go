@@ -696,6 +696,28 @@ func (g *group) gather(now clock.Instant) {
 	}
 }
 
+// gatherSlow has resources that are slow apart come under the limit of a group that was just found short of something by an
+// experiment: they may be what takes the workers of the others. They were slow while these were not, so that is how long
+// their own work takes. If they share nothing, they are as fast as that while the others are slow, and go on.
+func (g *group) gatherSlow(now clock.Instant) {
+	for _, from := range g.groups[1:] {
+		if from == nil || from == g || len(from.classes) == 0 || from.control.Limited() {
+			continue
+		}
+		limit := g.control.Limit()
+		for _, c := range from.classes {
+			if c.recent.slow {
+				c.usual.Set(c.response(), knownEnds)
+			}
+		}
+		from.moveAll(g, now)
+		g.countStrangers()
+		g.control.Begin(limit)
+		g.apply(now)
+		g.publish()
+	}
+}
+
 // moveAll has all classes of the group go to another one.
 func (g *group) moveAll(to *group, now clock.Instant) {
 	for len(g.classes) > 0 {

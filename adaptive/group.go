@@ -397,9 +397,13 @@ func (g *group) test(now clock.Instant) {
 	case short && g.isUnclear() && g.control.LookAgain(now, g.patience()):
 		g.apply(now)
 	case short:
-		if g.endWindow(now, g.measure(now), true) == g && g.index == 0 {
+		of := g.endWindow(now, g.measure(now), true)
+		if of == g && g.index == 0 {
 			g.gather(now)
 			g.apply(now)
+		}
+		if g.index == 0 && of.control.Shortage().By == limit.ByLimits {
+			of.gatherSlow(now)
 		}
 	case raised:
 		g.peak = g.there()

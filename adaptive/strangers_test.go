@@ -123,3 +123,27 @@ func TestResourceThatIsSlowForAnotherReasonLeavesTheLimit(t *testing.T) {
 		}
 	}
 }
+
+// A resource that was slow alone is charged with how long it takes now once others are found short of something: it may
+// be that which takes their workers.
+func TestResourceThatWasSlowAloneComesUnderTheLimitOfThoseThatAreShortAfterIt(t *testing.T) {
+	t.Parallel()
+	s := newSharedScene(t, 40)
+	pages, report := s.of("pages"), s.of("report")
+	s.calls(pages, 1, rule.Pass)
+	s.calls(report, 1, rule.Pass)
+	s.usually(pages.class, 0.01, 1000)
+	s.usually(report.class, 0.02, 16)
+	common := s.shared.groups[0]
+	apart := common.freeGroup(s.now)
+	common.goApart(report.class, apart, s.now)
+	report.class.recent.slow, report.class.recent.calls, report.class.recent.ends = true, 48, 15
+	common.control.Reached(s.now)
+	common.control.Enforce(s.now)
+	before := common.control.Limit()
+
+	common.gatherSlow(s.now)
+	assert.Same(t, common, report.class.group.Load())
+	assert.InDelta(t, 3, report.class.usual.Mean(), 1e-9)
+	assert.InDelta(t, before, common.control.Limit(), 1e-9)
+}
