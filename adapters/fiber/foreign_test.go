@@ -13,7 +13,7 @@ import (
 )
 
 func TestCallThatARuleFailsHoldsNothing(t *testing.T) {
-	for name, fields := range map[string]nethttp.Fields{"fields": nethttp.Fields{Always: true}, "long-lived": nethttp.Fields{}} {
+	for name, fields := range map[string]nethttp.Fields{"fields": {Always: true}, "long-lived": {}} {
 		t.Run(name, func(t *testing.T) {
 			adaptertest.RequireFailsAndHoldsNothing(t, func(_ *testing.T, engine *core.Engine) {
 				app := fiber.New()
