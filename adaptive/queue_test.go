@@ -50,6 +50,25 @@ func TestClassesGetNoLessThanTheirUsualShare(t *testing.T) {
 	assert.InDelta(t, 60, passed["usual"], 2)
 }
 
+// When calls begin to take forty times as long, or a fortieth, a queue that has been full, or half of the time, has been so
+// for as large a part of the time that counts then.
+func TestQueueThatStandsDoesSoWhenCallsTakeLonger(t *testing.T) {
+	t.Parallel()
+	limit := &queueLimit{}
+	limit.configure(0.005, 1, 1600, 0, time.Minute)
+	full := [levels]int{levels - 1: 1000}
+	limit.advance(time.Second, &full)
+	assert.True(t, limit.over())
+	limit.configure(0.2, 1, 50, 0, time.Minute)
+	assert.True(t, limit.over(), "longer")
+
+	limit.advance(5*time.Second, &[levels]int{})
+	assert.False(t, limit.over())
+	limit.configure(0.005, 1, 1600, 0, time.Minute)
+	assert.False(t, limit.over(), "shorter")
+	assert.False(t, limit.calm(), "shorter")
+}
+
 func after(ms int) clock.Instant {
 	return clock.Instant(time.Hour + time.Duration(ms)*time.Millisecond)
 }

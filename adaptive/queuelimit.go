@@ -29,10 +29,11 @@ func (q *queueLimit) configure(baseline, variation, rate, betweenEnds float64, m
 	base := time.Duration(max(baseline, 2*betweenEnds) * float64(time.Second))
 	q.longest = min(10*base, maxDelay)
 	q.shortest = min(base/2, q.longest)
+	before := q.span
 	q.span = max(500*time.Millisecond, time.Duration(50*baseline*max(1, (1+variation)/2)*float64(time.Second)))
 	q.rate = rate
-	for i := range q.half {
-		q.half[i] = min(q.half[i], q.span)
+	for i := range q.half { // a queue that has been full for most of the time has been so, however long that is now
+		q.half[i] = time.Duration(float64(q.half[i]) * float64(q.span) / float64(max(before, 1)))
 	}
 	q.refresh()
 }
