@@ -16,7 +16,7 @@ const mostInACircle = 5
 
 // circles are the packages in which there are more, and how many: it may become less, never more.
 var circles = map[string]int{
-	"adaptive": 7,
+	"adaptive": 6,
 }
 
 // Types that hold each other in a circle are understood, tested and changed only all at once.

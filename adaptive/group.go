@@ -92,7 +92,7 @@ const (
 
 // newGroup returns a group without classes.
 func newGroup(o *overload, index int, now clock.Instant) *group {
-	r := o.current.rule
+	r := &o.current.rule
 	g := &group{
 		overload: o, index: index, shed: shed.New(o.env.Seed), advanced: now, lastUsed: now,
 		control: limit.New(r.InitialLimit, r.MinLimit, r.MaxLimit),
@@ -106,7 +106,7 @@ func newGroup(o *overload, index int, now clock.Instant) *group {
 
 // renew has a group that has had no classes for a while begin anew.
 func (g *group) renew(now clock.Instant) {
-	r := g.current.rule
+	r := &g.current.rule
 	g.control = limit.New(r.InitialLimit, r.MinLimit, r.MaxLimit)
 	g.queueLimit = queueLimit{}
 	g.isFull, g.advanced, g.lastUsed = false, now, now

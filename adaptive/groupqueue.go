@@ -11,10 +11,10 @@ import (
 )
 
 // join has a call of a class wait.
-func (g *group) join(l *latencyLimiter, of *class, c *rule.Call, patience rule.Patience) (rule.Waiter, rule.Decision) {
+func (g *group) join(v *version, of *class, c *rule.Call, patience rule.Patience) (rule.Waiter, rule.Decision) {
 	g.lock(c.Now)
 	defer g.unlock()
-	if !g.activate(l, c.Now) || of.group.Load() != g {
+	if !g.activate(v, c.Now) || of.group.Load() != g {
 		return nil, rule.Stale
 	}
 	g.markFull(c.Now)

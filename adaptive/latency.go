@@ -13,10 +13,15 @@ import (
 // all versions share an overload.
 type latencyLimiter struct {
 	*overload
+	version *version
 	class   *class // of the calls that are asked about
-	rule    Rule
-	version uint64
 	inbound bool
+}
+
+// version is a version of a rule, which never changes.
+type version struct {
+	number uint64
+	rule   Rule
 }
 
 var (
@@ -31,8 +36,8 @@ var (
 )
 
 func newLatency(r *Rule, env rule.Env) rule.Limiter {
-	l := &latencyLimiter{rule: *r, version: env.Version, inbound: r.Inbound}
-	l.overload = newOverload(l, env)
+	l := &latencyLimiter{version: &version{env.Version, *r}, inbound: r.Inbound}
+	l.overload = newOverload(l.version, env)
 	l.class = l.others
 	return l
 }
@@ -40,7 +45,7 @@ func newLatency(r *Rule, env rule.Env) rule.Limiter {
 func (l *latencyLimiter) strategy() Strategy { return Latency }
 
 func (l *latencyLimiter) adopt(r *Rule, env rule.Env) rule.Limiter {
-	return &latencyLimiter{overload: l.overload, class: l.class, rule: *r, version: env.Version, inbound: r.Inbound}
+	return &latencyLimiter{overload: l.overload, version: &version{env.Version, *r}, class: l.class, inbound: r.Inbound}
 }
 
 // For returns the limiter for the calls of one of the resources that share the rule.
@@ -115,7 +120,7 @@ func (l *latencyLimiter) RetryAfter(rule.Call) time.Duration { return 0 }
 // Join has a call wait until fewer calls than the limit are under way.
 func (l *latencyLimiter) Join(c rule.Call, patience rule.Patience) (rule.Waiter, rule.Ticket, rule.Decision) {
 	g := l.class.group.Load()
-	w, decision := g.join(l, l.class, &c, patience)
+	w, decision := g.join(l.version, l.class, &c, patience)
 	return w, counted + rule.Ticket(g.index), decision
 }
 
@@ -123,14 +128,14 @@ func (l *latencyLimiter) Join(c rule.Call, patience rule.Patience) (rule.Waiter,
 func (l *latencyLimiter) Activate(now clock.Instant) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.activate(l, now)
+	l.activate(l.version, now)
 }
 
 // Retire ends all waits, for the rule is gone.
 func (l *latencyLimiter) Retire(now clock.Instant) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.activate(l, now) {
+	if l.activate(l.version, now) {
 		l.retire(now)
 	}
 }

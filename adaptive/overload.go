@@ -23,10 +23,10 @@ const (
 type overload struct {
 	mu      sync.Mutex // guards what follows, and all of groups and classes that is not atomic
 	env     rule.Env
-	current *latencyLimiter // the version in force
-	retired bool            // current is gone; a newer version may follow
-	delay   *rule.Reading   // how long goroutines wait for a processor
-	state   string          // that was reported last
+	current *version      // in force
+	retired bool          // current is gone; a newer version may follow
+	delay   *rule.Reading // how long goroutines wait for a processor
+	state   string        // that was reported last
 	changes statechange.Queue
 
 	groups  [maxGroups]*group // those after the first as far as they were needed
@@ -35,14 +35,14 @@ type overload struct {
 }
 
 // newOverload begins with the first version of a rule.
-func newOverload(l *latencyLimiter, env rule.Env) *overload {
-	o := &overload{env: env, current: l, state: Normal, delay: new(rule.Reading)}
+func newOverload(v *version, env rule.Env) *overload {
+	o := &overload{env: env, current: v, state: Normal, delay: new(rule.Reading)}
 	if env.Signals != nil {
 		o.delay = env.Signals.Reading(rule.SignalSchedulerDelay)
 	}
 	o.others = &class{weight: 1}
 	o.groups[0] = newGroup(o, 0, env.Now)
-	if l.rule.Shared {
+	if v.rule.Shared {
 		o.classes = make(map[string]*class)
 	} else {
 		o.groups[0].calls = &o.others.calls
@@ -84,25 +84,25 @@ func (o *overload) inUse() []*group {
 
 // activate puts a version in force if it is newer than the one that is. It returns whether
 // the version is in force.
-func (o *overload) activate(l *latencyLimiter, now clock.Instant) bool {
-	if l.version > o.current.version {
-		o.replace(l, now)
+func (o *overload) activate(v *version, now clock.Instant) bool {
+	if v.number > o.current.number {
+		o.replace(v, now)
 	}
-	return l.version == o.current.version && !o.retired
+	return v.number == o.current.number && !o.retired
 }
 
 // replace puts a newer version of the rule in force. The limits stay as far as the new
 // version allows them, and so do waiting calls.
-func (o *overload) replace(l *latencyLimiter, now clock.Instant) {
-	former := o.current.rule
-	o.current, o.retired = l, false
+func (o *overload) replace(v *version, now clock.Instant) {
+	former, r := &o.current.rule, &v.rule
+	o.current, o.retired = v, false
 	for _, g := range o.inUse() {
-		if l.rule.Shadow || l.rule.Origin != former.Origin || l.rule.Inbound != former.Inbound {
+		if r.Shadow || r.Origin != former.Origin || r.Inbound != former.Inbound {
 			g.releaseCalls() // the rule may not be one for them any more
 		}
-		g.control.SetBounds(l.rule.MinLimit, l.rule.MaxLimit)
+		g.control.SetBounds(r.MinLimit, r.MaxLimit)
 		g.apply(now)
-		if l.rule.MaxDelay < former.MaxDelay {
+		if r.MaxDelay < former.MaxDelay {
 			g.wakeAll() // their waits end sooner
 		}
 		g.publish()
