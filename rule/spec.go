@@ -105,9 +105,9 @@ type Spec[R comparable] struct {
 	// that it did not apply to before.
 	New func(rule *R, env Env) Limiter
 
-	// Adopt returns the limiter of a changed rule, which counts the same calls, whatever its origin and whether it is a shadow rule,
-	// and goes on from what the present limiter has counted; nil to start anew. It must not change what calls get from the
-	// present one. Calls may ask either of them until the new one is activated or asked:
+	// Adopt returns the limiter of a changed rule, which counts the same calls, whatever its origin and whether
+	// it is a shadow rule, and goes on from what the present limiter has counted; nil to start anew. It must not
+	// change what calls get from the present one. Calls may ask either of them until the new one is activated or asked:
 	// from then on the old one answers Stale. A nil Adopt starts anew at every change.
 	Adopt func(present Limiter, rule *R, env Env) Limiter
 
